@@ -1,0 +1,94 @@
+"""The error tree: what an operation raises; `wire/errors.py` turns each into the Thrift exception that the method declares.
+
+    MetastoreError
+    |- InvalidObject          a name, column, location or value that can not be stored
+    |- AlreadyExists
+    |- NoSuchObject
+    |  |- UnknownDatabase
+    |  |- UnknownTable
+    |  `- UnknownPartition
+    |- InvalidOperation       the object exists but the operation does not fit it
+    |- InvalidInput
+    |- ConfigValueSecurity    a setting that may not be read over the wire
+    |- NoSuchTransaction, TransactionAborted
+    |- NoSuchLock, TransactionOpen
+    |- MetaError              everything else; what Java calls MetaException
+    |  |- VersionMismatch     the database's schema is newer than this server
+    |  `- RequestTooLarge     a limit was met; the message names the setting
+
+A message names the object, what is wrong with it, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class MetastoreError(Exception):
+    """Base of all errors that reach a client by design."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidObject(MetastoreError):
+    """A name, column, location or value can not be stored."""
+
+
+class AlreadyExists(MetastoreError):
+    """The object is there already."""
+
+
+class NoSuchObject(MetastoreError):
+    """The object is not there."""
+
+
+class UnknownDatabase(NoSuchObject):
+    """The database is not there, in methods that declare UnknownDBException."""
+
+
+class UnknownTable(NoSuchObject):
+    """The table is not there, in methods that declare UnknownTableException."""
+
+
+class UnknownPartition(NoSuchObject):
+    """The partition is not there, in methods that declare UnknownPartitionException."""
+
+
+class InvalidOperation(MetastoreError):
+    """The object exists but the operation does not fit it."""
+
+
+class InvalidInput(MetastoreError):
+    """An argument of a statistics or schema call is wrong."""
+
+
+class ConfigValueSecurity(MetastoreError):
+    """A setting may not be read over the wire."""
+
+
+class NoSuchTransaction(MetastoreError):
+    """No transaction has this id."""
+
+
+class TransactionAborted(MetastoreError):
+    """The transaction was aborted."""
+
+
+class NoSuchLock(MetastoreError):
+    """No lock has this id."""
+
+
+class TransactionOpen(MetastoreError):
+    """The lock belongs to an open transaction and ends with it."""
+
+
+class MetaError(MetastoreError):
+    """Any other failure that the interface declares; MetaException on the wire."""
+
+
+class VersionMismatch(MetaError):
+    """The database's schema is newer than this server."""
+
+
+class RequestTooLarge(MetaError):
+    """A configured limit was met."""

@@ -1,0 +1,24 @@
+"""Load the Thrift interface once and offer its structs, enums and constants as attributes.
+
+The structs are the vocabulary of service, rules and store; no second family of classes mirrors them. The types of
+their fields stand in the generated stub `idl.pyi`. This module never touches a socket.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import thriftpy2
+
+
+def directory() -> Path:
+    """Return the folder that holds the Thrift files: inside the wheel, or beside the package in a checkout."""
+    packaged = Path(__file__).parent / "_idl"
+    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "idl"
+
+
+hive_metastore = thriftpy2.load(str(directory() / "hive_metastore.thrift"), module_name="hive_metastore_thrift")
+fb303 = hive_metastore.fb303
+service = hive_metastore.ThriftHiveMetastore
+
+globals().update({name: value for name, value in vars(hive_metastore).items() if not name.startswith("__")})
