@@ -1,0 +1,43 @@
+"""What a call carries: the server's parts and the client that speaks. It never does anything itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+    from metastore.listeners import Listeners
+    from metastore.store.database import Database
+    from metastore.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """The parts of one running server; made by `metastore.app`, one in each worker process."""
+
+    config: Config
+    database: Database
+    warehouse: Warehouse
+    listeners: Listeners
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection's client: where it comes from and who it says it is (`set_ugi`)."""
+
+    address: str
+    user: str | None = None
+    groups: list[str] = field(default_factory=list)
+    used_get_table: bool = False
+    """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
+    used_request_methods: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """One request: the method's name on the wire, its client, and the server that answers."""
+
+    metastore: Metastore
+    client: Client
+    method: str
