@@ -1,0 +1,244 @@
+"""Declare the relational model; `migrations/` creates it. This module never runs a statement.
+
+A partition is one row. What many rows share (column lists, storage formats) is stored once per table under a hash of its
+content. Nested things that are never searched are JSON text. Text compares by its bytes on every database.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeEngine
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+ID = BigInteger().with_variant(Integer(), "sqlite")
+"""A 64 bit key; SQLite numbers rows by itself only in a column called INTEGER."""
+
+JSON_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql")
+"""JSON, or any text that is never searched."""
+
+
+def name_type(length: int) -> TypeEngine[str]:
+    """Return a text type that is compared by bytes; `length` counts characters and binds MySQL's indexes only."""
+    return Text().with_variant(Text(collation="C"), "postgresql").with_variant(String(length), "mysql")
+
+
+NAME = name_type(256)
+LONG_NAME = name_type(766)
+"""The longest text that MySQL can index beside a 64 bit key (3,072 bytes)."""
+
+server_info = Table(
+    "server_info", metadata,
+    Column("name", NAME, primary_key=True),
+    Column("value", JSON_TEXT, nullable=False),
+)
+
+catalogs = Table(
+    "catalogs", metadata,
+    Column("name", NAME, primary_key=True),
+    Column("description", JSON_TEXT),
+    Column("location", JSON_TEXT),
+    Column("create_time", BigInteger, nullable=False),
+)
+
+databases = Table(
+    "databases", metadata,
+    Column("id", ID, primary_key=True),
+    Column("catalog", NAME, ForeignKey("catalogs.name"), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("description", JSON_TEXT),
+    Column("location", JSON_TEXT),
+    Column("managed_location", JSON_TEXT),
+    Column("parameters", JSON_TEXT, nullable=False),
+    Column("owner_name", NAME),
+    Column("owner_type", Integer),
+    Column("create_time", BigInteger, nullable=False),
+    Column("type", Integer, nullable=False, server_default="1"),
+    Column("connector_name", NAME),
+    Column("remote_name", NAME),
+    UniqueConstraint("catalog", "name"),
+)
+
+tables = Table(
+    "tables", metadata,
+    Column("id", ID, primary_key=True),
+    Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("type", NAME, nullable=False),
+    Column("owner", NAME),
+    Column("owner_type", Integer),
+    Column("create_time", BigInteger, nullable=False),
+    Column("last_access_time", BigInteger, nullable=False),
+    Column("retention", BigInteger, nullable=False),
+    Column("location", JSON_TEXT),
+    Column("columns_id", ID),
+    Column("storage_id", ID),
+    Column("partition_keys", JSON_TEXT, nullable=False),
+    Column("parameters", JSON_TEXT, nullable=False),
+    Column("view_original_text", JSON_TEXT),
+    Column("view_expanded_text", JSON_TEXT),
+    Column("rewrite_enabled", Integer, nullable=False),
+    Column("write_id", BigInteger, nullable=False, server_default="0"),
+    Column("creation_metadata", JSON_TEXT),
+    UniqueConstraint("database_id", "name"),
+)
+
+column_sets = Table(
+    "column_sets", metadata,
+    Column("id", ID, primary_key=True),
+    Column("table_id", ID, nullable=False),
+    Column("hash", name_type(64), nullable=False),
+    Column("body", JSON_TEXT, nullable=False),
+    UniqueConstraint("table_id", "hash"),
+)
+
+storage_formats = Table(
+    "storage_formats", metadata,
+    Column("id", ID, primary_key=True),
+    Column("table_id", ID, nullable=False),
+    Column("hash", name_type(64), nullable=False),
+    Column("body", JSON_TEXT, nullable=False),
+    UniqueConstraint("table_id", "hash"),
+)
+
+partitions = Table(
+    "partitions", metadata,
+    Column("id", ID, primary_key=True),
+    Column("table_id", ID, nullable=False),
+    Column("name", LONG_NAME, nullable=False),
+    Column("partition_values", JSON_TEXT, comment="only where the name does not give the values back"),
+    Column("location", JSON_TEXT, comment="below the table's location where it has no leading / or scheme"),
+    Column("columns_id", ID),
+    Column("storage_id", ID),
+    Column("parameters", JSON_TEXT, nullable=False),
+    Column("create_time", BigInteger, nullable=False),
+    Column("last_access_time", BigInteger, nullable=False),
+    Column("write_id", BigInteger, nullable=False, server_default="0"),
+    UniqueConstraint("table_id", "name"),
+)
+
+table_statistics = Table(
+    "table_statistics", metadata,
+    Column("table_id", ID, primary_key=True, autoincrement=False),
+    Column("engine", name_type(64), primary_key=True),
+    Column("columns", JSON_TEXT, nullable=False, comment="column name -> statistics"),
+)
+
+partition_statistics = Table(
+    "partition_statistics", metadata,
+    Column("partition_id", ID, primary_key=True, autoincrement=False),
+    Column("engine", name_type(64), primary_key=True),
+    Column("table_id", ID, nullable=False),
+    Column("columns", JSON_TEXT, nullable=False, comment="column name -> statistics"),
+    Index(None, "table_id"),
+)
+
+constraints = Table(
+    "constraints", metadata,
+    Column("id", ID, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.id"), nullable=False),
+    Column("kind", name_type(16), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("parent_table_id", ID),
+    Column("body", JSON_TEXT, nullable=False),
+    UniqueConstraint("table_id", "name"),
+    Index(None, "parent_table_id"),
+)
+
+functions = Table(
+    "functions", metadata,
+    Column("id", ID, primary_key=True),
+    Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("class_name", JSON_TEXT),
+    Column("owner_name", NAME),
+    Column("owner_type", Integer),
+    Column("create_time", BigInteger, nullable=False),
+    Column("type", Integer, nullable=False),
+    Column("resources", JSON_TEXT, nullable=False),
+    UniqueConstraint("database_id", "name"),
+)
+
+roles = Table(
+    "roles", metadata,
+    Column("name", NAME, primary_key=True),
+    Column("create_time", BigInteger, nullable=False),
+    Column("owner_name", NAME),
+)
+
+role_grants = Table(
+    "role_grants", metadata,
+    Column("role_name", NAME, ForeignKey("roles.name"), primary_key=True),
+    Column("principal_name", NAME, primary_key=True),
+    Column("principal_type", Integer, primary_key=True, autoincrement=False),
+    Column("grant_option", Integer, nullable=False),
+    Column("grant_time", BigInteger, nullable=False),
+    Column("grantor", NAME),
+    Column("grantor_type", Integer),
+)
+
+privileges = Table(
+    "privileges", metadata,
+    Column("id", ID, primary_key=True),
+    Column("object_type", Integer, nullable=False),
+    Column("database_id", ID),
+    Column("table_id", ID),
+    Column("partition_id", ID),
+    Column("column_name", NAME),
+    Column("principal_name", NAME, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("privilege", name_type(64), nullable=False),
+    Column("grant_option", Integer, nullable=False),
+    Column("create_time", BigInteger, nullable=False),
+    Column("grantor", NAME),
+    Column("grantor_type", Integer),
+    Column("authorizer", NAME),
+    Index(None, "table_id"),
+    Index(None, "database_id"),
+    Index(None, "principal_name"),
+)
+
+locks = Table(
+    "locks", metadata,
+    Column("id", ID, primary_key=True),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("state", name_type(1), nullable=False, comment="a acquired, w waiting"),
+    Column("user", NAME),
+    Column("host", NAME),
+    Column("agent", JSON_TEXT),
+    Column("heartbeat_ms", BigInteger, nullable=False),
+    Column("acquired_ms", BigInteger),
+    Index(None, "heartbeat_ms"),
+    sqlite_autoincrement=True,
+)
+
+lock_components = Table(
+    "lock_components", metadata,
+    Column("lock_id", ID, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME),
+    Column("partition", LONG_NAME),
+    Column("type", Integer, nullable=False, comment="LockType of the interface"),
+    Index(None, "database"),
+)
