@@ -100,6 +100,7 @@ tables = Table(
     Column("write_id", BigInteger, nullable=False, server_default="0"),
     Column("creation_metadata", JSON_TEXT),
     UniqueConstraint("database_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 column_sets = Table(
@@ -109,6 +110,7 @@ column_sets = Table(
     Column("hash", name_type(64), nullable=False),
     Column("body", JSON_TEXT, nullable=False),
     UniqueConstraint("table_id", "hash"),
+    sqlite_autoincrement=True,
 )
 
 storage_formats = Table(
@@ -118,6 +120,7 @@ storage_formats = Table(
     Column("hash", name_type(64), nullable=False),
     Column("body", JSON_TEXT, nullable=False),
     UniqueConstraint("table_id", "hash"),
+    sqlite_autoincrement=True,
 )
 
 partitions = Table(
@@ -134,6 +137,7 @@ partitions = Table(
     Column("last_access_time", BigInteger, nullable=False),
     Column("write_id", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("table_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 table_statistics = Table(

@@ -1,0 +1,425 @@
+"""Run the statements of `store/` on SQLite, PostgreSQL or MariaDB/MySQL: one unit of work for each request.
+
+Statements are SQLAlchemy Core constructs that are compiled once per database and then run on the bare driver connection, since
+Core's own execution costs more than the query. Parameters and results are therefore plain text, bytes and integers; JSON is
+encoded by the callers. This module never holds a rule of the metastore.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Dialect, make_url
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import Insert
+
+from metastore.errors import MetaError
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+ATTEMPTS = 20
+"""How often a unit of work is begun again after a serialization failure, a deadlock or a lost race for a unique key."""
+
+
+class Among(sa.ColumnElement[bool]):
+    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
+
+    inherit_cache = False
+    type = sa.Boolean()
+
+    def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
+        self.column = column
+        self.bind = sa.bindparam(name, type_=sa.String())
+
+
+@compiles(Among, "sqlite")
+def _among_sqlite(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.bind, **kw)}))"
+
+
+@compiles(Among, "postgresql")
+def _among_postgresql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY({element.bind.key and f'%({element.bind.key})s'})"
+
+
+@compiles(Among, "mysql")
+def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
+
+
+class UniqueViolation(Exception):
+    """A row with this key is there already; the unit of work is begun again and then sees it."""
+
+
+class ReferenceViolation(Exception):
+    """A row that others refer to was to go, or one that is not there was referred to."""
+
+
+class Unavailable(Exception):
+    """The connection broke before anything was committed."""
+
+
+class Driver:
+    """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
+
+    name: str
+    dialect: Dialect
+    begin = "BEGIN"
+    begin_snapshot = "BEGIN"
+
+    def connect(self) -> Any:
+        """Open a driver connection in autocommit mode."""
+        raise AssertionError(self.name)
+
+    def convert(self, value: list[Any]) -> Any:
+        """Return a list parameter in the form that `Among` is compiled for."""
+        return value
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
+        raise AssertionError(self.name)
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert rows in one statement or one stream."""
+        clause = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
+        session.executemany(clause, [dict(zip(columns, row, strict=True)) for row in rows])
+
+
+class Retry(Exception):
+    """A serialization failure or deadlock: nothing was done, begin again."""
+
+
+class SQLiteDriver(Driver):
+    """SQLite in WAL mode. A lock file queues the writers of all processes; SQLite itself would poll."""
+
+    name = "sqlite"
+    begin = "BEGIN IMMEDIATE"
+
+    def __init__(self, url: URL) -> None:
+        from sqlalchemy.dialects import sqlite
+
+        if not url.database or url.database == ":memory:":
+            raise MetaError("database URL sqlite: names no file; worker processes share it, so write sqlite:///path/to/file.db")
+        self.dialect = sqlite.dialect(paramstyle="named")
+        self.path = Path(url.database).absolute()
+
+    def connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -16000")
+        return connection
+
+    def convert(self, value: list[Any]) -> str:
+        return orjson.dumps(value).decode()
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        text = str(error)
+        if code in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY") or text.startswith("UNIQUE constraint"):
+            return UniqueViolation
+        if code == "SQLITE_CONSTRAINT_FOREIGNKEY" or text.startswith("FOREIGN KEY constraint"):
+            return ReferenceViolation
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "is locked" in text:
+            return Retry
+        return None
+
+    @contextmanager
+    def writer(self) -> Iterator[None]:
+        """Wait for this process's turn to write."""
+        with open(f"{self.path}.lock", "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+class PostgreSQLDriver(Driver):
+    """PostgreSQL through psycopg 3."""
+
+    name = "postgresql"
+    begin_snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+    def __init__(self, url: URL) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
+        from sqlalchemy.dialects.postgresql import psycopg as dialect
+
+        self.psycopg = psycopg
+        self.dialect = dialect.dialect(paramstyle="pyformat")
+        self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    def connect(self) -> Any:
+        connection = self.psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=2, application_name="metastore")
+        connection.prepared_max = 1000
+        return connection
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        errors = self.psycopg.errors
+        if isinstance(error, errors.UniqueViolation):
+            return UniqueViolation
+        if isinstance(error, errors.ForeignKeyViolation):
+            return ReferenceViolation
+        if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
+            return Retry
+        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
+            return Unavailable
+        return None
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        names = ", ".join(f'"{column}"' for column in columns)
+        session.observe(f"COPY {table.name}")
+        with session.cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+class MySQLDriver(Driver):
+    """MariaDB or MySQL through PyMySQL, reading what is committed."""
+
+    name = "mysql"
+    begin_snapshot = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+
+    def __init__(self, url: URL) -> None:
+        try:
+            import pymysql
+        except ImportError as error:
+            raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
+        from sqlalchemy.dialects.mysql import pymysql as dialect
+
+        self.pymysql = pymysql
+        self.dialect = dialect.dialect(paramstyle="pyformat")
+        self.arguments: dict[str, Any] = {
+            "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
+            "database": url.database,
+        }
+        if "unix_socket" in url.query:
+            self.arguments["unix_socket"] = url.query["unix_socket"]
+
+    def connect(self) -> Any:
+        return self.pymysql.connect(
+            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=self.pymysql.constants.CLIENT.FOUND_ROWS,
+            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        )
+
+    def convert(self, value: list[Any]) -> tuple[Any, ...]:
+        return tuple(value) or (None,)
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        code = error.args[0] if error.args else None
+        if code == 1062:
+            return UniqueViolation
+        if code in (1451, 1452):
+            return ReferenceViolation
+        if code in (1205, 1213, 1020):
+            return Retry
+        if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
+            return Unavailable
+        return None
+
+
+DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": PostgreSQLDriver, "mysql": MySQLDriver, "mariadb": MySQLDriver}
+
+
+class Session:
+    """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
+
+    __slots__ = ("_database", "cursor")
+
+    def __init__(self, database: Database, cursor: Any) -> None:
+        self._database = database
+        self.cursor = cursor
+
+    def observe(self, text: str) -> None:
+        """Tell whoever counts statements."""
+        if self._database.observer is not None:
+            self._database.observer(text)
+
+    def _run(self, clause: ClauseElement, params: Mapping[str, Any]) -> Any:
+        text, literals = self._database.compiled(clause)
+        convert = self._database.driver.convert
+        values = {**literals, **params} if literals else dict(params)
+        for key, value in params.items():
+            if type(value) is list:
+                values[key] = convert(value)
+        self.observe(text)
+        self.cursor.execute(text, values)
+        return self.cursor
+
+    def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
+        """Return all rows of a query."""
+        rows: Sequence[Row] = self._run(clause, params).fetchall()
+        return rows
+
+    def row(self, clause: ClauseElement, **params: Any) -> Row | None:
+        """Return the first row of a query, or None."""
+        row: Row | None = self._run(clause, params).fetchone()
+        if self._database.driver.name == "mysql":
+            self.cursor.fetchall()
+        return row
+
+    def execute(self, clause: ClauseElement, **params: Any) -> int:
+        """Run a statement and return how many rows it matched."""
+        count: int = self._run(clause, params).rowcount
+        return count
+
+    def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
+        """Run one statement for each set of parameters, as one batch."""
+        text, literals = self._database.compiled(clause)
+        self.observe(text)
+        self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
+
+    def insert(self, clause: Insert, **params: Any) -> int:
+        """Insert one row and return the key that the database gave it."""
+        if self._database.driver.name == "postgresql":
+            row = self._run(self._database.returning_key(clause), params).fetchone()
+            return int(row[0])
+        return int(self._run(clause, params).lastrowid)
+
+    def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert many rows as one batch; values in the order of `columns`."""
+        self._database.driver.insert_many(self, table, columns, rows)
+
+
+class Database:
+    """A pool of connections to one database and the unit of work on them. Safe for threads; open it after a fork."""
+
+    def __init__(self, url: str, pool_size: int = 16) -> None:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+        if backend not in DRIVERS:
+            raise MetaError(f"database URL of kind {backend!r}: use one of {', '.join(sorted(DRIVERS))}")
+        self.url = parsed
+        self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
+        self.observer: Callable[[str], None] | None = None
+        self.cache: dict[Any, Any] = {}
+        """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
+        self._pool = QueuePool(
+            self.driver.connect, pool_size=pool_size, max_overflow=0, timeout=60, use_lifo=True, reset_on_return=None
+        )
+        self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
+        self._returning: dict[Insert, Insert] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        self._pool.dispose()
+
+    def compiled(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
+        """Return a construct's text for this database and the literals that it holds."""
+        found = self._compiled.get(clause)
+        if found is None:
+            compiler: Any = clause.compile(dialect=self.driver.dialect)
+            literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
+            found = (str(compiler), literals)
+            with self._lock:
+                if len(self._compiled) > 5000:
+                    self._compiled.clear()
+                self._compiled[clause] = found
+        return found
+
+    def returning_key(self, clause: Insert) -> Insert:
+        """Return the insert with RETURNING of its table's key."""
+        found = self._returning.get(clause)
+        if found is None:
+            table: Any = clause.table
+            found = self._returning[clause] = clause.returning(*table.primary_key.columns)
+        return found
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
+        return self._attempt(lambda: self._plain(work))
+
+    def snapshot(self, work: Callable[[Session], T]) -> T:
+        """Run several queries that all see one state of the database."""
+        return self._attempt(lambda: self._transaction(work, self.driver.begin_snapshot))
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Run `work` in one transaction and commit; begin again when another transaction was in the way.
+
+        `work` may therefore run more than once. An error that it raises rolls everything back and is passed on.
+        """
+        driver = self.driver
+        if isinstance(driver, SQLiteDriver):
+            with driver.writer():
+                return self._attempt(lambda: self._transaction(work, driver.begin))
+        return self._attempt(lambda: self._transaction(work, driver.begin))
+
+    def _attempt(self, once: Callable[[], T]) -> T:
+        for attempt in range(ATTEMPTS):
+            try:
+                return once()
+            except (Retry, UniqueViolation, Unavailable) as error:
+                if attempt == ATTEMPTS - 1 or (isinstance(error, Unavailable) and attempt >= 3):
+                    raise MetaError(f"database {self.url.get_backend_name()}: {error.__cause__}; try again") from error
+            time.sleep(random.uniform(0, min(0.2, 0.002 * 2**attempt)))
+        raise AssertionError
+
+    def _plain(self, work: Callable[[Session], T]) -> T:
+        with self._connection() as connection:
+            cursor = connection.cursor()
+            try:
+                return work(Session(self, cursor))
+            finally:
+                cursor.close()
+
+    def _transaction(self, work: Callable[[Session], T], begin: str) -> T:
+        with self._connection() as connection:
+            cursor = connection.cursor()
+            cursor.execute(begin)
+            try:
+                result = work(Session(self, cursor))
+            except BaseException as error:
+                with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
+                    cursor.execute("ROLLBACK")
+                raise
+            self._commit(cursor)
+            return result
+
+    def _commit(self, cursor: Any) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except Exception as error:
+            kind = self.driver.classify(error)
+            if kind is Unavailable:
+                raise MetaError(f"the connection to the database broke at commit: {error}; look whether the change was made") from error
+            if kind is not None:
+                raise kind from error
+            raise
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        try:
+            fairy = self._pool.connect()
+        except Exception as error:
+            raise Unavailable from error
+        try:
+            yield fairy.driver_connection
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
+                kind = self.driver.classify(error)
+                if kind is Unavailable:
+                    fairy.invalidate()
+                if kind is not None:
+                    raise kind from error
+            raise
+        finally:
+            fairy.close()
