@@ -1,0 +1,12 @@
+"""Directories of databases, tables and partitions, on any file system that fsspec knows. Never looks at the database.
+
+    Warehouse          where things lie by default; make, rename, delete, summarise
+    MadeDirectories    what one call made, and its exact undo
+    Journal            what a killed process was making
+"""
+
+from metastore.warehouse.directories import DirectorySummary, Warehouse
+from metastore.warehouse.journal import Journal
+from metastore.warehouse.undo import MadeDirectories
+
+__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Warehouse"]

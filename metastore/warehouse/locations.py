@@ -1,0 +1,70 @@
+"""Read and join locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from metastore.errors import MetaError
+
+LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
+ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs", "abfss": "abfs", "gcs": "gs"}
+"""Schemes that name the same file system to fsspec."""
+OBJECT_STORES = frozenset({"s3", "gs", "abfs", "oss", "cos", "obs"})
+"""Where a directory is only a common prefix: it needs no request to make."""
+
+
+class Location(NamedTuple):
+    """The parts of a location: scheme and authority may be empty, the path begins with a slash."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    @property
+    def protocol(self) -> str:
+        """The name by which fsspec knows the file system."""
+        return ALIASES.get(self.scheme, self.scheme)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is equal for two spellings of one place."""
+        return self.protocol, self.authority, self.path.rstrip("/") or "/"
+
+
+def parse(location: str) -> Location:
+    """Split a location; MetaError for one that is not absolute, holds NUL, or climbs out with `..`."""
+    if "\0" in location:
+        raise MetaError(f"location {location!r} holds a NUL character")
+    match = LOCATION.fullmatch(location)
+    assert match is not None
+    scheme, authority, path = (match[1] or "").lower(), match[2] or "", match[3]
+    if not path and authority:
+        path = "/"
+    if not path.startswith("/"):
+        raise MetaError(f"location {location!r} is not absolute: give scheme://authority/path or /path")
+    if ".." in path and ".." in path.split("/"):
+        raise MetaError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
+    return Location(scheme, authority, re.sub("/{2,}", "/", path))
+
+
+def same_place(a: str, b: str) -> bool:
+    """Tell whether two spellings name one directory (`file:/x`, `file:///x/` and `/x` do)."""
+    return a == b or parse(a).key == parse(b).key
+
+
+def is_below(location: str, root: str) -> bool:
+    """Tell whether a location is `root` or lies inside it."""
+    inner, outer = parse(location).key, parse(root).key
+    return inner[:2] == outer[:2] and (inner[2] == outer[2] or inner[2].startswith(outer[2].rstrip("/") + "/"))
+
+
+def join(base: str, name: str) -> str:
+    """Append a relative path."""
+    return f"{base.rstrip('/')}/{name}"
+
+
+def qualify(location: str) -> str:
+    """Give a location without scheme the local one, as Hadoop's default file system does; leave others as they came."""
+    parsed = parse(location)
+    return location if parsed.scheme else f"file:{parsed.path}"
