@@ -1,0 +1,105 @@
+"""Say what a catalog, database, table, function or column may be called, and match names against patterns.
+
+Source: Hive's MetaStoreUtils (validateName, parseDbName), StringUtils.normalizeIdentifier and
+ObjectStore.appendPatternCondition. A name that passes here never makes a path leave its parent. This module never
+looks a name up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from metastore.errors import InvalidObject, MetaError
+from metastore.rules.patterns import compile_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NULL_NAME_MARK = "!"
+"""What a 3.1+ client sends behind `@cat#` for an empty name."""
+
+MAXIMUM_LENGTH = 256
+"""Characters in a table name: the width of Hive's column for it. Databases and functions have 128."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+# Hive also lists the slash; here it never passes, for it would name another directory.
+_SPECIAL = re.compile(r"[A-Za-z0-9_ \"#%&'()*+,\-.:;<=>?\[\]|{}$^!~@]+")
+
+
+def normalize(name: str) -> str:
+    """Return `name` trimmed and in lower case, as every lookup and every stored row has it."""
+    return name.strip().lower()
+
+
+def validate_table_name(name: str | None, special_characters: bool = False) -> None:
+    """Raise InvalidObject unless `name` may name a table or view."""
+    allowed = _SPECIAL if special_characters else _PLAIN
+    if (
+        name is None
+        or len(name) > MAXIMUM_LENGTH
+        or not allowed.fullmatch(name)
+        or name in (".", "..")
+        or name != name.strip()
+    ):
+        raise InvalidObject(f"{name} is not a valid object name")
+
+
+def validate_database_name(name: str | None) -> None:
+    """Raise InvalidObject unless `name` may name a database."""
+    if name is None or len(name) > 128 or not _PLAIN.fullmatch(name):
+        raise InvalidObject(f"{name} is not a valid database name")
+
+
+def validate_catalog_name(name: str | None) -> None:
+    """Raise InvalidObject unless `name` may name a catalog."""
+    if name is None or len(name) > 256 or not _PLAIN.fullmatch(name):
+        raise InvalidObject(f"{name} is not a valid catalog name")
+
+
+def validate_function_name(name: str | None) -> None:
+    """Raise InvalidObject unless `name` may name a function."""
+    if name is None or len(name) > 128 or not _PLAIN.fullmatch(name):
+        raise InvalidObject(f"{name} is not a valid object name")
+
+
+def is_valid_column_name(name: str | None) -> bool:
+    """Tell whether a data column may be called `name`: as in Hive anything that is not empty, but without NUL."""
+    return bool(name) and "\0" not in str(name)
+
+
+def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str, str | None]:
+    """Split a database argument into catalog and database; the latter None for "all", "" for an empty name.
+
+    `@cat#db`, `@cat#` (no database), `@cat#!` (the empty name); anything without `@` lies in `default_catalog`.
+    MetaError for `@` without `#`.
+    """
+    if name is None:
+        return default_catalog, None
+    if not name.startswith("@"):
+        return default_catalog, name
+    catalog, mark, database = name[1:].partition("#")
+    if not mark:
+        raise MetaError(f"{name} is prefixed with the catalog marker '@' but holds no '#' behind the catalog's name")
+    if not database:
+        return catalog, None
+    return catalog, "" if database == NULL_NAME_MARK else database
+
+
+def pattern_matcher(pattern: str | None) -> Callable[[str], bool]:
+    """Return a predicate over names for one of Hive's name patterns.
+
+    None and "*" match every name, "" none. Otherwise alternatives stand between `|` (also inside brackets, as in
+    Hive), `*` stands for any characters, and what remains is a case-insensitive regular expression over the whole name.
+    MetaError when it is not a regular expression. The time to match grows only linearly with the name.
+    """
+    if pattern is None or pattern == "*":
+        return lambda _: True
+    alternatives = normalize(pattern).split("|")
+    while alternatives and not alternatives[-1]:
+        alternatives.pop()  # Java's split drops empty parts at the end.
+    literals = frozenset(part for part in alternatives if _PLAIN.fullmatch(part))
+    expressions = [
+        compile_expression(part.replace("*", ".*"), ignore_case=True) for part in alternatives if part not in literals
+    ]
+    return lambda name: name.lower() in literals or any(matches(name) for matches in expressions)

@@ -1,0 +1,153 @@
+"""What names are allowed, how database arguments are split, which names a pattern selects."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.errors import InvalidObject, MetaError
+from metastore.rules import names, patterns
+
+
+def select(pattern: str | None, *candidates: str) -> list[str]:
+    return [name for name in candidates if names.pattern_matcher(pattern)(name)]
+
+
+def test_names_are_trimmed_and_lowered() -> None:
+    assert names.normalize("  MyTable\t") == "mytable"
+
+
+@pytest.mark.parametrize("name", ["t", "T_1", "2020", "_x", "a" * 256])
+def test_plain_table_names_pass(name: str) -> None:
+    names.validate_table_name(name)
+    names.validate_table_name(name, special_characters=True)
+
+
+@pytest.mark.parametrize(
+    "name", [None, "", "a/b", "..", ".", "a\0", "a\n", "t ", "../../x", "/x", "file:///x", "\\", "é", "a" * 257]
+)
+def test_names_that_could_leave_their_parent_never_pass(name: str | None) -> None:
+    for special in (False, True):
+        with pytest.raises(InvalidObject, match="is not a valid object name"):
+            names.validate_table_name(name, special_characters=special)
+
+
+@pytest.mark.parametrize("name", ["a b", "a.b", "a-b", "50%", "a#$c", "what?"])
+def test_special_characters_pass_only_when_they_are_switched_on(name: str) -> None:
+    names.validate_table_name(name, special_characters=True)
+    with pytest.raises(InvalidObject):
+        names.validate_table_name(name)
+
+
+def test_database_catalog_and_function_names_follow_the_same_alphabet() -> None:
+    names.validate_database_name("db_1")
+    names.validate_catalog_name("spark_catalog")
+    names.validate_function_name("f1")
+    with pytest.raises(InvalidObject, match="a-b is not a valid database name"):
+        names.validate_database_name("a-b")
+    with pytest.raises(InvalidObject):
+        names.validate_catalog_name("a/b")
+    with pytest.raises(InvalidObject, match=r"f\.g is not a valid object name"):
+        names.validate_function_name("f.g")
+
+
+def test_columns_may_be_called_anything_but_nothing() -> None:
+    assert names.is_valid_column_name("a b/ü")
+    assert not names.is_valid_column_name("")
+    assert not names.is_valid_column_name(None)
+    assert not names.is_valid_column_name("a\0b")
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("@cat#db", ("cat", "db")),
+        ("@cat#", ("cat", None)),
+        ("@cat#!", ("cat", "")),
+        ("db", ("hive", "db")),
+        ("", ("hive", "")),
+        (None, ("hive", None)),
+        ("d#b", ("hive", "d#b")),
+        ("@cat#db*", ("cat", "db*")),
+    ],
+)
+def test_database_arguments_may_carry_a_catalog(argument: str | None, expected: tuple[str, str | None]) -> None:
+    assert names.split_database(argument) == expected
+
+
+def test_a_catalog_mark_without_its_end_is_refused() -> None:
+    with pytest.raises(MetaError, match="@db"):
+        names.split_database("@db")
+    assert names.split_database("db", "other") == ("other", "db")
+
+
+def test_no_pattern_selects_all_and_an_empty_one_nothing() -> None:
+    assert select(None, "a", "b") == ["a", "b"]
+    assert select("*", "a", "b") == ["a", "b"]
+    assert select("", "a", "b") == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("test_*", ["test_1", "test_2"]),
+        ("TEST_1|other", ["test_1", "other"]),
+        ("test_.", ["test_1", "test_2"]),
+        (".*", ["test_1", "test_2", "other"]),
+        ("*e*", ["test_1", "test_2", "other"]),
+        ("test_[2-9]", ["test_2"]),
+        ("  other  ", ["other"]),
+        ("est", []),
+        ("other|", ["other"]),
+        ("(t)est_\\d", ["test_1", "test_2"]),
+        ("test_{1}1", ["test_1"]),
+    ],
+)
+def test_patterns_select_as_in_hive(pattern: str, expected: list[str]) -> None:
+    assert select(pattern, "test_1", "test_2", "other") == expected
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)", "[a", "a)", "a{2", "a{3,1}", "+", "(?=a)b", "(a)\\1", "\\", "[z-a]"])
+def test_a_pattern_that_is_no_regular_expression_is_a_meta_error(pattern: str) -> None:
+    with pytest.raises(MetaError, match="Invalid pattern"):
+        names.pattern_matcher(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+" * 8 + "b", "*a" * 60 + "*b", "(.{0,9}){9}x", "(((((a?)?)?)?)?)?" * 20 + "!", "[a-z]+" * 99 + "!"],
+)
+def test_hostile_patterns_end_after_few_steps(pattern: str) -> None:
+    """A backtracking engine needs more than 2**60 steps for each of these."""
+    matches = patterns.compile_expression(pattern.replace("*", ".*") if pattern[0] == "*" else pattern)
+    assert not matches("a" * 200)
+
+
+@pytest.mark.parametrize("pattern", ["(" * 500 + "a" + ")" * 500, "((a{99}){99}){99}", "a" * 50_000, "a{99999}"])
+def test_patterns_of_unbounded_size_are_refused(pattern: str) -> None:
+    with pytest.raises(MetaError):
+        patterns.compile_expression(pattern)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 2) -> str:
+    atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\w", "\\d", "\\.", "1"])
+    if depth:
+        atoms |= expressions(depth - 1).map(lambda inner: f"({inner})")
+    parts = st.tuples(atoms, st.sampled_from(["", "", "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?"])).map("".join)
+    return "|".join(draw(st.lists(st.lists(parts, max_size=3).map("".join), min_size=1, max_size=3)))
+
+
+@given(expressions(), st.text("abAB1._", max_size=8), st.booleans())
+def test_expressions_match_what_python_matches(expression: str, text: str, ignore_case: bool) -> None:
+    flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else 0)
+    expected = re.fullmatch(expression, text, flags) is not None
+    assert patterns.compile_expression(expression, ignore_case)(text) == expected
+
+
+def test_quoted_text_and_anchors_are_understood() -> None:
+    assert patterns.compile_expression("^\\Qa.b*\\Ec$")("a.b*c")
+    assert not patterns.compile_expression("^\\Qa.b*\\Ec$")("axb*c")
