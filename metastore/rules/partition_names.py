@@ -1,0 +1,152 @@
+"""Write and read partition names such as `dt=2020-01-01/hr=7`.
+
+Source: Hive's FileUtils (escapePathName, makePartName) and Warehouse (makePartName, makeSpecFromName,
+getPartValuesFromPartName). A name made here is always one relative path of `key=value` components: slashes, colons and
+control characters are escaped, and a component can be neither `.` nor `..` because it holds a `=`. This module never
+joins a name to a location.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from metastore.errors import MetaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""What stands in a name for a null or empty value (`hive.exec.default.partition.name`)."""
+
+WHITELIST_SETTING = "metastore.partition.name.whitelist.pattern"
+
+_ESCAPED = [chr(code) for code in (*range(0x20), 0x7F)] + list("\"#%'*/:=?\\{[]^")
+_ESCAPES = str.maketrans({character: f"%{ord(character):02X}" for character in _ESCAPED})
+_MUST_ESCAPE = re.compile(f"[{re.escape(''.join(_ESCAPED))}]")
+_ESCAPE_SEQUENCE = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def escape(text: str) -> str:
+    """Return `text` with every character that may not stand in a partition name as `%XX`."""
+    return text.translate(_ESCAPES) if _MUST_ESCAPE.search(text) else text
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`; a `%` without two hexadecimal digits behind it stays as it is."""
+    return _ESCAPE_SEQUENCE.sub(_unescaped, text) if "%" in text else text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+@lru_cache(maxsize=1024)
+def _prefixes(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(("/" if position else "") + escape(key.lower()) + "=" for position, key in enumerate(keys))
+
+
+def make_partition_name(keys: Sequence[str], values: Sequence[str], default_name: str = DEFAULT_PARTITION) -> str:
+    """Return the name of the partition with `values`, one for each of the table's partition `keys`, in their order.
+
+    Keys are lowered, values keep their case; an empty value becomes `default_name`. MetaError when the counts differ.
+    """
+    if len(keys) != len(values) or not keys:
+        raise MetaError(f"Invalid partition key & values; keys {_java_list(keys)}, values {_java_list(values)}")
+    must_escape = _MUST_ESCAPE.search
+    parts = []
+    for prefix, value in zip(_prefixes(tuple(keys)), values, strict=True):
+        parts.append(prefix)
+        if not value:
+            parts.append(default_name)
+        else:
+            parts.append(value.translate(_ESCAPES) if must_escape(value) else value)
+    return "".join(parts)
+
+
+def _java_list(items: Sequence[str]) -> str:
+    return "[" + ", ".join(items) + "]"
+
+
+def partition_spec(name: str | None) -> dict[str, str]:
+    """Return the unescaped values of a partition name by their keys, in the name's order.
+
+    MetaError when the name is empty or a component is not `key=value`.
+    """
+    return dict(_pairs(name))
+
+
+def partition_values(name: str | None) -> list[str]:
+    """Return the unescaped values of a partition name in the name's order; MetaError as `partition_spec`."""
+    return [value for _, value in _pairs(name)]
+
+
+def _pairs(name: str | None) -> list[tuple[str, str]]:
+    if not name:
+        raise MetaError(f"Partition name is invalid. {name}")
+    pairs = []
+    for component in name.split("/"):
+        key, mark, value = component.partition("=")
+        if not mark or not key:
+            raise MetaError(f"Partition name is invalid. {name}: '{component}' is not of the form key=value")
+        pairs.append((unescape(key), unescape(value)))
+    return pairs
+
+
+def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
+    """Return the values of `name` in the order of the table's partition `keys`, whatever order the name has.
+
+    MetaError when the name lacks a key or holds another one.
+    """
+    spec = {key.lower(): value for key, value in partition_spec(name).items()}
+    lowered = [key.lower() for key in keys]
+    if len(spec) != len(lowered) or not all(key in spec for key in lowered):
+        raise MetaError(
+            f"Invalid partition name {name}: it holds the keys {_java_list(list(spec))}, "
+            f"the table is partitioned by {_java_list(lowered)}"
+        )
+    return [spec[key] for key in lowered]
+
+
+def validate_values(values: Sequence[str | None], pattern: re.Pattern[str] | None) -> None:
+    """Raise MetaError unless every value is text without NUL and, when there is one, matches the whitelist wholly."""
+    for value in values:
+        if value is None:
+            raise MetaError("Partition value cannot be null; use the default partition's name instead")
+        if "\0" in value:
+            raise MetaError(f"Partition value '{value}' contains a NUL character, which no name can hold")
+        if pattern is not None and not pattern.fullmatch(value):
+            raise MetaError(
+                f"Partition value '{value}' contains a character not matched by whitelist pattern "
+                f"'{pattern.pattern}'.  (configure with {WHITELIST_SETTING})"
+            )
+
+
+def partial_values(
+    keys: Sequence[str], values: Sequence[str], default_name: str = DEFAULT_PARTITION
+) -> tuple[str, Callable[[Sequence[str]], bool]]:
+    """Return what selects the partitions whose values begin with `values`: a name prefix and a predicate.
+
+    An empty value matches anything. Every selected name begins with the prefix, which ends behind a `/` unless it is a
+    whole name; the predicate over a partition's values decides. MetaError when there are more values than keys.
+    """
+    if len(values) > len(keys):
+        raise MetaError(f"Incorrect number of partition values. numPartKeys={len(keys)}, part_val={_java_list(values)}")
+    leading = 0
+    while leading < len(values) and values[leading]:
+        leading += 1
+    prefix = ""
+    if leading:
+        prefix = make_partition_name(keys[:leading], values[:leading], default_name)
+        if leading < len(keys):
+            prefix += "/"
+    wanted = [(position, value) for position, value in enumerate(values) if value]
+
+    def matches(candidate: Sequence[str]) -> bool:
+        return all(
+            candidate[position] == value or (value == default_name and not candidate[position])
+            for position, value in wanted
+        )
+
+    return prefix, matches
