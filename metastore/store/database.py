@@ -294,6 +294,10 @@ class Session:
             return int(row[0])
         return int(self._run(clause, params).lastrowid)
 
+    def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
+        """Insert the rows whose key is not there yet."""
+        self.executemany(self._database.insert_missing(table), params)
+
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows as one batch; values in the order of `columns`."""
         self._database.driver.insert_many(self, table, columns, rows)
@@ -317,6 +321,7 @@ class Database:
         )
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}
+        self._missing: dict[str, Insert] = {}
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -342,6 +347,21 @@ class Database:
         if found is None:
             table: Any = clause.table
             found = self._returning[clause] = clause.returning(*table.primary_key.columns)
+        return found
+
+    def insert_missing(self, table: sa.Table) -> Insert:
+        """Return an insert into all columns of a table that leaves rows with a known key alone."""
+        found = self._missing.get(table.name)
+        if found is None:
+            if self.driver.name == "mysql":
+                found = sa.insert(table).prefix_with("IGNORE")
+            elif self.driver.name == "postgresql":
+                from sqlalchemy.dialects import postgresql
+
+                found = postgresql.insert(table).on_conflict_do_nothing()
+            else:
+                found = sa.insert(table).prefix_with("OR IGNORE")
+            self._missing[table.name] = found
         return found
 
     def read(self, work: Callable[[Session], T]) -> T:

@@ -1,7 +1,7 @@
 """Declare the relational model; `migrations/` creates it. This module never runs a statement.
 
-A partition is one row. What many rows share (column lists, storage formats) is stored once per table under a hash of its
-content. Nested things that are never searched are JSON text. Text compares by its bytes on every database.
+A partition is one row. What many rows share (column lists, storage formats) is stored once per table under a hash of
+its content. Nested things that are never searched are JSON text. Text compares by its bytes on every database.
 """
 
 from __future__ import annotations
@@ -90,37 +90,24 @@ tables = Table(
     Column("last_access_time", BigInteger, nullable=False),
     Column("retention", BigInteger, nullable=False),
     Column("location", JSON_TEXT),
-    Column("columns_id", ID),
-    Column("storage_id", ID),
+    Column("columns_hash", BigInteger),
+    Column("storage_hash", BigInteger),
     Column("partition_keys", JSON_TEXT, nullable=False),
     Column("parameters", JSON_TEXT, nullable=False),
     Column("view_original_text", JSON_TEXT),
     Column("view_expanded_text", JSON_TEXT),
     Column("rewrite_enabled", Integer, nullable=False),
-    Column("write_id", BigInteger, nullable=False, server_default="0"),
+    Column("write_id", BigInteger, nullable=False, server_default="-1"),
     Column("creation_metadata", JSON_TEXT),
     UniqueConstraint("database_id", "name"),
     sqlite_autoincrement=True,
 )
 
-column_sets = Table(
-    "column_sets", metadata,
-    Column("id", ID, primary_key=True),
-    Column("table_id", ID, nullable=False),
-    Column("hash", name_type(64), nullable=False),
-    Column("body", JSON_TEXT, nullable=False),
-    UniqueConstraint("table_id", "hash"),
-    sqlite_autoincrement=True,
-)
-
-storage_formats = Table(
-    "storage_formats", metadata,
-    Column("id", ID, primary_key=True),
-    Column("table_id", ID, nullable=False),
-    Column("hash", name_type(64), nullable=False),
-    Column("body", JSON_TEXT, nullable=False),
-    UniqueConstraint("table_id", "hash"),
-    sqlite_autoincrement=True,
+descriptors = Table(
+    "descriptors", metadata,
+    Column("table_id", ID, primary_key=True, autoincrement=False),
+    Column("hash", BigInteger, primary_key=True, autoincrement=False, comment="63 bits of the body's BLAKE2b"),
+    Column("body", JSON_TEXT, nullable=False, comment="a list of columns, or a storage format"),
 )
 
 partitions = Table(
@@ -130,12 +117,12 @@ partitions = Table(
     Column("name", LONG_NAME, nullable=False),
     Column("partition_values", JSON_TEXT, comment="only where the name does not give the values back"),
     Column("location", JSON_TEXT, comment="below the table's location where it has no leading / or scheme"),
-    Column("columns_id", ID),
-    Column("storage_id", ID),
+    Column("columns_hash", BigInteger),
+    Column("storage_hash", BigInteger),
     Column("parameters", JSON_TEXT, nullable=False),
     Column("create_time", BigInteger, nullable=False),
     Column("last_access_time", BigInteger, nullable=False),
-    Column("write_id", BigInteger, nullable=False, server_default="0"),
+    Column("write_id", BigInteger, nullable=False, server_default="-1"),
     UniqueConstraint("table_id", "name"),
     sqlite_autoincrement=True,
 )

@@ -16,14 +16,11 @@ def upgrade() -> None:
     sa.Column('create_time', sa.BigInteger(), nullable=False),
     sa.PrimaryKeyConstraint('name', name=op.f('pk_catalogs'))
     )
-    op.create_table('column_sets',
-    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('hash', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
-    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_column_sets')),
-    sa.UniqueConstraint('table_id', 'hash', name=op.f('uq_column_sets_table_id_hash')),
-    sqlite_autoincrement=True
+    op.create_table('descriptors',
+    sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
+    sa.Column('hash', sa.BigInteger(), autoincrement=False, nullable=False, comment="63 bits of the body's BLAKE2b"),
+    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='a list of columns, or a storage format'),
+    sa.PrimaryKeyConstraint('table_id', 'hash', name=op.f('pk_descriptors'))
     )
     op.create_table('lock_components',
     sa.Column('lock_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
@@ -63,12 +60,12 @@ def upgrade() -> None:
     sa.Column('name', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('partition_values', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True, comment='only where the name does not give the values back'),
     sa.Column('location', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True, comment="below the table's location where it has no leading / or scheme"),
-    sa.Column('columns_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
-    sa.Column('storage_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
+    sa.Column('columns_hash', sa.BigInteger(), nullable=True),
+    sa.Column('storage_hash', sa.BigInteger(), nullable=True),
     sa.Column('parameters', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
     sa.Column('create_time', sa.BigInteger(), nullable=False),
     sa.Column('last_access_time', sa.BigInteger(), nullable=False),
-    sa.Column('write_id', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('write_id', sa.BigInteger(), server_default='-1', nullable=False),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_partitions')),
     sa.UniqueConstraint('table_id', 'name', name=op.f('uq_partitions_table_id_name')),
     sqlite_autoincrement=True
@@ -103,15 +100,6 @@ def upgrade() -> None:
     sa.Column('name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('value', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
     sa.PrimaryKeyConstraint('name', name=op.f('pk_server_info'))
-    )
-    op.create_table('storage_formats',
-    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
-    sa.Column('hash', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
-    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_storage_formats')),
-    sa.UniqueConstraint('table_id', 'hash', name=op.f('uq_storage_formats_table_id_hash')),
-    sqlite_autoincrement=True
     )
     op.create_table('table_statistics',
     sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
@@ -173,14 +161,14 @@ def upgrade() -> None:
     sa.Column('last_access_time', sa.BigInteger(), nullable=False),
     sa.Column('retention', sa.BigInteger(), nullable=False),
     sa.Column('location', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
-    sa.Column('columns_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
-    sa.Column('storage_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
+    sa.Column('columns_hash', sa.BigInteger(), nullable=True),
+    sa.Column('storage_hash', sa.BigInteger(), nullable=True),
     sa.Column('partition_keys', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
     sa.Column('parameters', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
     sa.Column('view_original_text', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.Column('view_expanded_text', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.Column('rewrite_enabled', sa.Integer(), nullable=False),
-    sa.Column('write_id', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('write_id', sa.BigInteger(), server_default='-1', nullable=False),
     sa.Column('creation_metadata', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.ForeignKeyConstraint(['database_id'], ['databases.id'], name=op.f('fk_tables_database_id')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_tables')),
@@ -211,7 +199,6 @@ def downgrade() -> None:
     op.drop_table('role_grants')
     op.drop_table('databases')
     op.drop_table('table_statistics')
-    op.drop_table('storage_formats')
     op.drop_table('server_info')
     op.drop_table('roles')
     op.drop_index(op.f('ix_privileges_table_id'), table_name='privileges')
@@ -225,6 +212,6 @@ def downgrade() -> None:
     op.drop_table('locks')
     op.drop_index(op.f('ix_lock_components_database'), table_name='lock_components')
     op.drop_table('lock_components')
-    op.drop_table('column_sets')
+    op.drop_table('descriptors')
     op.drop_table('catalogs')
     # ### end Alembic commands ###

@@ -1,0 +1,118 @@
+"""Column lists and storage formats: stored once per table under a hash of their content, decoded once per process.
+
+A descriptor never changes, so what was decoded is kept for ever and shared by all structs that are returned: never change a list or
+struct that came from here in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
+from metastore.store.database import Among, Database, Session
+from metastore.store.schema import descriptors
+
+BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(
+    descriptors.c.table_id == sa.bindparam("table_id"), Among(descriptors.c.hash, "hashes")
+)
+DELETE = sa.delete(descriptors).where(descriptors.c.table_id == sa.bindparam("key"))
+
+Columns = list[FieldSchema]
+
+
+def encode_columns(columns: Iterable[FieldSchema]) -> str:
+    """Return the body of a column list."""
+    return orjson.dumps([[column.name, column.type, column.comment] for column in columns]).decode()
+
+
+def encode_storage(sd: StorageDescriptor) -> str:
+    """Return the body of a storage descriptor without its columns and location; absent containers become empty ones."""
+    serde = sd.serdeInfo or SerDeInfo()
+    skew = sd.skewedInfo or SkewedInfo()
+    return orjson.dumps({
+        "input": sd.inputFormat, "output": sd.outputFormat, "compressed": bool(sd.compressed), "buckets": sd.numBuckets or 0,
+        "serde": [
+            serde.name, serde.serializationLib, serde.parameters or {}, serde.description, serde.serializerClass,
+            serde.deserializerClass, serde.serdeType,
+        ],
+        "bucket_columns": sd.bucketCols or [],
+        "sort_columns": [[order.col, order.order] for order in sd.sortCols or []],
+        "parameters": sd.parameters or {},
+        "skew": [
+            skew.skewedColNames or [], skew.skewedColValues or [],
+            [[list(key), value] for key, value in (skew.skewedColValueLocationMaps or {}).items()],
+        ],
+        "subdirectories": bool(sd.storedAsSubDirectories),
+    }).decode()
+
+
+def hash_of(body: str) -> int:
+    """Return 63 bits of a hash of a body."""
+    return int.from_bytes(blake2b(body.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def insert(session: Session, table_id: int, bodies: Iterable[tuple[int, str]]) -> None:
+    """Store (hash, body) pairs that the table does not have yet."""
+    rows = [{"table_id": table_id, "hash": hash_, "body": body} for hash_, body in bodies]
+    if rows:
+        session.insert_missing(descriptors, rows)
+
+
+def columns(database: Database, hash_: int, body: str) -> Columns:
+    """Return the decoded column list, shared."""
+    found = database.cache.get(hash_)
+    if found is None:
+        found = database.cache[hash_] = [FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body)]
+    return found  # type: ignore[no-any-return]  # the cache holds both kinds
+
+
+class StorageFormat:
+    """A decoded storage format from which storage descriptors are made; its parts are shared by all of them."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, body: str) -> None:
+        raw: dict[str, Any] = orjson.loads(body)
+        name, library, parameters, description, serializer, deserializer, kind = raw["serde"]
+        names, values, places = raw["skew"]
+        self._parts = {
+            "inputFormat": raw["input"], "outputFormat": raw["output"], "compressed": raw["compressed"], "numBuckets": raw["buckets"],
+            "serdeInfo": SerDeInfo(name, library, parameters, description, serializer, deserializer, kind),
+            "bucketCols": raw["bucket_columns"],
+            "sortCols": [Order(column, order) for column, order in raw["sort_columns"]],
+            "parameters": raw["parameters"],
+            "skewedInfo": SkewedInfo(names, values, {tuple(key): value for key, value in places}),
+            "storedAsSubDirectories": raw["subdirectories"],
+        }
+
+    def at(self, location: str | None, columns: Columns) -> StorageDescriptor:
+        """Return a storage descriptor of this format."""
+        sd = StorageDescriptor.__new__(StorageDescriptor)
+        sd.__dict__ = {"cols": columns, "location": location, **self._parts}
+        return sd
+
+
+def storage(database: Database, hash_: int, body: str) -> StorageFormat:
+    """Return the decoded storage format, shared."""
+    found = database.cache.get(hash_)
+    if found is None:
+        found = database.cache[hash_] = StorageFormat(body)
+    return found  # type: ignore[no-any-return]  # the cache holds both kinds
+
+
+def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> None:
+    """Bring descriptors of a table into the cache; one query if any is missing there."""
+    missing = [hash_ for hash_ in hashes if hash_ not in database.cache]
+    if missing:
+        for hash_, body in session.rows(BODIES, table_id=table_id, hashes=missing):
+            columns(database, hash_, body) if body.startswith("[") else storage(database, hash_, body)
+
+
+def delete(session: Session, table_id: int) -> None:
+    """Remove a dropped table's descriptors."""
+    session.execute(DELETE, key=table_id)
