@@ -1,0 +1,11 @@
+"""Hold every setting of the server in one frozen object, and say where each value came from.
+
+`settings` declares them, `values` reads and writes them as text, `sources` collects them from files, environment and
+options, `document` prints the table of `docs/settings.md`. Nothing here acts on a setting.
+"""
+
+from metastore.config.settings import Config, Setting, settings
+from metastore.config.sources import load
+from metastore.config.values import ConfigError
+
+__all__ = ["Config", "ConfigError", "Setting", "load", "settings"]

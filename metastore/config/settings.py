@@ -1,0 +1,311 @@
+"""Declare every setting: its type, default, one line of documentation and the names that Hive has for it.
+
+A default that depends on the machine or on another setting is filled in when the object is made. Never reads a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from metastore.config.values import ConfigError, Value, render
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of one setting besides its value."""
+
+    name: str
+    default: Value
+    doc: str
+    hive: tuple[str, ...] = ()
+    """Hive's names for it; the first is the one that documentation uses."""
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    secret: bool = False
+    group: str = ""
+
+    @property
+    def environment(self) -> str:
+        return f"METASTORE_{self.name.upper()}"
+
+
+def _hive(name: str) -> tuple[str, ...]:
+    """Both forms of a property that Hive 3 renamed by dropping the prefix `hive.`."""
+    return (f"hive.{name}", name)
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    hive: tuple[str, ...] = (),
+    *,
+    unit: str = "",
+    choices: tuple[str, ...] = (),
+    minimum: float | None = None,
+    secret: bool = False,
+    factory: Callable[[], Any] | None = None,
+) -> Any:
+    """Declare a field; `default` is shown, `factory` makes the value where it is a mapping."""
+    metadata = {
+        "doc": doc, "hive": hive, "unit": unit, "choices": choices, "minimum": minimum, "secret": secret,
+        "default": default,
+    }  # fmt: skip
+    return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
+
+
+def _group(title: str, setting: Any) -> Any:
+    """Mark the first setting of a group with the group's title, for the documentation."""
+    found = cast("Field[Any]", setting)
+    found.metadata = {**found.metadata, "group": title}  # type: ignore[assignment]
+    return setting
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting of the server; `sources` says where a value came from, `other` holds foreign Hive properties."""
+
+    host: str = _group("Address and wire", _setting(
+        "127.0.0.1", "Address to listen on.",
+        (*_hive("metastore.thrift.bind.host"), "metastore.thrift.host"),
+    ))
+    port: int = _setting(
+        9083, "Port to listen on; 0 takes a free one, which the line that says `ready` names.",
+        (*_hive("metastore.port"), "metastore.thrift.port"), minimum=0,
+    )
+    workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
+    max_connections: int = _setting(
+        1000, "Connections, so threads, of one worker; more wait to be accepted.",
+        _hive("metastore.server.max.threads"), minimum=1,
+    )
+    max_message_size: int = _setting(
+        100 << 20, "Largest request; a larger one is refused and its connection closed.",
+        _hive("metastore.server.max.message.size"), unit="bytes", minimum=1024,
+    )
+    max_container_size: int = _setting(
+        10_000_000, "Most elements of a list, set or map in a request.", minimum=1,
+    )
+    max_depth: int = _setting(64, "Deepest nesting of structs and containers in a request.", minimum=8)
+    idle_timeout: float = _setting(
+        86400.0, "Closes a connection that has been silent for so long; 0 never does.", unit="s", minimum=0,
+    )
+    drain_timeout: float = _setting(
+        30.0, "How long calls that are under way may still take after SIGTERM.", unit="s", minimum=0,
+    )
+    tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
+    tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
+    tls_client_ca: str | None = _setting(
+        None, "PEM file of authorities; clients must then show a certificate that one of them signed.",
+    )
+
+    data_directory: str = _group("State", _setting(
+        "", "Folder of the embedded database, the default warehouse and the journals. "
+        "Unset: `metastore` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`).",
+    ))
+    db: str = _setting(
+        "", "SQLAlchemy URL of the database: `sqlite:///FILE`, `postgresql://USER:PASSWORD@HOST/NAME` or "
+        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`.", secret=True,
+    )
+    database_pool_size: int = _setting(
+        10, "Most connections of one worker to the database.", ("datanucleus.connectionPool.maxPoolSize",), minimum=1,
+    )
+
+    warehouse: str = _group("Warehouse", _setting(
+        "", "Root of managed tables, a path or URI. Unset: the folder `warehouse` in `data_directory`.",
+        _hive("metastore.warehouse.dir"),
+    ))
+    external_warehouse: str | None = _setting(
+        None, "Root of external tables without a location; unset: they go below `warehouse`.",
+        _hive("metastore.warehouse.external.dir"),
+    )
+    filesystem_options: Mapping[str, Any] = _setting(
+        {}, "fsspec options by scheme, such as `{s3 = {endpoint_url = \"http://127.0.0.1:9000\"}}`; "
+        "`s3a` and `s3n` use those of `s3`.", secret=True, factory=dict,
+    )
+    directory_threads: int = _setting(
+        16, "Threads of one worker that make or remove directories at the same time.",
+        _hive("metastore.fshandler.threads"), minimum=1,
+    )
+    trash_interval: int = _setting(
+        0, "Minutes that dropped data stays in the trash; 0 deletes it at once. The server never empties the trash.",
+        ("fs.trash.interval",), unit="min", minimum=0,
+    )
+
+    default_catalog: str = _group("Tables and partitions", _setting(
+        "hive", "Catalog of requests that name none.", ("metastore.catalog.default",),
+    ))
+    table_translation: str = _setting(
+        "legacy", "`legacy` stores the table type that was asked for, as Hive 3.1 does; `strict` turns managed tables "
+        "that are not transactional into external ones, as Hive 4 does.", choices=("legacy", "strict"),
+    )
+    translated_location: str = _setting(
+        "force", "Where `strict` puts a translated table whose default directory is there already: there (`force`), "
+        "in a numbered one (`seqsuffix`, `seqprefix`) or nowhere (`prohibit`).",
+        ("metastore.metadata.transformer.location.mode",), choices=("force", "seqsuffix", "seqprefix", "prohibit"),
+    )
+    create_as_acid: bool = _setting(
+        False, "Makes new managed tables transactional where their format allows it.",
+        ("metastore.create.as.acid", "hive.create.as.acid"),
+    )
+    client_capability_check: bool = _setting(
+        True, "Refuses a table to clients that do not say that they can read its kind.",
+        _hive("metastore.client.capability.check"),
+    )
+    disallow_incompatible_col_type_changes: bool = _setting(
+        True, "Refuses to alter a column to a type that its data can not be read as.",
+        _hive("metastore.disallow.incompatible.col.type.changes"),
+    )
+    special_characters_in_table_names: bool = _setting(
+        True, "Allows characters other than letters, digits and `_` in table names.",
+        ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
+    )
+    default_partition_name: str = _setting(
+        "__HIVE_DEFAULT_PARTITION__", "Stands in a partition's name for a null or empty value.",
+        ("hive.exec.default.partition.name", "metastore.default.partition.name"),
+    )
+    partition_name_whitelist: str = _setting(
+        "", "Regular expression that every partition value must match as a whole; unset: any value.",
+        _hive("metastore.partition.name.whitelist.pattern"),
+    )
+    limit_partition_request: int = _setting(
+        -1, "Most partitions that one request may ask for; -1 sets no limit.",
+        _hive("metastore.limit.partition.request"), minimum=-1,
+    )
+    batch_retrieve_max: int = _setting(
+        300, "Most objects that a client should ask for at once; told to clients that ask for it.",
+        _hive("metastore.batch.retrieve.max"), minimum=1,
+    )
+    stats_autogather: bool = _setting(
+        True, "Counts the files and bytes of a table or partition when it is made or altered.",
+        ("hive.stats.autogather", "metastore.stats.autogather"),
+    )
+    expression_proxy: str = _setting(
+        "DefaultPartitionExpressionProxy", "Any value: partition expressions of HiveServer2 are answered as an unknown "
+        "method, so that it prunes by itself.",
+        (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
+    )
+
+    admin_users: tuple[str, ...] = _group("Users", _setting(
+        (), "Users who are in the role `admin`.",
+        ("hive.users.in.admin.role", "metastore.users.in.admin.role"),
+    ))
+
+    txn_timeout: float = _group("Transactions and locks", _setting(
+        300.0, "A transaction or lock without a heartbeat for so long is given up.",
+        ("hive.txn.timeout", "metastore.txn.timeout"), unit="s", minimum=0.001,
+    ))
+    repl_txn_timeout: float = _setting(
+        11 * 86400.0, "The same for transactions that replication opened.",
+        ("hive.repl.txn.timeout", "metastore.repl.txn.timeout"), unit="s", minimum=0.001,
+    )
+    txn_reaper_interval: float = _setting(
+        60.0, "How often transactions and locks are looked over for those to give up.",
+        ("metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"), unit="s", minimum=0.1,
+    )
+    txn_max_open_batch: int = _setting(
+        1000, "Most transactions that one request opens; a larger request gets so many.",
+        ("hive.txn.max.open.batch", "metastore.txn.max.open.batch"), minimum=1,
+    )
+    txn_max_open: int = _setting(
+        100_000, "Most open transactions; further ones are refused.", ("hive.max.open.txns", "metastore.max.open.txns"),
+        minimum=1,
+    )
+
+    pre_event_listeners: tuple[str, ...] = _group("Listeners", _setting(
+        (), "Classes, as `package.module:Class`, that are asked before an operation and may refuse it.",
+        _hive("metastore.pre.event.listeners"),
+    ))
+    transactional_listeners: tuple[str, ...] = _setting(
+        (), "Classes that are told of a change inside its database transaction.",
+        _hive("metastore.transactional.event.listeners"),
+    )
+    post_event_listeners: tuple[str, ...] = _setting(
+        (), "Classes that are told of an operation, done or failed, after its transaction.",
+        (*_hive("metastore.event.listeners"),),
+    )
+    end_function_listeners: tuple[str, ...] = _setting(
+        (), "Classes that are told of the end of every call.", _hive("metastore.end.function.listeners"),
+    )
+    init_listeners: tuple[str, ...] = _setting(
+        (), "Classes that are told when the server is ready to start.", (*_hive("metastore.init.hooks"),),
+    )
+    event_time_to_live: float = _setting(
+        86400.0, "How long notification events are kept.",
+        ("hive.metastore.event.db.listener.timetolive", "metastore.event.db.listener.timetolive"), unit="s", minimum=0,
+    )
+    event_clean_interval: float = _setting(
+        0.0, "How often expired partition marks are removed; 0 never.", _hive("metastore.event.clean.freq"),
+        unit="s", minimum=0,
+    )
+    event_expiry: float = _setting(
+        0.0, "How long partition marks are kept.", _hive("metastore.event.expiry.duration"), unit="s", minimum=0,
+    )
+    max_event_response: int = _setting(
+        1_000_000, "Most notification events in one answer.", _hive("metastore.max.event.response"), minimum=1,
+    )
+
+    log_level: str = _group("Log", _setting(
+        "info", "Least level that is logged.", choices=("debug", "info", "warning", "error"),
+    ))
+    log_format: str = _setting(
+        "auto", "`json`, `console`, or `auto`: console on a terminal, JSON elsewhere.",
+        choices=("auto", "json", "console"),
+    )
+
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each value that is not the default came from, by setting."""
+    other: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Hive's properties that the server has no use for, by name: clients may ask for them."""
+    warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What was ignored and why, one line each."""
+
+    def __post_init__(self) -> None:
+        if not self.data_directory:
+            home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+            object.__setattr__(self, "data_directory", str(Path(home) / "metastore"))
+        if not self.db:
+            object.__setattr__(self, "db", f"sqlite:///{Path(self.data_directory).absolute() / 'metastore.db'}")
+        if not self.warehouse:
+            object.__setattr__(self, "warehouse", str(Path(self.data_directory).absolute() / "warehouse"))
+        for setting in settings():
+            check(setting, getattr(self, setting.name))
+
+    def source(self, name: str) -> str:
+        """Say where the value of a setting came from."""
+        return self.sources.get(name, "default")
+
+    def hive_value(self, name: str, default: str | None = None) -> str | None:
+        """Return the value of a property by any of Hive's names or ours, as text; secrets are never told."""
+        setting = by_name().get(name)
+        if setting is not None:
+            value = None if setting.secret else render(getattr(self, setting.name), setting.unit)
+            return default if value is None else value
+        if any(word in name.lower() for word in ("password", "secret", "access.key", "credential")):
+            return default
+        sibling = name[5:] if name.startswith("hive.metastore.") else f"hive.{name}"
+        return self.other.get(name, self.other.get(sibling, default))
+
+
+def check(setting: Setting, value: Value) -> None:
+    """Raise ConfigError when a value is not among the setting's choices or below its minimum."""
+    if setting.choices and value not in setting.choices:
+        raise ConfigError(f"setting {setting.name}: {value!r} is none of {', '.join(setting.choices)}")
+    if setting.minimum is not None and isinstance(value, int | float) and value < setting.minimum:
+        raise ConfigError(f"setting {setting.name}: {value:g} is less than {setting.minimum:g}, the least allowed")
+
+
+@cache
+def settings() -> tuple[Setting, ...]:
+    """Return every setting in the order of its declaration."""
+    return tuple(Setting(name=found.name, **found.metadata) for found in fields(Config) if "doc" in found.metadata)
+
+
+@cache
+def by_name() -> Mapping[str, Setting]:
+    """Return the settings by our name and by each of Hive's."""
+    return {name: setting for setting in settings() for name in (setting.name, *setting.hive)}
