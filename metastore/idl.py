@@ -21,4 +21,10 @@ hive_metastore = thriftpy2.load(str(directory() / "hive_metastore.thrift"), modu
 fb303 = hive_metastore.fb303
 service = hive_metastore.ThriftHiveMetastore
 
+for _struct in vars(hive_metastore).values():
+    if isinstance(_struct, type) and hasattr(_struct, "thrift_spec"):
+        # A struct that the store makes without __init__, for speed, has no attribute for an absent field.
+        for _field in _struct.thrift_spec.values():
+            setattr(_struct, _field[1], None)
+
 globals().update({name: value for name, value in vars(hive_metastore).items() if not name.startswith("__")})

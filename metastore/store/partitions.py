@@ -1,0 +1,215 @@
+"""Rows of partitions. Every function runs a fixed number of statements, however many partitions it handles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.idl import Partition, Table
+from metastore.store import descriptors
+from metastore.store.database import Among, Database, Row, Session
+from metastore.store.schema import partition_statistics, partitions, privileges
+
+P = partitions.c
+FIELDS = (
+    P.id, P.name, P.partition_values, P.location, P.columns_hash, P.storage_hash, P.parameters, P.create_time, P.last_access_time, P.write_id
+)
+OF_TABLE = P.table_id == sa.bindparam("table_id")
+ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
+FIRST = ALL.limit(sa.bindparam("limit"))
+RANGE = sa.select(*FIELDS).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
+NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name)
+ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
+LOCK_NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name).with_for_update()
+EXISTING = sa.select(P.name).where(OF_TABLE, Among(P.name, "names"))
+NAMES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
+NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
+NAMES_RANGE = (
+    sa.select(P.name, P.partition_values)
+    .where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high"))
+    .order_by(P.name)
+)
+COUNT = sa.select(sa.func.count()).where(OF_TABLE)
+OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
+DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
+DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
+DELETE_PRIVILEGES = sa.delete(privileges).where(Among(privileges.c.partition_id, "keys"))
+DETACH = (
+    sa.update(partitions)
+    .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
+    .values(location=sa.bindparam("base") + sa.func.substr(P.location, 2))
+)
+SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
+INSERTED = (
+    "table_id", "name", "partition_values", "location", "columns_hash", "storage_hash", "parameters", "create_time", "last_access_time",
+    "write_id",
+)
+
+
+class Rows:
+    """Turns rows of one table's partitions into structs that share their column lists and storage formats."""
+
+    def __init__(self, database: Database, session: Session, table: Table) -> None:
+        self._database = database
+        self._session = session
+        self._table = table
+
+    def structs(self, rows: Sequence[Row]) -> list[Partition]:
+        """Return the partitions of rows with the fields `FIELDS`."""
+        table = self._table
+        assert table.id is not None
+        hashes = {row[4] for row in rows} | {row[5] for row in rows}
+        hashes.discard(None)
+        descriptors.load(self._database, self._session, table.id, hashes)
+        cache = self._database.cache
+        base = (table.sd.location if table.sd is not None else None) or ""
+        database, name, catalog = table.dbName, table.tableName, table.catName
+        loads, new, partition = orjson.loads, Partition.__new__, Partition
+        out = []
+        for _, _, values, location, columns, storage, parameters, created, accessed, write_id in rows:
+            if location is not None and location[:2] == "./":
+                location = base + location[1:]
+            struct = new(partition)
+            struct.__dict__ = {
+                "values": loads(values), "dbName": database, "tableName": name, "createTime": created, "lastAccessTime": accessed,
+                "sd": cache[storage].at(location, cache[columns]) if storage is not None else None,
+                "parameters": loads(parameters), "catName": catalog, "writeId": write_id,
+            }
+            out.append(struct)
+        return out
+
+
+def _row(table_id: int, base: str | None, name: str, partition: Partition, bodies: dict[int, str], seen: dict[int, int]) -> Row:
+    sd = partition.sd
+    columns = storage = location = None
+    if sd is not None:
+        location = sd.location
+        if location is not None and base and location.startswith(base) and location[len(base) : len(base) + 1] == "/":
+            location = "." + location[len(base) :]
+        columns = seen.get(id(sd.cols))
+        if columns is None:
+            body = descriptors.encode_columns(sd.cols or [])
+            columns = seen[id(sd.cols)] = descriptors.hash_of(body)
+            bodies[columns] = body
+        body = descriptors.encode_storage(sd)
+        storage = descriptors.hash_of(body)
+        bodies[storage] = body
+    return (
+        table_id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
+        orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
+        -1 if partition.writeId is None else partition.writeId,
+    )
+
+
+def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> list[Row]:
+    """Return the rows of partitions; their descriptors are stored where the table lacks them."""
+    assert table.id is not None
+    bodies: dict[int, str] = {}
+    seen: dict[int, int] = {}
+    base = table.sd.location if table.sd is not None else None
+    base = base.rstrip("/") if base else None
+    rows = [_row(table.id, base, name, partition, bodies, seen) for name, partition in named]
+    if table.sd is not None:
+        bodies.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
+        bodies.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)
+    descriptors.insert(session, table.id, bodies.items())
+    return rows
+
+
+def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:
+    """Add partitions (name, struct) to a table."""
+    session.insert_many(partitions, INSERTED, _rows(session, table, named))
+
+
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
+    """Write changed partitions (key, new name, struct) under their old keys."""
+    rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
+    session.execute(DELETE, keys=[key for key, _, _ in changed])
+    session.insert_many(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
+
+
+def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
+    """Return those of the names that the table has."""
+    return {name for (name,) in session.rows(EXISTING, table_id=table_id, names=list(names))}
+
+
+def find(database: Database, session: Session, table: Table, name: str) -> Partition | None:
+    """Return a partition, or None."""
+    rows = session.rows(ONE, table_id=table.id, name_key=name)
+    return Rows(database, session, table).structs(rows)[0] if rows else None
+
+
+def named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
+    """Return (key, name, partition) of those of the names that are there, ascending by name."""
+    return _keyed(database, session, table, session.rows(NAMED, table_id=table.id, names=list(names)))
+
+
+def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
+    """Like `named`, with the rows locked until the transaction ends."""
+    return _keyed(database, session, table, session.rows(LOCK_NAMED, table_id=table.id, names=list(names)))
+
+
+def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:
+    structs = Rows(database, session, table).structs(rows)
+    return [(row[0], row[1], struct) for row, struct in zip(rows, structs, strict=True)]
+
+
+def listing(database: Database, session: Session, table: Table, limit: int = -1) -> list[Partition]:
+    """Return the first `limit` partitions, ascending by name; all with a negative limit."""
+    rows = session.rows(ALL, table_id=table.id) if limit < 0 else session.rows(FIRST, table_id=table.id, limit=limit)
+    return Rows(database, session, table).structs(rows)
+
+
+def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) -> list[Row]:
+    """Return raw rows (`FIELDS`), ascending by name: all, or those whose name begins with one of the prefixes."""
+    if prefixes is None:
+        return list(session.rows(ALL, table_id=table_id))
+    return sorted(
+        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, low=prefix, high=prefix + "\U0010ffff")),
+        key=lambda row: row[1].encode(),
+    )
+
+
+def names(session: Session, table_id: int, limit: int = -1) -> list[tuple[str, str]]:
+    """Return (name, values as JSON) of the first `limit` partitions, ascending by name; all with a negative limit."""
+    rows = session.rows(NAMES, table_id=table_id) if limit < 0 else session.rows(NAMES_FIRST, table_id=table_id, limit=limit)
+    return [(row[0], row[1]) for row in rows]
+
+
+def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tuple[str, str]]:
+    """Return (name, values as JSON) of the partitions whose name begins with a prefix, ascending by name."""
+    return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, low=prefix, high=prefix + "\U0010ffff")]
+
+
+def count(session: Session, table_id: int) -> int:
+    """Return how many partitions a table has."""
+    row = session.row(COUNT, table_id=table_id)
+    assert row is not None
+    return int(row[0])
+
+
+def locations_outside(session: Session, table_id: int) -> list[str]:
+    """Return the locations of partitions that do not lie below the table's."""
+    return [location for (location,) in session.rows(OUTSIDE, table_id=table_id)]
+
+
+def delete(session: Session, keys: Sequence[int]) -> None:
+    """Remove partitions with what hangs on them."""
+    session.execute(DELETE_STATISTICS, keys=list(keys))
+    session.execute(DELETE_PRIVILEGES, keys=list(keys))
+    session.execute(DELETE, keys=list(keys))
+
+
+def detach(session: Session, table_id: int, base: str) -> None:
+    """Make relative locations absolute below `base`: the table's location changes and its partitions stay."""
+    session.execute(DETACH, table_id=table_id, base=base.rstrip("/"))
+
+
+def set_columns(session: Session, table_id: int, columns: Sequence[Any]) -> None:
+    """Give all partitions one column list."""
+    body = descriptors.encode_columns(columns)
+    descriptors.insert(session, table_id, [(descriptors.hash_of(body), body)])
+    session.execute(SET_COLUMNS, table_id=table_id, columns=descriptors.hash_of(body))

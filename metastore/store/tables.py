@@ -1,0 +1,240 @@
+"""Rows of tables. One function per statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.idl import CreationMetadata, FieldSchema, SourceTable, Table
+from metastore.store import descriptors
+from metastore.store.database import Among, Database, Row, Session
+from metastore.store.schema import (
+    constraints,
+    databases,
+    partition_statistics,
+    partitions,
+    privileges,
+    table_statistics,
+    tables,
+)
+from metastore.store.schema import descriptors as descriptors_table
+
+T, D = tables.c, databases.c
+COLUMNS, STORAGE = descriptors_table.alias("columns_body"), descriptors_table.alias("storage_body")
+FIELDS = (
+    T.id, D.catalog, D.name, T.name, T.type, T.owner, T.owner_type, T.create_time, T.last_access_time, T.retention, T.location,
+    T.columns_hash, COLUMNS.c.body, T.storage_hash, STORAGE.c.body, T.partition_keys, T.parameters, T.view_original_text,
+    T.view_expanded_text, T.rewrite_enabled, T.write_id, T.creation_metadata,
+)
+JOINED = (
+    tables.join(databases, T.database_id == D.id)
+    .outerjoin(COLUMNS, sa.and_(COLUMNS.c.table_id == T.id, COLUMNS.c.hash == T.columns_hash))
+    .outerjoin(STORAGE, sa.and_(STORAGE.c.table_id == T.id, STORAGE.c.hash == T.storage_hash))
+)
+IN_DATABASE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"))
+ONE = sa.and_(IN_DATABASE, T.name == sa.bindparam("name_key"))
+FIND = sa.select(*FIELDS).select_from(JOINED).where(ONE)
+FIND_MANY = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, Among(T.name, "names")).order_by(T.name)
+ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
+DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
+LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
+SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
+NAMES = sa.select(T.name, T.type).select_from(tables.join(databases, T.database_id == D.id)).where(IN_DATABASE).order_by(T.name)
+META = (
+    sa.select(D.name, T.name, T.type, T.parameters, T.owner, T.owner_type)
+    .select_from(tables.join(databases, T.database_id == D.id))
+    .where(D.catalog == sa.bindparam("catalog_key"))
+    .order_by(D.name, T.name)
+)
+FACTS = (
+    sa.select(T.name, T.type, T.owner, T.last_access_time, T.parameters)
+    .select_from(tables.join(databases, T.database_id == D.id))
+    .where(IN_DATABASE)
+    .order_by(T.name)
+)
+VALUES = (
+    "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
+    "partition_keys", "parameters", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id", "creation_metadata",
+)
+INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
+UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
+SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"))
+SET_CREATION = sa.update(tables).where(T.id == sa.bindparam("key")).values(creation_metadata=sa.bindparam("creation_metadata"))
+DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
+DELETE_PARTITIONS = sa.delete(partitions).where(partitions.c.table_id == sa.bindparam("key"))
+DELETE_PARTITION_STATISTICS = sa.delete(partition_statistics).where(partition_statistics.c.table_id == sa.bindparam("key"))
+DELETE_STATISTICS = sa.delete(table_statistics).where(table_statistics.c.table_id == sa.bindparam("key"))
+DELETE_CONSTRAINTS = sa.delete(constraints).where(
+    sa.or_(constraints.c.table_id == sa.bindparam("key"), constraints.c.parent_table_id == sa.bindparam("key"))
+)
+DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bindparam("key"))
+
+
+class TableFacts(NamedTuple):
+    """What table filters look at."""
+
+    name: str
+    type: str
+    owner: str | None
+    last_access_time: int
+    parameters: dict[str, str]
+
+
+class TableMeta(NamedTuple):
+    """What a listing over databases shows."""
+
+    database: str
+    name: str
+    type: str
+    parameters: dict[str, str]
+    owner: str | None
+    owner_type: int | None
+
+
+def _struct(database: Database, row: Row) -> Table:
+    (key, catalog, database_name, name, kind, owner, owner_type, created, accessed, retention, location, columns_hash, columns_body,
+     storage_hash, storage_body, keys, parameters, original, expanded, rewrite, write_id, creation) = row
+    columns = descriptors.columns(database, columns_hash, columns_body) if columns_hash is not None else []
+    sd = None
+    if storage_hash is not None:
+        sd = descriptors.storage(database, storage_hash, storage_body).at(location, columns)
+    table = Table.__new__(Table)
+    table.__dict__ = {
+        "tableName": name, "dbName": database_name, "owner": owner, "createTime": created, "lastAccessTime": accessed,
+        "retention": retention, "sd": sd,
+        "partitionKeys": [FieldSchema(*field) for field in orjson.loads(keys)] if keys != "[]" else [],
+        "parameters": orjson.loads(parameters), "viewOriginalText": original, "viewExpandedText": expanded, "tableType": kind,
+        "rewriteEnabled": bool(rewrite), "catName": catalog, "ownerType": owner_type, "writeId": write_id, "id": key,
+    }
+    if creation is not None:
+        table.creationMetadata = _creation(orjson.loads(creation))
+    return table
+
+
+def _creation(raw: dict[str, Any]) -> CreationMetadata:
+    sources = raw.pop("sourceTables", None)
+    metadata = CreationMetadata(**raw)
+    if sources is not None:
+        metadata.sourceTables = [
+            SourceTable(Table(tableName=name, dbName=database, catName=catalog), *counts) for catalog, database, name, *counts in sources
+        ]
+    return metadata
+
+
+def _encode_creation(metadata: CreationMetadata | None) -> str | None:
+    if metadata is None:
+        return None
+    raw = {name: value for name, value in metadata.__dict__.items() if value is not None}
+    if metadata.sourceTables is not None:
+        raw["sourceTables"] = [
+            [source.table.catName, source.table.dbName, source.table.tableName,
+             source.insertedCount, source.updatedCount, source.deletedCount]
+            for source in metadata.sourceTables
+        ]
+    return orjson.dumps(raw).decode()
+
+
+def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+    """Return the column values of a table and the (hash, body) of its descriptors."""
+    bodies: list[tuple[int, str]] = []
+    columns_hash = storage_hash = None
+    if table.sd is not None:
+        for body in (descriptors.encode_columns(table.sd.cols or []), descriptors.encode_storage(table.sd)):
+            bodies.append((descriptors.hash_of(body), body))
+        columns_hash, storage_hash = bodies[0][0], bodies[1][0]
+    return {
+        "name": table.tableName, "type": table.tableType, "owner": table.owner, "owner_type": table.ownerType,
+        "create_time": table.createTime or 0, "last_access_time": table.lastAccessTime or 0, "retention": table.retention or 0,
+        "location": table.sd.location if table.sd is not None else None, "columns_hash": columns_hash, "storage_hash": storage_hash,
+        "partition_keys": descriptors.encode_columns(table.partitionKeys or []),
+        "parameters": orjson.dumps(table.parameters or {}).decode(),
+        "view_original_text": table.viewOriginalText, "view_expanded_text": table.viewExpandedText,
+        "rewrite_enabled": int(bool(table.rewriteEnabled)), "write_id": -1 if table.writeId is None else table.writeId,
+        "creation_metadata": _encode_creation(table.creationMetadata),
+    }, bodies
+
+
+def find(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Table | None:
+    """Return a table with its key as `id`, or None."""
+    row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
+    return None if row is None else _struct(database, row)
+
+
+def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
+    """Return those of the named tables that are there, ascending by name."""
+    rows = session.rows(FIND_MANY, catalog_key=catalog, database_key=database_name, names=list(names))
+    return [_struct(database, row) for row in rows]
+
+
+def all_of(database: Database, session: Session, catalog: str, database_name: str) -> list[Table]:
+    """Return all tables of a database, ascending by name."""
+    return [_struct(database, row) for row in session.rows(ALL, catalog_key=catalog, database_key=database_name)]
+
+
+def lock(session: Session, catalog: str, database_name: str, name: str) -> int | None:
+    """Lock a table's row against every change of it or its partitions; return its key, or None."""
+    row = session.row(LOCK, catalog_key=catalog, database_key=database_name, name_key=name)
+    return None if row is None else int(row[0])
+
+
+def share(session: Session, catalog: str, database_name: str, name: str) -> int | None:
+    """Lock a table's row against its removal and change; return its key, or None."""
+    row = session.row(SHARE, catalog_key=catalog, database_key=database_name, name_key=name)
+    return None if row is None else int(row[0])
+
+
+def names(session: Session, catalog: str, database_name: str) -> list[tuple[str, str]]:
+    """Return (name, type) of a database's tables, ascending by name."""
+    return [(name, kind) for name, kind in session.rows(NAMES, catalog_key=catalog, database_key=database_name)]
+
+
+def meta(session: Session, catalog: str) -> list[TableMeta]:
+    """Return what a listing shows of all tables of a catalog, ascending by database and name."""
+    return [TableMeta(row[0], row[1], row[2], orjson.loads(row[3]), row[4], row[5]) for row in session.rows(META, catalog_key=catalog)]
+
+
+def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:
+    """Return what table filters look at, for all tables of a database, ascending by name."""
+    rows = session.rows(FACTS, catalog_key=catalog, database_key=database_name)
+    return [TableFacts(row[0], row[1], row[2], row[3], orjson.loads(row[4])) for row in rows]
+
+
+def insert(session: Session, database_id: int, table: Table) -> int:
+    """Add a table; return its key."""
+    values, bodies = _values(table)
+    key = session.insert(INSERT, database_id=database_id, **values)
+    descriptors.insert(session, key, bodies)
+    return key
+
+
+def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
+    """Change a table's row; `old` is what was stored, so that unchanged descriptors are not written again."""
+    values, bodies = _values(table)
+    known = {hash_ for hash_, _ in _values(old)[1]}
+    session.execute(UPDATE, key=key, database_id=database_id, **values)
+    descriptors.insert(session, key, [body for body in bodies if body[0] not in known])
+
+
+def set_parameters(session: Session, key: int, parameters: dict[str, str]) -> None:
+    """Change a table's parameters only."""
+    session.execute(SET_PARAMETERS, key=key, parameters=orjson.dumps(parameters).decode())
+
+
+def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata) -> None:
+    """Change what a materialized view was made from."""
+    session.execute(SET_CREATION, key=key, creation_metadata=_encode_creation(metadata))
+
+
+def delete(session: Session, key: int, *, partitioned: bool) -> None:
+    """Remove a table with all that hangs on it."""
+    if partitioned:
+        session.execute(DELETE_PARTITION_STATISTICS, key=key)
+        session.execute(DELETE_PARTITIONS, key=key)
+    session.execute(DELETE_STATISTICS, key=key)
+    session.execute(DELETE_CONSTRAINTS, key=key)
+    session.execute(DELETE_PRIVILEGES, key=key)
+    session.execute(descriptors.DELETE, key=key)
+    session.execute(DELETE, key=key)
