@@ -1,0 +1,42 @@
+"""Fixtures for all tests; those that make databases and servers stand in `databases.py` and `servers.py`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from metastore.store.database import Database
+from tests import databases
+
+
+@pytest.fixture(scope="session", params=databases.KINDS)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """Each kind of database in turn: sqlite, postgresql, mysql."""
+    return str(request.param)
+
+
+@pytest.fixture
+def fresh_database_url(database_kind: str, tmp_path: Path) -> Iterator[str]:
+    """URL of a database with nothing in it, not even the schema."""
+    yield from databases.fresh(database_kind, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(database_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Migrated]:
+    with contextmanager(databases.fresh)(database_kind, tmp_path_factory.mktemp("databases")) as url:
+        yield databases.Migrated(database_kind, url)
+
+
+@pytest.fixture
+def database_url(migrated_database: databases.Migrated, tmp_path: Path) -> Iterator[str]:
+    """URL of a database with the current schema and no rows, on each kind of database; emptied after the test."""
+    yield from migrated_database.take(tmp_path)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A `Database` on `database_url`."""
+    opened = Database(database_url)
+    yield opened
+    opened.close()
