@@ -1,0 +1,25 @@
+"""The built-in audit log: one line per call on the logger `metastore.audit`. Never fails a call.
+
+Switch it on with `end_function_listeners = ["metastore.listeners.audit:AuditLog"]`.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from metastore.listeners.contract import EndFunctionListener
+from metastore.listeners.events import FunctionEnd
+
+log = structlog.get_logger("metastore.audit")
+
+
+class AuditLog(EndFunctionListener):
+    """Writes who called what on which object, and how it ended."""
+
+    def ended(self, function: FunctionEnd) -> None:
+        """Write the line."""
+        client = function.client
+        log.info(
+            "audit", user=client.user, address=client.address, method=client.method, object=function.object,
+            outcome="ok" if function.success else type(function.error).__name__,
+        )

@@ -1,0 +1,60 @@
+"""The five kinds of hooks. A listener derives from one of them, takes the server's settings and is named in the settings as `package.module:Class`.
+
+Classes may derive from several kinds; each kind is switched on by its own setting. One object serves all threads of a process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+    from metastore.listeners.events import Event, FunctionEnd
+
+
+class Listener:
+    """Base of all kinds: made once in each worker process."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+
+class PreEventListener(Listener):
+    """Looks at a change before anything is done, and may refuse it."""
+
+    def before(self, event: Event) -> None:
+        """Raise an error of `metastore.errors` to refuse: the client gets it as the exception that the method declares.
+
+        Any other exception reaches the client as a MetaException. ReadDatabase and ReadTable events come here only.
+        """
+
+
+class TransactionalListener(Listener):
+    """Writes into the same database transaction as the change."""
+
+    def within(self, event: Event, session: Any) -> None:
+        """Use `session` (a `metastore.store.database.Session`) only; raise to roll the change back.
+
+        The transaction may be begun again after a conflict, so this may run more than once; only the last run is committed.
+        """
+
+
+class PostEventListener(Listener):
+    """Learns what became of a change; it can no longer fail it."""
+
+    def after(self, event: Event, error: Exception | None) -> None:
+        """`error` is None after a commit; otherwise the change did not happen and this is why."""
+
+
+class EndFunctionListener(Listener):
+    """Learns of the end of every call, reads included."""
+
+    def ended(self, function: FunctionEnd) -> None:
+        """Called after the outcome is known and before the reply is sent."""
+
+
+class InitListener(Listener):
+    """Runs once in each worker process before it serves."""
+
+    def started(self) -> None:
+        """Raise to stop the server from serving."""

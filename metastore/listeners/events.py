@@ -1,0 +1,184 @@
+"""What listeners are told: one frozen class per kind of change. An event never changes after it was made.
+
+Structs inside an event are those of the interface (`metastore.idl`); listeners must not change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metastore.idl import Catalog, ColumnStatistics, Database, Function, InsertEventRequestData, Partition, Table
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """Who asked: the connection's address, the user and groups of `set_ugi` if it was called, and the method."""
+
+    address: str
+    user: str | None
+    groups: tuple[str, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events."""
+
+    client: ClientInfo
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the request's environment context."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateCatalog(Event):
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterCatalog(Event):
+    before: Catalog
+    after: Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropCatalog(Event):
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDatabase(Event):
+    database: Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase(Event):
+    database: Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDatabase(Event):
+    before: Database
+    after: Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase(Event):
+    database: Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTable(Event):
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable(Event):
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable(Event):
+    before: Table
+    after: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTable(Event):
+    table: Table
+    delete_data: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPartitions(Event):
+    """After a call with `ifNotExists`, a success event tells of the added partitions and a failure event of the existing ones."""
+
+    table: Table
+    partitions: Sequence[Partition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterPartitions(Event):
+    """`before` and `after` have the same order; a rename shows in their values."""
+
+    table: Table
+    before: Sequence[Partition]
+    after: Sequence[Partition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropPartitions(Event):
+    table: Table
+    partitions: Sequence[Partition]
+    delete_data: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction(Event):
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterFunction(Event):
+    before: Function
+    after: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropFunction(Event):
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddConstraints(Event):
+    """`constraints` are structs such as SQLPrimaryKey, one for each column of each constraint."""
+
+    table: Table
+    constraints: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint(Event):
+    table: Table
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateStatistics(Event):
+    """Column statistics were written: of the table, or of the partitions that each `statsDesc` names."""
+
+    table: Table
+    statistics: Sequence[ColumnStatistics]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteStatistics(Event):
+    """Column statistics were deleted; no partition name means the table's, no column every column's."""
+
+    table: Table
+    partition: str | None
+    columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert(Event):
+    """A client says that it wrote files into a table or a partition (`fire_listener_event`)."""
+
+    table: Table
+    partition_values: Sequence[str]
+    data: InsertEventRequestData
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEnd:
+    """How a call ended. `object` names what it was about as the log does, "" if nothing."""
+
+    client: ClientInfo
+    object: str
+    error: Exception | None
+
+    @property
+    def success(self) -> bool:
+        """Whether the call returned without an error."""
+        return self.error is None

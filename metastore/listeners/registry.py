@@ -1,0 +1,112 @@
+"""Load the configured listeners and call them. Never lets a listener's error after a commit fail the call."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import structlog
+
+from metastore.errors import MetaError, MetastoreError
+from metastore.listeners.contract import (
+    EndFunctionListener,
+    InitListener,
+    Listener,
+    PostEventListener,
+    PreEventListener,
+    TransactionalListener,
+)
+from metastore.listeners.events import Event, FunctionEnd
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+
+log = structlog.get_logger()
+L = TypeVar("L", bound=Listener)
+
+
+class Listeners:
+    """The listeners of one worker process, by kind and in the order of the settings."""
+
+    def __init__(
+        self,
+        pre: Iterable[PreEventListener] = (),
+        transactional: Iterable[TransactionalListener] = (),
+        post: Iterable[PostEventListener] = (),
+        end_function: Iterable[EndFunctionListener] = (),
+        init: Iterable[InitListener] = (),
+    ) -> None:
+        self.pre = tuple(pre)
+        self.transactional = tuple(transactional)
+        self.post = tuple(post)
+        self.end = tuple(end_function)
+        self.init = tuple(init)
+
+    @classmethod
+    def load(cls, config: Config) -> Listeners:
+        """Make the listeners that the settings name; one object per class, whatever kinds it serves."""
+        made: dict[str, Listener] = {}
+
+        def of(kind: type[L], paths: Iterable[str]) -> list[L]:
+            return [_make(kind, path, config, made) for path in paths]
+
+        return cls(
+            of(PreEventListener, config.pre_event_listeners),
+            of(TransactionalListener, config.transactional_listeners),
+            of(PostEventListener, config.post_event_listeners),
+            of(EndFunctionListener, config.end_function_listeners),
+            of(InitListener, config.init_listeners),
+        )
+
+    def started(self) -> None:
+        """Run the init listeners."""
+        for listener in self.init:
+            listener.started()
+
+    def before(self, event: Event) -> None:
+        """Ask the pre-event listeners; the first that raises refuses the change."""
+        for listener in self.pre:
+            try:
+                listener.before(event)
+            except MetastoreError:
+                raise
+            except Exception as error:
+                raise MetaError(f"{type(listener).__name__} refused {type(event).__name__}: {error}") from error
+
+    def within(self, event: Event, session: Any) -> None:
+        """Run the transactional listeners inside the change's transaction."""
+        for listener in self.transactional:
+            listener.within(event, session)
+
+    def after(self, event: Event, error: Exception | None) -> None:
+        """Tell the post-event listeners what became of the change."""
+        for listener in self.post:
+            _guarded(listener, lambda each=listener: each.after(event, error))  # type: ignore[misc]  # bound now
+
+    def ended(self, function: FunctionEnd) -> None:
+        """Tell the end-function listeners how a call ended."""
+        for listener in self.end:
+            _guarded(listener, lambda each=listener: each.ended(function))  # type: ignore[misc]  # bound now
+
+
+def _guarded(listener: Listener, call: Callable[[], None]) -> None:
+    try:
+        call()
+    except Exception:
+        log.exception("listener failed", listener=type(listener).__name__)
+
+
+def _make(kind: type[L], path: str, config: Config, made: dict[str, Listener]) -> L:
+    found = made.get(path)
+    if found is None:
+        module, separator, name = path.partition(":")
+        if not separator:
+            raise MetaError(f"listener {path!r} does not name a class: write package.module:Class")
+        try:
+            found = made[path] = getattr(importlib.import_module(module), name)(config)
+        except (ImportError, AttributeError) as error:
+            raise MetaError(f"listener {path!r} can not be loaded: {error}") from error
+    if not isinstance(found, kind):
+        raise MetaError(f"listener {path!r} is not a {kind.__name__}: derive it from metastore.listeners.{kind.__name__}")
+    return found
