@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from metastore.listeners.events import ClientInfo
+
 if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.listeners import Listeners
     from metastore.store.database import Database
-    from metastore.warehouse import Warehouse
+    from metastore.warehouse import Journal, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Metastore:
     database: Database
     warehouse: Warehouse
     listeners: Listeners
+    journal: Journal | None = None
+    """Where directories being made are noted; None in tests that kill nothing."""
 
 
 @dataclass(slots=True)
@@ -41,3 +45,29 @@ class Call:
     metastore: Metastore
     client: Client
     method: str
+
+    @property
+    def config(self) -> Config:
+        """The server's settings."""
+        return self.metastore.config
+
+    @property
+    def database(self) -> Database:
+        """The relational database."""
+        return self.metastore.database
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The file systems."""
+        return self.metastore.warehouse
+
+    @property
+    def listeners(self) -> Listeners:
+        """The hooks."""
+        return self.metastore.listeners
+
+    @property
+    def info(self) -> ClientInfo:
+        """What listeners are told of the client."""
+        client = self.client
+        return ClientInfo(client.address, client.user, tuple(client.groups), self.method)

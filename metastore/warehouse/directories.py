@@ -65,6 +65,14 @@ class Warehouse:
             return system, location.authority + path, location
         return system, path, location
 
+    def qualified(self, location: str) -> str:
+        """Return a location with a scheme; one that has a scheme comes back as it is. MetaError when it is malformed."""
+        return locations.qualify(location)
+
+    def is_below(self, location: str, root: str) -> bool:
+        """Tell whether a location is a root or lies inside it."""
+        return locations.is_below(location, root)
+
     def exists(self, location: str) -> bool:
         """Tell whether a file or directory is there."""
         system, path, parsed = self._at(location)

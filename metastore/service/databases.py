@@ -1,0 +1,184 @@
+"""Databases: create, read, alter, drop, list. Names in arguments are normalised here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import structlog
+
+from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
+from metastore.idl import Database, Table
+from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
+from metastore.rules.names import normalize, pattern_matcher, validate_database_name
+from metastore.rules.table_types import purges_data
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.store import bulk, catalogs, databases, partitions, tables
+from metastore.store.database import ReferenceViolation, Session
+
+log = structlog.get_logger()
+DEFAULT_DATABASE = "default"
+
+
+def create_database(call: Call, database: Database) -> None:
+    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError."""
+    catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
+    validate_database_name(database.name)
+    name = database.name = normalize(database.name)
+    database.parameters = database.parameters or {}
+    database.createTime = int(time.time())
+    with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
+
+        def work(session: Session) -> None:
+            found = catalogs.find(session, catalog)
+            if found is None:
+                raise InvalidObject(f"No such catalog {catalog}")
+            if databases.find(session, catalog, name) is not None:
+                raise AlreadyExists(f"Database {name} already exists")
+            root = None if catalog == call.config.default_catalog else found.locationUri
+            warehouse = call.warehouse
+            database.locationUri = (
+                warehouse.qualified(database.locationUri) if database.locationUri else warehouse.database_location(name, catalog_root=root)
+            )
+            wanted = [database.locationUri]
+            if database.managedLocationUri:
+                database.managedLocationUri = warehouse.qualified(database.managedLocationUri)
+                wanted.append(database.managedLocationUri)
+            databases.insert(session, database)
+            current.make_directories(wanted)
+
+        current.write(work)
+
+
+def find_database(call: Call, catalog: str, name: str) -> Database:
+    """Return a database by its normalised name. NoSuchObject."""
+    found = call.database.read(lambda session: databases.find(session, catalog, name))
+    if found is None:
+        raise NoSuchObject(f"There is no database {catalog}.{name}")
+    return found
+
+
+def get_database(call: Call, catalog: str, name: str | None) -> Database:
+    """Return a database. NoSuchObject; MetaError without a name."""
+    if name is None:
+        raise MetaError("Database name cannot be null.")
+    found = find_database(call, normalize(catalog), normalize(name))
+    if call.listeners.pre:
+        call.listeners.before(ReadDatabase(client=call.info, database=found))
+    return found
+
+
+def get_databases(call: Call, catalog: str, pattern: str | None) -> list[str]:
+    """Return the names that match a pattern, ascending; all without one."""
+    matches = pattern_matcher(pattern)
+    return [name for name in call.database.read(lambda session: databases.names(session, normalize(catalog))) if matches(name)]
+
+
+def alter_database(call: Call, catalog: str, name: str | None, new: Database) -> None:
+    """Change location, owner, comment and parameters; the name stays. NoSuchObject, MetaError."""
+    if name is None:
+        raise MetaError("Database name cannot be null.")
+    catalog, name = normalize(catalog), normalize(name)
+    before = find_database(call, catalog, name)
+    after = Database(**{**before.__dict__})
+    for field in ("description", "locationUri", "managedLocationUri", "parameters", "ownerName", "ownerType"):
+        value = getattr(new, field)
+        if value is not None:
+            setattr(after, field, value)
+    for field in ("locationUri", "managedLocationUri"):
+        if getattr(new, field):
+            setattr(after, field, call.warehouse.qualified(getattr(new, field)))
+    with change(call, AlterDatabase(client=call.info, before=before, after=after)) as current:
+
+        def work(session: Session) -> None:
+            if databases.lock(session, catalog, name) is None:
+                raise NoSuchObject(f"There is no database {catalog}.{name}")
+            databases.update(session, catalog, name, after)
+
+        current.write(work)
+
+
+def drop_database(
+    call: Call, catalog: str, name: str | None, *, delete_data: bool, cascade: bool, ignore_unknown: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Remove a database; with `cascade` its tables and functions too. NoSuchObject, InvalidOperation, MetaError."""
+    if name is None:
+        raise MetaError("Database name cannot be null.")
+    catalog, name = normalize(catalog), normalize(name)
+    if name == DEFAULT_DATABASE and catalog == call.config.default_catalog:
+        raise MetaError(f"Can not drop {name} database in catalog {catalog}")
+    try:
+        database = find_database(call, catalog, name)
+    except NoSuchObject:
+        if ignore_unknown:
+            return
+        raise
+    dropped: list[Table] = []
+    outside: dict[int, list[str]] = {}
+    environment = environment or {}
+    with change(call, DropDatabase(client=call.info, database=database, environment=environment)) as current:
+
+        def work(session: Session) -> None:
+            key = databases.lock(session, catalog, name)
+            if key is None:
+                raise NoSuchObject(f"There is no database {catalog}.{name}")
+            has_tables, has_functions = databases.has_tables_or_functions(session, key)
+            if has_tables and not cascade:
+                raise InvalidOperation(f"Database {name} is not empty. One or more tables exist.")
+            if has_functions and not cascade:
+                raise InvalidOperation(f"Database {name} is not empty. One or more functions exist.")
+            dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
+            for table in dropped:
+                event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
+                call.listeners.before(event)
+                call.listeners.within(event, session)
+                if table.partitionKeys and delete_data and purges_data(table):
+                    assert table.id is not None
+                    outside[table.id] = partitions.locations_outside(session, table.id)
+            if has_tables or has_functions:
+                bulk.delete_contents(session, key)
+            databases.delete(session, key)
+
+        try:
+            current.write(work)
+        except ReferenceViolation as error:
+            raise InvalidOperation(f"Database {name} is not empty. One or more tables exist.") from error
+    purge = environment.get("ifPurge", "").lower() == "true"
+    for table in dropped:
+        call.listeners.after(DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment), None)
+        if delete_data and purges_data(table) and table.sd is not None:
+            for location in [*outside.get(table.id or 0, ()), table.sd.location]:
+                delete_directory(call, location, purge=purge or skips_trash(table))
+    if delete_data:
+        for location in (database.managedLocationUri, database.locationUri):
+            if location:
+                delete_directory(call, location, purge=purge, only_empty=_holds_kept_tables(call, location, dropped))
+
+
+def _holds_kept_tables(call: Call, location: str, dropped: list[Table]) -> bool:
+    """Tell whether data of an external table that must survive its database lies in the database's directory."""
+    return any(
+        not purges_data(table) and table.sd is not None and table.sd.location and call.warehouse.is_below(table.sd.location, location)
+        for table in dropped
+    )
+
+
+def skips_trash(table: Table) -> bool:
+    """Tell whether a table's data is to go for good when dropped (`auto.purge`, `skip.trash`)."""
+    parameters = table.parameters or {}
+    return any(parameters.get(key, "").lower() == "true" for key in ("auto.purge", "skip.trash"))
+
+
+def delete_directory(call: Call, location: str | None, *, purge: bool, only_empty: bool = False) -> None:
+    """Delete a dropped object's directory. The metadata is gone already, so a failure is only logged."""
+    if not location:
+        return
+    try:
+        if not only_empty:
+            call.warehouse.delete(location, purge=purge)
+        else:
+            call.warehouse.remove_if_empty(location)
+    except (MetastoreError, OSError) as error:
+        log.error("data of a dropped object was not deleted", location=location, error=str(error))
