@@ -1,0 +1,157 @@
+"""A small Thrift client for any Hive Metastore: `with connect("thrift://host:9083") as client: client.get_table("db", "t")`.
+
+It never repeats a call: a call whose connection breaks raises, the next one connects again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
+
+from metastore import idl
+from metastore.wire.protocol import Dialect, read_message, write_message
+from metastore.wire.settings import WireSettings
+from metastore.wire.transport import EndOfStream, Feed
+
+DEFAULT_PORT = 9083
+_LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
+
+
+class Client:
+    """Every Thrift method is a method of this object, with positional or keyword arguments; not for several threads.
+
+    It returns what the method returns and raises the Thrift exceptions that it declares, TApplicationException for an
+    unknown method or an internal error, OSError when no server answers.
+    """
+
+    def __init__(
+        self, addresses: list[tuple[str, int]], timeout: float | None, dialect: Dialect, tls: ssl.SSLContext | None
+    ) -> None:
+        self._addresses = addresses
+        self._timeout = timeout
+        self._dialect = dialect
+        self._tls = tls
+        self._sock: socket.socket | None = None
+        self._feed: Feed | None = None
+        self._seqid = 0
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method not in idl.service.thrift_services:
+            raise AttributeError(f"The metastore interface has no method {method}")
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.call(method, *args, **kwargs)
+
+        return call
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method by its name. Raises TypeError for arguments that it does not have."""
+        arguments = getattr(idl.service, f"{method}_args")()
+        names = [field[1] for field in arguments.thrift_spec.values()]
+        if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
+            raise TypeError(f"{method} takes {', '.join(names) or 'no arguments'}; got {len(args)} and {sorted(kwargs)}")
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            setattr(arguments, name, value)
+        result_class: type[TPayload] = getattr(idl.service, f"{method}_result")
+        oneway = bool(getattr(result_class, "oneway", False))
+        self._seqid = (self._seqid + 1) & 0x7FFFFFFF
+        request = write_message(
+            self._dialect, method, TMessageType.ONEWAY if oneway else TMessageType.CALL, self._seqid, arguments
+        )
+        sock, feed = self._connected()
+        try:
+            sock.sendall(request)
+            if oneway:
+                return None
+            message = read_message(
+                feed,
+                self._dialect,
+                _LIMITS,
+                lambda _, kind: TApplicationException if kind == TMessageType.EXCEPTION else result_class,
+            )
+            if message.seqid != self._seqid:
+                raise ConnectionError(f"{method}: a reply to call {message.seqid} came for call {self._seqid}")
+        except EndOfStream:
+            self.close()
+            raise ConnectionResetError(f"The server closed the connection during {method}") from None
+        except BaseException:
+            self.close()
+            raise
+        return _unpack(message.body)
+
+    def _connected(self) -> tuple[socket.socket, Feed]:
+        if self._sock is not None and self._feed is not None:
+            return self._sock, self._feed
+        failures = []
+        for host, port in self._addresses:
+            try:
+                sock = socket.create_connection((host, port), self._timeout)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._tls is not None:
+                    sock = self._tls.wrap_socket(sock, server_hostname=host)
+            except OSError as error:
+                failures.append(f"{host}:{port}: {error}")
+                continue
+            self._sock, self._feed = sock, Feed(sock.recv)
+            return self._sock, self._feed
+        raise ConnectionError(f"No metastore answers; {'; '.join(failures)}")
+
+    def close(self) -> None:
+        """Close the connection; a later call opens it again."""
+        if self._sock is not None:
+            with contextlib.suppress(OSError):
+                self._sock.close()
+        self._sock = self._feed = None
+
+
+def _unpack(result: Any) -> Any:
+    """Return the value of a result struct, or raise the exception that it holds."""
+    if isinstance(result, TApplicationException):
+        raise result
+    for field in result.thrift_spec.values():
+        if field[1] != "success" and (error := getattr(result, field[1])) is not None:
+            raise error
+    if 0 not in result.thrift_spec:
+        return None
+    if result.success is None:
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "The reply holds neither a value nor an error")
+    return result.success
+
+
+def connect(
+    uri: str,
+    *,
+    timeout: float | None = 60.0,
+    framed: bool = False,
+    protocol: str = "binary",
+    tls: ssl.SSLContext | None = None,
+) -> Client:
+    """Return a client of the metastore at `uri`: `thrift://host:port`, several separated by commas are tried in order.
+
+    `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". It connects
+    at the first call. Raises ValueError for another scheme or protocol.
+    """
+    if protocol not in ("binary", "compact"):
+        raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")
+    addresses = []
+    for part in uri.split(","):
+        split = urlsplit(part.strip() if "://" in part else f"thrift://{part.strip()}")
+        if split.scheme != "thrift" or not split.hostname:
+            raise ValueError(f"{part!r} is no metastore URI; write thrift://host:port")
+        addresses.append((split.hostname, split.port or DEFAULT_PORT))
+    return Client(addresses, timeout, Dialect(protocol, framed), tls)

@@ -1,0 +1,50 @@
+"""Set up structlog: one line per event, as JSON or for a terminal. It never opens a file of its own choice."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, BinaryIO, cast
+
+import orjson
+import structlog
+
+
+def configure(level: str = "info", style: str = "json", stream: BinaryIO | None = None) -> None:
+    """Send events of `level` and above to `stream` (default: standard error).
+
+    `style` is "json" (one object per line) or "console" (for people). Call it before the workers fork: each line is
+    written in one piece, so that several processes may share the stream. Raises ValueError for an unknown name.
+    """
+    number = logging.getLevelNamesMapping().get(level.upper()) if sys.version_info >= (3, 11) else (
+        getattr(logging, level.upper(), None)
+    )
+    if not isinstance(number, int):
+        raise ValueError(f"Log level {level!r} is unknown; use debug, info, warning or error")
+    out = stream or sys.stderr.buffer
+    processors: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if style == "json":
+        processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=orjson.dumps)]
+    elif style == "console":
+        processors += [structlog.dev.ConsoleRenderer(colors=out.isatty()), _encode]
+    else:
+        raise ValueError(f"Log style {style!r} is unknown; use json or console")
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.BytesLoggerFactory(cast(Any, out)),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _encode(_logger: Any, _method: str, line: Any) -> bytes:
+    return str(line).encode(errors="backslashreplace")
+
+
+def get(name: str) -> Any:
+    """Return a logger whose events carry `name`."""
+    return structlog.get_logger(part=name)

@@ -1,0 +1,138 @@
+"""Serve one connection: read a message, answer it, send the reply, until the client leaves. It never runs a method itself."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+import threading
+import time
+
+from thriftpy2.thrift import TApplicationException, TMessageType
+
+from metastore import log
+from metastore.service.context import Client
+from metastore.wire.dispatch import Dispatcher
+from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
+from metastore.wire.settings import WireSettings
+from metastore.wire.transport import EndOfStream, Feed, Malformed
+
+_LINGER = 2.0
+"""Seconds in which a client that sends too much may read why it is cut off."""
+
+
+class Connection:
+    """One client's socket; `serve` runs in a thread, the rest may be called from others."""
+
+    def __init__(
+        self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
+        tls: ssl.SSLContext | None,
+    ) -> None:  # fmt: skip
+        self.sock = sock
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._tls = tls
+        self._client = Client(address)
+        self._feed = Feed(self._receive)
+        self._dialect: Dialect | None = None
+        self._state = threading.Lock()
+        self._between_messages = True
+        self._stopping = False
+        self._log = log.get("metastore.connection")
+
+    def _receive(self, size: int) -> bytes:
+        return self.sock.recv(size)
+
+    def serve(self) -> bool:
+        """Answer messages until the client is silent for `park_after` (True: call again when it sends) or gone (False)."""
+        try:
+            if self._tls is not None:
+                self._start_tls(self._tls)
+            while self._wait():
+                if not self._serve_one():
+                    self.close()
+                    return False
+            if not self._stopping:
+                return True
+        except (EndOfStream, ConnectionError):
+            self._log.debug("client left", client=self._client.address)
+        except TimeoutError:
+            self._log.info("silent within a message, closed", client=self._client.address)
+        except (Malformed, OSError) as error:
+            self._log.warning("connection refused", client=self._client.address, reason=str(error))
+        except Exception as error:
+            self._log.error("connection failed", client=self._client.address, exc_info=error)
+        self.close()
+        return False
+
+    def _start_tls(self, tls: ssl.SSLContext) -> None:
+        self.sock.settimeout(min(self._settings.idle_timeout, 30.0))
+        self.sock = tls.wrap_socket(self.sock, server_side=True)
+        self._tls = None
+        self.sock.settimeout(self._settings.idle_timeout)
+
+    def _wait(self) -> bool:
+        """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
+        if self._feed.waiting or (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending()):
+            ready = True
+        else:
+            poll = select.poll()
+            poll.register(self.sock, select.POLLIN)
+            ready = bool(poll.poll(int(self._settings.park_after * 1000)))
+        with self._state:
+            if not ready or self._stopping:
+                return False
+            self._between_messages = False
+            return True
+
+    def _serve_one(self) -> bool:
+        """Answer the next message; return whether the connection can go on."""
+        try:
+            if self._dialect is None:
+                self._dialect = recognise(self._feed)
+            message = read_message(self._feed, self._dialect, self._settings, self._dispatcher.choose)
+        except Unreadable as error:
+            assert self._dialect is not None
+            return self._refuse(error, self._dialect)
+        reply = self._dispatcher.answer(message, self._client, self._dialect)
+        if reply is not None:
+            self.sock.sendall(reply)
+        with self._state:
+            self._between_messages = True
+            return not self._stopping
+
+    def _refuse(self, error: Unreadable, dialect: Dialect) -> bool:
+        self._log.warning(
+            "message refused", client=self._client.address, method=error.name[:300], reason=str(error)[:1000]
+        )
+        body = TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
+        self.sock.sendall(write_message(dialect, error.name, TMessageType.EXCEPTION, error.seqid, body))
+        if error.resumable:
+            with self._state:
+                self._between_messages = True
+                return not self._stopping
+        self._linger()
+        return False
+
+    def _linger(self) -> None:
+        """Take what the client still sends, so that it can read the reply before the connection is reset."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
+            self.sock.settimeout(_LINGER)
+            until = time.monotonic() + _LINGER
+            while self.sock.recv(1 << 20) and time.monotonic() < until:
+                pass
+
+    def stop(self) -> None:
+        """End the connection: now if it is between two messages, else after the reply."""
+        with self._state:
+            self._stopping = True
+            if self._between_messages:
+                with contextlib.suppress(OSError):
+                    self.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the socket."""
+        with contextlib.suppress(OSError):
+            self.sock.close()

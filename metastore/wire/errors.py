@@ -1,0 +1,113 @@
+"""Put an error into the field of a method's result that declares it. It never sends, logs, or decides what is an error.
+
+An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
+TApplicationException INTERNAL_ERROR, as Java's servers do.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from thriftpy2.thrift import TApplicationException, TException, TPayload
+
+from metastore import errors, idl
+from metastore.service.context import Client
+
+EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
+    errors.InvalidObject: idl.InvalidObjectException,
+    errors.AlreadyExists: idl.AlreadyExistsException,
+    errors.NoSuchObject: idl.NoSuchObjectException,
+    errors.UnknownDatabase: idl.UnknownDBException,
+    errors.UnknownTable: idl.UnknownTableException,
+    errors.UnknownPartition: idl.UnknownPartitionException,
+    errors.InvalidOperation: idl.InvalidOperationException,
+    errors.InvalidInput: idl.InvalidInputException,
+    errors.ConfigValueSecurity: idl.ConfigValSecurityException,
+    errors.NoSuchTransaction: idl.NoSuchTxnException,
+    errors.TransactionAborted: idl.TxnAbortedException,
+    errors.NoSuchLock: idl.NoSuchLockException,
+    errors.TransactionOpen: idl.TxnOpenException,
+    errors.MetaError: idl.MetaException,
+}
+"""An error whose class is not here takes the entry of its nearest base."""
+
+_SHARED_REQUEST_METHODS = frozenset(
+    {
+        "add_partitions_req",
+        "drop_partitions_req",
+        "get_partitions_statistics_req",
+        "get_table_objects_by_name_req",
+        "get_table_statistics_req",
+    }
+)
+"""The `_req` methods that a 2.3 client calls too."""
+
+
+def note_dialect(client: Client, method: str) -> None:
+    """Remember what a call tells about the release of the client; the wire itself does not say it.
+
+    2.3 reads tables with `get_table` and calls none of the request methods that came later.
+    """
+    if method == "get_table":
+        client.used_get_table = True
+    elif method.endswith("_req") and method not in _SHARED_REQUEST_METHODS:
+        client.used_request_methods = True
+
+
+def speaks_2_3(client: Client) -> bool:
+    """Tell whether the client seems to be of release 2.3."""
+    return client.used_get_table and not client.used_request_methods
+
+
+@lru_cache(maxsize=None)
+def declared(method: str) -> dict[type[TException], tuple[str, ...]]:
+    """Return the exceptions that a method declares, each with the names of its result's fields."""
+    out: dict[type[TException], tuple[str, ...]] = {}
+    for spec in getattr(idl.service, f"{method}_result").thrift_spec.values():
+        if spec[1] != "success":
+            out[spec[2]] = (*out.get(spec[2], ()), spec[1])
+    return out
+
+
+def internal_error(method: str) -> TApplicationException:
+    """Return what the client gets for an error that its method can not declare; the text is Java's."""
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {method}")
+
+
+def unknown_method(method: str) -> TApplicationException:
+    """Return what the client gets for a method without handler; the text is Java's and clients fall back on the type."""
+    return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{method}'")
+
+
+def failure(method: str, error: Exception, client: Client) -> TPayload:
+    """Return the body of the reply to a failed call: the method's result struct, or a TApplicationException."""
+    if isinstance(error, TApplicationException):
+        return error
+    fields = declared(method)
+    for exception in _candidates(error):
+        if type(exception) in fields:
+            result: TPayload = getattr(idl.service, f"{method}_result")()
+            for name in _fields(method, exception, fields, client):
+                setattr(result, name, exception)
+            return result
+    return internal_error(method)
+
+
+def _candidates(error: Exception) -> list[Any]:
+    """Return the Thrift exceptions that could carry the error, the best one first."""
+    if isinstance(error, TException):
+        return [error, idl.MetaException(message=getattr(error, "message", None) or str(error))]
+    if isinstance(error, errors.MetastoreError):
+        classes = [EXCEPTIONS[cls] for cls in type(error).__mro__ if cls in EXCEPTIONS]
+        return [cls(message=error.message) for cls in (*classes, idl.MetaException)]
+    return [idl.MetaException(message=f"{type(error).__name__}: {error}")]
+
+
+def _fields(
+    method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client
+) -> tuple[str, ...]:
+    # 2.3 knows field 1 as the MetaException, where NoSuchObjectException stands since 3.1; both are one string.
+    if method == "get_partition_names" and isinstance(exception, idl.MetaException) and speaks_2_3(client):
+        return fields[idl.NoSuchObjectException]
+    return fields[type(exception)]

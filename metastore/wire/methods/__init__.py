@@ -1,0 +1,14 @@
+"""The method table: from the name of a Thrift method to the function that answers it.
+
+Each module here holds the methods of one noun in `METHODS`; it unpacks a request struct and calls `service`.
+No rule of the catalog stands here.
+"""
+
+from __future__ import annotations
+
+from metastore.wire.methods import fb303
+from metastore.wire.methods.table import Handler, merge
+
+__all__ = ["METHODS", "Handler"]
+
+METHODS: dict[str, Handler] = merge((fb303,))

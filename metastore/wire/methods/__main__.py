@@ -1,0 +1,6 @@
+"""Print docs/methods.md: `python -m metastore.wire.methods > docs/methods.md`. It never starts a server."""
+
+from metastore.wire.methods import METHODS
+from metastore.wire.methods.table import document
+
+print(document(METHODS), end="")

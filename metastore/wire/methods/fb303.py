@@ -1,0 +1,46 @@
+"""Answer fb303, the base service that every Hive Metastore has: name, status, counters, options.
+
+`shutdown` and `reinitialize` are accepted and do nothing: no client ends this server.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from metastore import idl
+from metastore.service.context import Call
+from metastore.wire.methods.table import Handler
+
+NAME = "new db based metaserver"
+"""What Java's server is named."""
+VERSION = "3.0"
+"""What Java's server answers to getVersion, whatever its release."""
+
+_started = int(time.time())
+_options: dict[str, str] = {}
+
+
+def _nothing(_call: Call, _args: Any) -> None:
+    return None
+
+
+def _set_option(_call: Call, args: Any) -> None:
+    _options[args.key] = args.value
+
+
+METHODS: dict[str, Handler] = {
+    "aliveSince": lambda call, args: _started,
+    "getCounter": lambda call, args: 0,
+    "getCounters": lambda call, args: {},
+    "getCpuProfile": lambda call, args: "",
+    "getName": lambda call, args: NAME,
+    "getOption": lambda call, args: _options.get(args.key),
+    "getOptions": lambda call, args: dict(_options),
+    "getStatus": lambda call, args: idl.fb303.fb_status.ALIVE,
+    "getStatusDetails": lambda call, args: "",
+    "getVersion": lambda call, args: VERSION,
+    "reinitialize": _nothing,
+    "setOption": _set_option,
+    "shutdown": _nothing,
+}

@@ -1,0 +1,48 @@
+"""Join the method tables of the nouns into one. It never runs a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from metastore import idl
+from metastore.service.context import Call
+
+Handler = Callable[[Call, Any], Any]
+"""From the call and its decoded argument struct to the value of `success` (None for a void method)."""
+
+ALL: frozenset[str] = frozenset(idl.service.thrift_services)
+"""Every method of the interface, those of fb303 included."""
+
+
+def merge(modules: Iterable[ModuleType]) -> dict[str, Handler]:
+    """Return the union of the modules' `METHODS`. Raises ValueError for a name that is unknown or there twice."""
+    methods: dict[str, Handler] = {}
+    for module in modules:
+        for name, handler in module.METHODS.items():
+            if name not in ALL:
+                raise ValueError(f"{module.__name__}: the interface has no method {name}; correct the name")
+            if name in methods:
+                raise ValueError(f"{module.__name__}: method {name} is in another module too; keep one")
+            methods[name] = handler
+    return methods
+
+
+def document(methods: Iterable[str]) -> str:
+    """Return the text of docs/methods.md for the methods that have a handler."""
+    works = set(methods)
+    lines = [
+        "# Methods",
+        "",
+        "Every method of the interface and whether this server answers it. One that does not work yet answers",
+        "TApplicationException UNKNOWN_METHOD, as a server without it does, and the connection lives on.",
+        "Generated: `python -m metastore.wire.methods > docs/methods.md`.",
+        "",
+        f"{len(works)} of {len(ALL)} work.",
+        "",
+        "| method | state |",
+        "|---|---|",
+    ]
+    lines += [f"| `{name}` | {'works' if name in works else 'not yet'} |" for name in sorted(ALL, key=str.lower)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,201 @@
+"""Recognise what a connection speaks, read its messages into structs, write replies into bytes. It never calls a method."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
+from thriftpy2.thrift import TMessageType, TPayload
+from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
+
+from metastore.wire.decoder import BinaryDecoder, CompactDecoder
+from metastore.wire.encoding import Encoded
+from metastore.wire.settings import WireSettings
+from metastore.wire.transport import BUFFER, EndOfStream, Exact, Feed, Malformed, Source, frame_feed
+
+Choose = Callable[[str, int], type[TPayload] | None]
+"""From the name of a method and the type of the message to the struct that it holds; None to pass over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a connection encodes its messages."""
+
+    protocol: str
+    """"binary" or "compact"."""
+    framed: bool
+
+
+@dataclass(slots=True)
+class Message:
+    """One message as it was read; `body` is None if `choose` gave no struct for it."""
+
+    name: str
+    type: int
+    seqid: int
+    body: Any
+    raw: bytes
+    invalid_text: str | None = None
+    """The first field whose bytes are no UTF-8."""
+
+
+class Unreadable(Exception):
+    """A message could not be read; `name` and `seqid` are set if the reading came as far."""
+
+    def __init__(self, reason: str, name: str = "", seqid: int = 0) -> None:
+        super().__init__(reason)
+        self.name = name
+        self.seqid = seqid
+        self.resumable = False
+        """Whether the place of the next message is known all the same."""
+
+
+def recognise(feed: Feed) -> Dialect:
+    """Return what the client speaks, from the first bytes of its first message; they stay in the feed.
+
+    0x80 begins a binary message and 0x82 a compact one; anything else is the length of a frame, or of the name in a
+    binary message without version header, which begins with a letter. Raises Malformed, EndOfStream.
+    """
+    start = feed.exactly(1)
+    if start not in b"\x80\x82":
+        start += feed.exactly(4)
+    feed.unread(start)
+    if start[0] in (0x80, 0x82):
+        return Dialect("compact" if start[0] == 0x82 else "binary", framed=False)
+    if start[4] == 0x82:
+        return Dialect("compact", framed=True)
+    if start[0] < 0x10 and start[4] in (0x80, 0x00):
+        return Dialect("binary", framed=True)
+    if start[:2] == b"\0\0" and chr(start[4]).isalpha():
+        return Dialect("binary", framed=False)
+    raise Malformed(f"The connection begins with {start!r}: {_guess(start)}")
+
+
+def _guess(start: bytes) -> str:
+    if start[:2] == b"\x16\x03":
+        return "a TLS handshake, but this port has no TLS; set tls_certificate or connect without"
+    if start[:1].isalpha():
+        return "HTTP or text; this port speaks Thrift"
+    if start[:1] == b"\x01":
+        return "a SASL handshake, which this server does not offer; use hive.metastore.sasl.enabled=false"
+    return "no Thrift message"
+
+
+def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose) -> Message:
+    """Read the next message. Raises EndOfStream, OSError, Unreadable."""
+    if not dialect.framed:
+        return _read(feed, dialect.protocol, settings, choose)
+    size = int.from_bytes(feed.exactly(4), "big", signed=True)
+    if not 0 <= size <= settings.max_message_size:
+        raise Unreadable(f"A frame of {size} bytes; split the request or raise max_message_size, which is "
+                         f"{settings.max_message_size}")  # fmt: skip
+    frame = frame_feed(feed.exactly(size))
+    try:
+        return _read(frame, dialect.protocol, settings, choose)
+    except Unreadable as error:
+        error.resumable = True
+        raise
+    except EndOfStream as error:
+        short = Unreadable("The frame ends within the message")
+        short.resumable = True
+        raise short from error
+
+
+def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
+    if protocol == "binary":
+        message = _read_fast(feed, settings, choose)
+        if message is not None:
+            return message
+    return _read_carefully(feed, protocol, settings, choose)
+
+
+def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayload]) -> Any:
+    """Read a message that is here as a whole once more, into another struct."""
+    return _read_carefully(frame_feed(data), protocol, settings, lambda *_: cls).body
+
+
+def _read_fast(feed: Feed, settings: WireSettings, choose: Choose) -> Message | None:
+    """Read with the Cython protocol; None, and the feed as before, if it takes the Python one."""
+    source = Source(feed, settings.max_message_size)
+    transport = TCyBufferedTransport(source, BUFFER)
+    protocol = TCyBinaryProtocol(transport, strict_read=False, strict_decode=True)
+    name, seqid = "", 0
+    try:
+        name, kind, seqid = protocol.read_message_begin()
+        cls = choose(name, kind) if isinstance(name, str) else None
+        if cls is not None:
+            body = cls()
+            protocol.read_struct(body)
+            return Message(name, kind, seqid, body, source.finish(transport))
+    except (TypeError, UnicodeDecodeError):
+        # A map with list keys can not be read there, and text that is no UTF-8 would end the message half way.
+        pass
+    except (EndOfStream, OSError):
+        raise
+    except Exception as error:
+        raise _unreadable(error, name, seqid) from error
+    feed.unread(source.recorded())
+    return None
+
+
+def _read_carefully(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
+    source = Exact(feed, settings.max_message_size)
+    decoder = (BinaryDecoder if protocol == "binary" else CompactDecoder)(source, settings.max_container_size)
+    name, seqid, body = "", 0, None
+    try:
+        name, kind, seqid = decoder.message()
+        cls = choose(name, kind)
+        if cls is None:
+            decoder.skip()
+        else:
+            body = cls()
+            decoder.read(body)
+    except (EndOfStream, OSError):
+        raise
+    except Exception as error:
+        raise _unreadable(error, name, seqid) from error
+    return Message(name, kind, seqid, body, source.finish(), decoder.invalid_text)
+
+
+def _unreadable(error: Exception, name: Any, seqid: int) -> Unreadable:
+    reason = str(error) if isinstance(error, Malformed | RecursionError) else f"{type(error).__name__}: {error}"
+    return Unreadable(reason, name if isinstance(name, str) else "", seqid)
+
+
+class _Parts(list[bytes]):
+    """A transport to write to: it gathers."""
+
+    write = list.append
+
+
+def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPayload) -> bytes:
+    """Return the message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
+    if dialect.protocol == "binary":
+        buffer = TCyMemoryBuffer()
+        binary = TCyBinaryProtocol(buffer)
+        binary.write_message_begin(name, kind, seqid)
+        binary.write_struct(body)
+        return _frame(dialect, buffer.getvalue())
+    parts = _Parts()
+    compact = TCompactProtocol(parts)
+    compact.write_message_begin(name, kind, seqid)
+    compact.write_struct(body)
+    return _frame(dialect, b"".join(parts))
+
+
+def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, value: Encoded) -> bytes:
+    """Return the reply whose `success` field is `value`; `result` is the method's empty result struct."""
+    data = value.encode_success(dialect.protocol)
+    if data is None:
+        result.success = value.value()  # type: ignore[attr-defined]  # each result struct has its own type for it
+        return write_message(dialect, name, TMessageType.REPLY, seqid, result)
+    ttype = type(result).thrift_spec[0][0]
+    head = struct.pack(f"!Ii{len(name)}sibh", 0x80010000 | TMessageType.REPLY, len(name), name.encode(), seqid, ttype, 0)
+    return _frame(dialect, b"".join((head, data, b"\0")))
+
+
+def _frame(dialect: Dialect, data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data if dialect.framed else data

@@ -1,0 +1,231 @@
+"""Run the worker processes: open the port, fork, replace those that die, drain on SIGTERM. It never serves a call itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from metastore import log
+from metastore.service.context import Metastore
+from metastore.wire.methods import METHODS, Handler
+from metastore.wire.settings import WireSettings
+from metastore.wire.worker import Worker, listen, tls_context
+
+_FAILED_TO_START = 3
+_SHORT_LIFE = 10.0
+"""Seconds; a worker that lives shorter is replaced later and later, up to `_LONGEST_DELAY`."""
+_LONGEST_DELAY = 10.0
+
+
+class Supervisor:
+    """Serves with `settings.workers` processes. Make it before any thread or database connection exists."""
+
+    def __init__(
+        self,
+        settings: WireSettings,
+        make_metastore: Callable[[], Metastore],
+        *,
+        methods: Mapping[str, Handler] = METHODS,
+        ready: Callable[[str, int], None] | None = None,
+        on_worker_death: Callable[[int], None] | None = None,
+        close_metastore: Callable[[Metastore], None] | None = None,
+    ) -> None:
+        """`make_metastore` runs in each worker after the fork. `ready` gets the address once all workers serve;
+        `on_worker_death` the process id of one that died before it is replaced (both run in the supervisor).
+        """
+        self._settings = settings
+        self._make_metastore = make_metastore
+        self._methods = methods
+        self._ready = ready
+        self._on_worker_death = on_worker_death
+        self._close_metastore = close_metastore
+        self._workers: dict[int, float] = {}
+        self._due: list[float] = []
+        self._deaths = 0
+        self._stop_signals = 0
+        self._log = log.get("metastore.supervisor")
+
+    def run(self) -> int:
+        """Serve until SIGTERM or SIGINT and return the exit status: 0 after a drain, 1 if no worker could start.
+
+        Raises OSError if the port is taken or the certificate unreadable. Must run in the main thread.
+        """
+        self._tls = tls_context(self._settings)
+        self._listener = listen(self._settings)
+        self._alive_read, self._alive_write = os.pipe()
+        self._ready_read, self._ready_write = os.pipe()
+        wake, waker = socket.socketpair()
+        wake.setblocking(False)
+        waker.setblocking(False)
+        before = {
+            number: signal.signal(number, handler)
+            for number, handler in (
+                (signal.SIGTERM, self._on_stop), (signal.SIGINT, self._on_stop), (signal.SIGCHLD, lambda *_: None)
+            )
+        }  # fmt: skip
+        self._inherited = (wake, waker, before)
+        previous = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(wake, selectors.EVENT_READ)
+                selector.register(self._ready_read, selectors.EVENT_READ)
+                return self._supervise(selector, wake)
+        finally:
+            signal.set_wakeup_fd(previous)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            for end in (wake, waker, self._listener):
+                end.close()
+            for descriptor in (self._alive_read, self._alive_write, self._ready_read, self._ready_write):
+                os.close(descriptor)
+
+    def _supervise(self, selector: selectors.BaseSelector, wake: socket.socket) -> int:
+        waiting = self._settings.workers
+        announced = False
+        for _ in range(self._settings.workers):
+            self._fork()
+        while not self._stop_signals:
+            timeout = max(0.0, min(self._due) - time.monotonic()) if self._due else None
+            for key, _ in selector.select(timeout):
+                if key.fileobj is wake:
+                    with contextlib.suppress(BlockingIOError):
+                        wake.recv(4096)
+                else:
+                    waiting -= len(os.read(self._ready_read, 4096))
+            if waiting <= 0 and not announced:
+                announced = True
+                if self._ready is not None:
+                    host, port = self._listener.getsockname()[:2]
+                    self._ready(host, port)
+            for status in self._reap():
+                if not announced and status == _FAILED_TO_START:
+                    self._terminate()
+                    return 1
+            now = time.monotonic()
+            due = [at for at in self._due if at <= now]
+            self._due = [at for at in self._due if at > now]
+            for _ in due:
+                self._fork()
+        self._terminate()
+        return 0
+
+    def _on_stop(self, _number: int, _frame: object) -> None:
+        self._stop_signals += 1
+
+    def _fork(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                status = self._work()
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                with contextlib.suppress(Exception):
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                os._exit(status)
+        self._workers[pid] = time.monotonic()
+
+    def _work(self) -> int:
+        """Be a worker process."""
+        wake, waker, _ = self._inherited
+        signal.set_wakeup_fd(-1)
+        stop_early = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop_early.set())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        wake.close()
+        waker.close()
+        os.close(self._alive_write)
+        os.close(self._ready_read)
+        try:
+            metastore = self._make_metastore()
+        except Exception as error:
+            self._log.error("worker can not start", pid=os.getpid(), exc_info=error)
+            return _FAILED_TO_START
+        worker = Worker(self._listener, self._settings, metastore, self._methods, self._tls)
+        signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+        if not stop_early.is_set():
+            os.write(self._ready_write, b"\0")
+            worker.run(parent=self._alive_read, watchdog=True)
+        if self._close_metastore is not None:
+            self._close_metastore(metastore)
+        return 0
+
+    def _reap(self) -> list[int]:
+        """Collect the workers that ended, plan their successors, return their exit statuses (negative: the signal)."""
+        statuses = []
+        for pid, started in list(self._workers.items()):
+            ended, raw = os.waitpid(pid, os.WNOHANG)
+            if not ended:
+                continue
+            del self._workers[pid]
+            status = os.waitstatus_to_exitcode(raw)
+            statuses.append(status)
+            now = time.monotonic()
+            self._deaths = self._deaths + 1 if now - started < _SHORT_LIFE else 1
+            delay = 0.0 if self._deaths == 1 else min(_LONGEST_DELAY, 0.1 * 2 ** min(self._deaths, 10))
+            self._due.append(now + delay)
+            if not self._stop_signals:
+                self._log.error("worker died, replaced", pid=pid, status=status, delay=delay)
+            if self._on_worker_death is not None:
+                self._on_worker_death(pid)
+        return statuses
+
+    def _terminate(self) -> None:
+        """Drain the workers; a second signal, or the end of the time to drain, kills them."""
+        self._listener.close()
+        for pid in self._workers:
+            os.kill(pid, signal.SIGTERM)
+        signals = self._stop_signals
+        until = time.monotonic() + self._settings.drain_timeout + 5
+        while self._workers:
+            if self._stop_signals > signals + 1 or time.monotonic() > until:
+                for pid in self._workers:
+                    os.kill(pid, signal.SIGKILL)
+                until = float("inf")
+            time.sleep(0.02)
+            self._reap()
+
+
+class ServerThread:
+    """A server in a thread of this process, for tests and for programs that bring their own metastore."""
+
+    def __init__(
+        self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS
+    ) -> None:
+        self._listener = listen(settings)
+        self.host, self.port = self._listener.getsockname()[:2]
+        self._worker = Worker(self._listener, settings, metastore, methods, tls_context(settings))
+        self._thread = threading.Thread(target=self._worker.run, daemon=True)
+
+    @property
+    def uri(self) -> str:
+        """Return the address as clients write it."""
+        return f"thrift://{self.host}:{self.port}"
+
+    def __enter__(self) -> ServerThread:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Drain and end."""
+        self._worker.stop()
+        self._thread.join()

@@ -1,0 +1,32 @@
+"""The settings of the wire: where it listens, how many processes serve, which limits a message has. It never reads a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class WireSettings:
+    """Made by `metastore.config`; sizes are in bytes, times in seconds."""
+
+    host: str = "127.0.0.1"
+    port: int = 9083
+    """0 lets the system choose; `Supervisor` tells `ready` which."""
+    workers: int = 1
+    max_message_size: int = 100 * 1024 * 1024
+    max_container_size: int = 10_000_000
+    """Elements of one list, set or map. Exact where messages are decoded in Python (compact protocol, unknown methods,
+    skewed tables); elsewhere the message size bounds it, since each element takes a byte at least."""
+    idle_timeout: float = 3600.0
+    """A connection that is silent for longer is closed, between messages as well as within one."""
+    park_after: float = 1.0
+    """A connection that is silent for longer gives its thread back until it speaks again."""
+    watchdog_timeout: float = 60.0
+    """A worker process whose main thread does not run for so long (a hostile message can do that) is replaced."""
+    drain_timeout: float = 30.0
+    """How long calls in flight may go on after SIGTERM."""
+    backlog: int = 1024
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    """The key may stand in the certificate's file; then it is not set."""

@@ -1,0 +1,197 @@
+"""Feed bytes to the protocols: count them, remember them for a second decode, put back what was read ahead.
+
+Unframed messages can not be delimited before they are decoded, so each message gets a fresh Cython transport over a
+`Source`, and what that transport read ahead goes back to the connection's `Feed`. It never decodes a field.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+BUFFER = 16 * 1024
+"""Size of the Cython transport's read buffer; it grows for longer strings."""
+CHUNK = 64 * 1024
+
+
+class EndOfStream(Exception):
+    """The client closed the connection."""
+
+
+class Malformed(Exception):
+    """The bytes are not a Thrift message."""
+
+
+class TooLarge(Malformed):
+    """The message is longer than `max_message_size`."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The message is larger than {limit} bytes; split the request or raise max_message_size")
+
+
+class Feed:
+    """The bytes of one connection or frame in order, with a place to put back those that were read ahead."""
+
+    __slots__ = ("_at", "_pending", "_receive")
+
+    def __init__(self, receive: Callable[[int], bytes], pending: bytes = b"") -> None:
+        self._receive = receive
+        self._pending = pending
+        self._at = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether bytes are here that need no reading from the socket."""
+        return bool(self._pending)
+
+    def some(self, size: int) -> bytes:
+        """Return 1 to `size` bytes, as soon as there are any; raises EndOfStream."""
+        if self._pending:
+            out = self._pending[self._at : self._at + size]
+            self._at += size
+            if self._at >= len(self._pending):
+                self._pending, self._at = b"", 0
+            return out
+        out = self._receive(size)
+        if not out:
+            raise EndOfStream
+        return out
+
+    def exactly(self, size: int) -> bytes:
+        """Return `size` bytes; raises EndOfStream."""
+        parts = []
+        while size > 0:
+            part = self.some(min(size, CHUNK))
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def unread(self, data: bytes) -> None:
+        """Put `data` before everything that is still to come."""
+        if data:
+            self._pending = data + self._pending[self._at :]
+            self._at = 0
+
+
+def frame_feed(frame: bytes) -> Feed:
+    """Return the feed of a message that is here as a whole."""
+    return Feed(lambda _: b"", frame)
+
+
+class Source:
+    """What a `TCyBufferedTransport` of `BUFFER` bytes reads one binary message from.
+
+    The transport asks for the free space of its buffer, not for what it needs, and copies all it has for each piece
+    that it gets: a long string that arrives in small packets would cost quadratic time. Such a read is recognised by
+    the grown buffer; the string's size stands in the four bytes before it, so that exactly it is read in one go.
+    """
+
+    __slots__ = ("_asked", "_feed", "_finished", "_given", "_limit", "_parts", "_size")
+
+    def __init__(self, feed: Feed, limit: int) -> None:
+        self._feed = feed
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._given = 0
+        self._size = BUFFER
+        self._finished = False
+        self._asked = 0
+
+    def read(self, free: int) -> bytes:
+        """Return at most `free` bytes. Called by the transport when its buffer holds less than it needs."""
+        if self._finished:
+            first, self._asked = not self._asked, free
+            return b"\0" if first else bytes(free)
+        if self._given >= self._limit:
+            raise TooLarge(self._limit)
+        if free > self._size:
+            self._size *= -(-free // self._size)
+            data = self._feed.exactly(self._missing(self._size - free))
+        else:
+            # One byte stays free, so that a full buffer is never mistaken for an empty one.
+            data = self._feed.some(max(free - 1, 1))
+        self._parts.append(data)
+        self._given += len(data)
+        return data
+
+    def _missing(self, buffered: int) -> int:
+        """Return how many bytes of the string at the transport's position are not yet here; `buffered` of it are."""
+        tail: list[bytes] = []
+        length = 0
+        for part in reversed(self._parts):
+            tail.append(part)
+            length += len(part)
+            if length >= buffered + 4:
+                break
+        known = b"".join(reversed(tail))
+        start = length - buffered
+        size = int(struct.unpack_from("!i", known, start - 4)[0])
+        if self._given - buffered + size > self._limit:
+            raise TooLarge(self._limit)
+        return size - buffered
+
+    def finish(self, transport: Any) -> bytes:
+        """Give what `transport` read beyond the message back to the feed and return the message's bytes."""
+        self._finished = True
+        transport.read(1)
+        ahead = 0
+        if not self._asked:
+            self._asked = -1
+            transport.read(self._size)
+            ahead = 1 + self._size - self._asked
+        data = self.recorded()
+        if ahead:
+            self._feed.unread(data[-ahead:])
+            return data[:-ahead]
+        return data
+
+    def recorded(self) -> bytes:
+        """Return everything that the transport was given."""
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
+class Exact:
+    """What the Python decoders read one message from: exact reads, counted against the limit."""
+
+    __slots__ = ("_at", "_buffer", "_feed", "_limit", "_past", "_taken")
+
+    def __init__(self, feed: Feed, limit: int) -> None:
+        self._feed = feed
+        self._limit = limit
+        self._buffer = b""
+        self._at = 0
+        self._taken = 0
+        self._past: list[bytes] = []
+
+    @property
+    def room(self) -> int:
+        """How many bytes the message may still have."""
+        return self._limit - self._taken
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes; raises EndOfStream, TooLarge, Malformed for a negative size."""
+        if size < 0:
+            raise Malformed(f"A size of {size} bytes")
+        self._taken += size
+        if self._taken > self._limit:
+            raise TooLarge(self._limit)
+        end = self._at + size
+        if end > len(self._buffer):
+            parts = [self._buffer[self._at :]]
+            missing = size - len(parts[0])
+            self._past.append(self._buffer[: self._at])
+            while missing > 0:
+                parts.append(self._feed.some(CHUNK))
+                missing -= len(parts[-1])
+            self._buffer = b"".join(parts)
+            self._at, end = 0, size
+        out = self._buffer[self._at : end]
+        self._at = end
+        return out
+
+    def finish(self) -> bytes:
+        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        self._feed.unread(self._buffer[self._at :])
+        self._past.append(self._buffer[: self._at])
+        return b"".join(self._past)

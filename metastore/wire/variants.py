@@ -1,0 +1,117 @@
+"""Read and write the few structs whose fields changed their type since release 2.3. It never guesses beyond them.
+
+`docs/interface.md` lists the conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from thriftpy2.thrift import TPayload, TType
+
+from metastore import idl
+
+
+def _variant(cls: Any, changed: dict[int, tuple[Any, ...]], name: str) -> type[TPayload]:
+    """Return a struct like `cls` with the fields in `changed`; an empty tuple removes one."""
+    spec = {fid: field for fid, field in {**cls.thrift_spec, **changed}.items() if field}
+    return type(name, (TPayload,), {"thrift_spec": spec, "default_spec": [(field[1], None) for field in spec.values()]})
+
+
+def _args(method: str, inner: type[TPayload]) -> type[TPayload]:
+    """Return the argument struct of a method of one argument, with `inner` as the argument's type."""
+    cls = getattr(idl.service, f"{method}_args")
+    return _variant(cls, {1: (TType.STRUCT, cls.thrift_spec[1][1], inner, False)}, f"{method}_args")
+
+
+_Partitions23 = _variant(
+    idl.AddDynamicPartitions,
+    {
+        2: (TType.STRING, "dbname", False),
+        3: (TType.STRING, "tablename", False),
+        4: (TType.LIST, "partitionnames", TType.STRING, False),
+        5: (TType.I32, "operationType", False),
+        6: (),
+    },
+    "AddDynamicPartitions",
+)
+_Insert23 = _variant(
+    idl.InsertEventRequestData,
+    {
+        1: (TType.LIST, "filesAdded", TType.STRING, False),
+        2: (TType.LIST, "filesAddedChecksum", TType.STRING, False),
+        3: (),
+        4: (),
+        5: (),
+    },
+    "InsertEventRequestData",
+)
+_Event23 = _variant(
+    idl.FireEventRequest,
+    {
+        2: (
+            TType.STRUCT,
+            "data",
+            _variant(
+                idl.FireEventRequestData,
+                {1: (TType.STRUCT, "insertData", _Insert23, False)},
+                "FireEventRequestData",
+            ),
+            False,
+        )
+    },
+    "FireEventRequest",
+)
+
+
+def _partitions_are_old(args: Any) -> bool:
+    return args.rqst is not None and args.rqst.writeid is None and args.rqst.tablename is None
+
+
+def _take_partitions(args: Any, old: Any) -> None:
+    for name in ("dbname", "tablename", "partitionnames", "operationType"):
+        setattr(args.rqst, name, getattr(old.rqst, name))
+
+
+def _insert_may_be_old(args: Any) -> bool:
+    data = args.rqst.data if args.rqst is not None else None
+    return data is not None and data.insertData is not None and data.insertData.replace is None
+
+
+def _take_insert(args: Any, old: Any) -> None:
+    files = old.rqst.data.insertData.filesAdded
+    if files is not None:
+        args.rqst.data.insertData.filesAdded = files
+        args.rqst.data.insertData.filesAddedChecksum = old.rqst.data.insertData.filesAddedChecksum
+
+
+@dataclass(frozen=True, slots=True)
+class OldRequest:
+    """A request that a 2.3 client sends with other fields."""
+
+    suspected: Callable[[Any], bool]
+    """Whether the arguments, decoded as today's, could be those of 2.3."""
+    args: type[TPayload]
+    """The argument struct as 2.3 has it."""
+    take: Callable[[Any, Any], None]
+    """Puts what the second holds, decoded as 2.3's, into the first, today's."""
+
+
+OLD_REQUESTS: dict[str, OldRequest] = {
+    "add_dynamic_partitions": OldRequest(
+        _partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions
+    ),
+    "fire_listener_event": OldRequest(_insert_may_be_old, _args("fire_listener_event", _Event23), _take_insert),
+}
+
+_OpenTxns23 = _variant(idl.GetOpenTxnsResponse, {2: (TType.SET, "open_txns", TType.I64, False)}, "GetOpenTxnsResponse")
+
+
+def _open_txns(value: Any) -> TPayload:
+    return _OpenTxns23(**vars(value))
+
+
+OLD_RESULTS: dict[str, Callable[[Any], TPayload]] = {"get_open_txns": _open_txns}
+"""From a method to what makes its result the one that 2.3 knows: there the open transactions are a set."""

@@ -1,0 +1,195 @@
+"""Accept connections on a listening socket and give each that speaks a thread; the silent ones wait in one selector.
+
+It never forks: `server.py` runs one `Worker` in each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import faulthandler
+import os
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+
+from metastore import log
+from metastore.service.context import Metastore
+from metastore.wire.connection import Connection
+from metastore.wire.dispatch import Dispatcher
+from metastore.wire.methods.table import Handler
+from metastore.wire.settings import WireSettings
+
+_TICK = 1.0
+_STACK_SIZE = 1 << 20
+"""Of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
+
+
+def listen(settings: WireSettings) -> socket.socket:
+    """Return a listening socket. Raises OSError that names the address."""
+    family, _, _, _, address = socket.getaddrinfo(
+        settings.host or None, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(settings.backlog)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"Can not listen on {settings.host}:{settings.port}: {error.strerror}") from error
+    return sock
+
+
+def tls_context(settings: WireSettings) -> ssl.SSLContext | None:
+    """Return the server's side of TLS; None if no certificate is set. Raises OSError (ssl.SSLError is one)."""
+    if settings.tls_certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    return context
+
+
+class Worker:
+    """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
+
+    def __init__(
+        self, listener: socket.socket, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
+        tls: ssl.SSLContext | None,
+    ) -> None:  # fmt: skip
+        self._listener = listener
+        self._settings = settings
+        self._tls = tls
+        self._dispatcher = Dispatcher(metastore, methods, settings)
+        self._selector = selectors.DefaultSelector()
+        self._wake, self._waker = socket.socketpair()
+        self._wake.setblocking(False)
+        self._waker.setblocking(False)
+        self._silent: deque[Connection] = deque()
+        self._parked: dict[Connection, float] = {}
+        self._active: set[Connection] = set()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._log = log.get("metastore.worker")
+
+    def run(self, parent: int | None = None, watchdog: bool = False) -> None:
+        """Serve until `stop`, or until the pipe `parent` closes; then let the calls in flight finish.
+
+        `watchdog` ends the whole process when this thread does not run for `watchdog_timeout` seconds.
+        """
+        threading.stack_size(_STACK_SIZE)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        if parent is not None:
+            self._selector.register(parent, selectors.EVENT_READ)
+        while not self._stopping:
+            if watchdog:
+                faulthandler.dump_traceback_later(self._settings.watchdog_timeout, exit=True)
+            for key, _ in self._selector.select(_TICK):
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif key.fileobj is self._wake:
+                    with contextlib.suppress(BlockingIOError):
+                        self._wake.recv(4096)
+                elif key.fileobj == parent:
+                    self._stopping = True
+                else:
+                    self._resume(key.data)
+            self._park()
+        if watchdog:
+            faulthandler.cancel_dump_traceback_later()
+        self._drain()
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        self._stopping = True
+        self._poke()
+
+    def _poke(self) -> None:
+        with contextlib.suppress(OSError):
+            self._waker.send(b"\0")
+
+    def _accept(self) -> None:
+        try:
+            sock, address = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+            return
+        except OSError as error:
+            self._log.error("accept failed", reason=str(error))
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                time.sleep(0.1)
+            return
+        sock.settimeout(self._settings.idle_timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        client = f"{address[0]}:{address[1]}"
+        self._start(Connection(sock, client, self._dispatcher, self._settings, self._tls))
+
+    def _start(self, connection: Connection) -> None:
+        with self._changed:
+            self._active.add(connection)
+        try:
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        except RuntimeError as error:
+            self._log.error("no thread for a connection, closed", reason=str(error))
+            connection.close()
+            with self._changed:
+                self._active.discard(connection)
+
+    def _serve(self, connection: Connection) -> None:
+        silent = connection.serve()
+        with self._changed:
+            if silent:
+                self._silent.append(connection)
+            self._active.discard(connection)
+            self._changed.notify_all()
+        if silent:
+            self._poke()
+
+    def _park(self) -> None:
+        """Take over the connections whose threads gave them back; close those that are silent for too long."""
+        now = time.monotonic()
+        while self._silent:
+            connection = self._silent.popleft()
+            self._selector.register(connection.sock, selectors.EVENT_READ, connection)
+            self._parked[connection] = now
+        while self._parked:
+            connection, since = next(iter(self._parked.items()))
+            if now - since < self._settings.idle_timeout:
+                break
+            self._unpark(connection)
+            connection.close()
+
+    def _unpark(self, connection: Connection) -> None:
+        self._selector.unregister(connection.sock)
+        del self._parked[connection]
+
+    def _resume(self, connection: Connection) -> None:
+        self._unpark(connection)
+        self._start(connection)
+
+    def _drain(self) -> None:
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        with self._changed:
+            waiting = [*self._parked, *self._silent]
+            active = list(self._active)
+        for connection in waiting:
+            connection.close()
+        for connection in active:
+            connection.stop()
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._active, self._settings.drain_timeout):
+                self._log.warning("calls cut off", number=len(self._active), setting="drain_timeout")
+        for connection in list(self._silent):
+            connection.close()
+        self._selector.close()
+        self._wake.close()
+        self._waker.close()
+        self._log.info("worker drained", pid=os.getpid())
