@@ -296,7 +296,8 @@ class Session:
 
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
-        self.executemany(self._database.insert_missing(table), params)
+        if params:
+            self.executemany(self._database.insert_missing(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows as one batch; values in the order of `columns`."""

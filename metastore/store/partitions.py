@@ -24,6 +24,7 @@ RANGE = sa.select(*FIELDS).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name
 NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name)
 ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
 LOCK_NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name).with_for_update()
+LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name).with_for_update()
 EXISTING = sa.select(P.name).where(OF_TABLE, Among(P.name, "names"))
 NAMES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
@@ -150,6 +151,11 @@ def named(database: Database, session: Session, table: Table, names: Sequence[st
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
     return _keyed(database, session, table, session.rows(LOCK_NAMED, table_id=table.id, names=list(names)))
+
+
+def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:
+    """Return (key, name, partition) of all partitions, ascending by name, locked until the transaction ends."""
+    return _keyed(database, session, table, session.rows(LOCK_ALL, table_id=table.id))
 
 
 def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:

@@ -100,6 +100,7 @@ tables = Table(
     Column("write_id", BigInteger, nullable=False, server_default="-1"),
     Column("creation_metadata", JSON_TEXT),
     UniqueConstraint("database_id", "name"),
+    Index(None, "type"),
     sqlite_autoincrement=True,
 )
 

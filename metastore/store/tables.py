@@ -55,6 +55,11 @@ FACTS = (
     .where(IN_DATABASE)
     .order_by(T.name)
 )
+VIEWS_MADE_FROM = (
+    sa.select(D.name, T.name, T.creation_metadata)
+    .select_from(tables.join(databases, T.database_id == D.id))
+    .where(T.type == sa.literal_column("'MATERIALIZED_VIEW'"))
+)
 VALUES = (
     "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
     "partition_keys", "parameters", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id", "creation_metadata",
@@ -226,6 +231,14 @@ def set_parameters(session: Session, key: int, parameters: dict[str, str]) -> No
 def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata) -> None:
     """Change what a materialized view was made from."""
     session.execute(SET_CREATION, key=key, creation_metadata=_encode_creation(metadata))
+
+
+def materialized_views_on(session: Session, used: str) -> list[str]:
+    """Return `database.name` of the materialized views made from the table `catalog.database.name`."""
+    return [
+        f"{database}.{name}" for database, name, creation in session.rows(VIEWS_MADE_FROM)
+        if creation and used in (orjson.loads(creation).get("tablesUsed") or ())
+    ]
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:

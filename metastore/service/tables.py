@@ -1,0 +1,209 @@
+"""Tables: read, list, drop, truncate. `create_table` and `alter_table` have modules of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
+from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
+from metastore.listeners.events import AlterTable, DropTable, ReadTable
+from metastore.rules.filters import compile_table_filter, parse
+from metastore.rules.names import normalize, pattern_matcher
+from metastore.rules.table_types import purges_data
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.names import TableName
+from metastore.store import databases, partitions, tables
+from metastore.store.database import Session
+
+VIEWS = frozenset({"VIRTUAL_VIEW", "MATERIALIZED_VIEW"})
+
+
+def find_table(call: Call, name: TableName) -> Table:
+    """Return a table without telling listeners. NoSuchObject."""
+    database = call.database
+    found = database.read(lambda session: tables.find(database, session, *name))
+    if found is None:
+        raise NoSuchObject(f"{name} table not found")
+    return found
+
+
+def get_table(call: Call, name: TableName) -> Table:
+    """Return a table. NoSuchObject."""
+    table = find_table(call, name)
+    if call.listeners.pre:
+        call.listeners.before(ReadTable(client=call.info, table=table))
+    return table
+
+
+def get_table_objects_by_name(call: Call, catalog: str, database: str | None, names: Sequence[str] | None) -> list[Table]:
+    """Return those of the named tables that are there. UnknownDatabase; InvalidOperation for a null or empty argument."""
+    if not database:
+        raise UnknownDatabase("DB name is null or empty")
+    if names is None:
+        raise InvalidOperation(f"{database} cannot find null tables")
+    wanted = list(dict.fromkeys(normalize(name) for name in names))
+
+    def work(session: Session) -> list[Table]:
+        found = tables.find_many(call.database, session, catalog, database, wanted) if wanted else []
+        if not found and databases.find(session, catalog, database) is None:
+            raise UnknownDatabase(f"Could not find database {catalog}.{database}")
+        return found
+
+    found = call.database.read(work)
+    for table in found if call.listeners.pre else ():
+        call.listeners.before(ReadTable(client=call.info, table=table))
+    return found
+
+
+def get_tables(call: Call, catalog: str, database: str | None, pattern: str | None, table_type: str | None = None) -> list[str]:
+    """Return the names of the tables that match a pattern and, if given, a type; empty for a missing database."""
+    if database is None:
+        raise MetaError("Database name cannot be null.")
+    matches = pattern_matcher(pattern)
+    found = call.database.read(lambda session: tables.names(session, catalog, database))
+    return [name for name, kind in found if (not table_type or kind == table_type) and matches(name)]
+
+
+def get_table_meta(
+    call: Call, catalog: str, database_pattern: str | None, pattern: str | None, types: Sequence[str] | None
+) -> list[TableMeta]:
+    """Return name, type, comment and owner of the tables of all databases that match."""
+    in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
+    return [
+        TableMeta(
+            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.parameters.get("comment"), catName=catalog,
+            ownerName=row.owner, ownerType=row.owner_type,
+        )
+        for row in call.database.read(lambda session: tables.meta(session, catalog))
+        if (not types or row.type in types) and in_database(row.database) and matches(row.name)
+    ]
+
+
+def get_table_names_by_filter(call: Call, catalog: str, database: str | None, text: str | None, limit: int) -> list[str]:
+    """Return the names of the tables that pass a table filter, ascending; at most `limit` of them unless it is negative."""
+    if not database:
+        raise UnknownDatabase("DB name is null or empty")
+    if text is None:
+        raise InvalidOperation(f"{text} cannot apply null filter")
+
+    def work(session: Session) -> list[tables.TableFacts]:
+        found = tables.facts(session, catalog, database)
+        if not found and databases.find(session, catalog, database) is None:
+            raise UnknownDatabase(f"Could not find database {catalog}.{database}")
+        return found
+
+    passes = compile_table_filter(parse(text))
+    names = [facts.name for facts in call.database.read(work) if passes(facts)]
+    return names if limit < 0 else names[:limit]
+
+
+def get_fields(call: Call, name: TableName) -> list[FieldSchema]:
+    """Return a table's data columns. UnknownTable."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise UnknownTable(error.message) from error
+    return table.sd.cols if table.sd is not None else []
+
+
+def get_schema(call: Call, name: TableName) -> list[FieldSchema]:
+    """Return a table's data columns and partition keys. UnknownTable."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise UnknownTable(error.message) from error
+    return [*(table.sd.cols if table.sd is not None else []), *table.partitionKeys]
+
+
+def drop_table(
+    call: Call, name: TableName, *, delete_data: bool, ignore_unknown: bool = False, environment: Mapping[str, str] | None = None
+) -> None:
+    """Remove a table; its data goes if asked for and the table purges it. NoSuchObject, MetaError."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject:
+        if ignore_unknown:
+            return
+        raise NoSuchObject(f"{name} table not found") from None
+    environment = environment or {}
+    location = table.sd.location if table.sd is not None and table.tableType not in VIEWS else None
+    purges = bool(delete_data and purges_data(table) and location)
+    if purges and location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
+        raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {location}")
+    outside: list[str] = []
+    event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
+    with change(call, event) as current:
+
+        def work(session: Session) -> None:
+            key = tables.lock(session, *name)
+            if key is None:
+                raise NoSuchObject(f"{name} table not found")
+            used = tables.materialized_views_on(session, str(name))
+            if used:
+                raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
+            outside[:] = partitions.locations_outside(session, key) if purges and table.partitionKeys else []
+            tables.delete(session, key, partitioned=bool(table.partitionKeys))
+
+        current.write(work)
+    if purges:
+        purge = environment.get("ifPurge", "").lower() == "true" or skips_trash(table)
+        for each in [*outside, location]:
+            delete_directory(call, each, purge=purge)
+
+
+def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
+    """Delete the data of a table or of named partitions, keeping directories. NoSuchObject, MetaError."""
+    table = find_table(call, name)
+    database = call.database
+    chosen: list[str] = []
+    purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
+    after = Table(**table.__dict__)
+    after.parameters = _truncated(table.parameters)
+    with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment or {})) as current:
+
+        def work(session: Session) -> None:
+            if tables.lock(session, *name) is None:
+                raise NoSuchObject(f"{name} table not found")
+            assert table.id is not None
+            if not table.partitionKeys:
+                chosen[:] = [table.sd.location] if table.sd is not None else []
+                tables.set_parameters(session, table.id, after.parameters)
+                return
+            if partition_names:
+                found = partitions.lock_named(database, session, table, partition_names)
+            else:
+                found = partitions.lock_all(database, session, table)
+            chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
+            for _, _, partition in found:
+                partition.parameters = _truncated(partition.parameters)
+            if found:
+                partitions.replace(session, table, found)
+
+        current.write(work)
+    for location in chosen:
+        if call.warehouse.is_directory(location):
+            call.warehouse.delete(location, purge=purge)
+            call.warehouse.make(location)
+
+
+def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in parameters.items() if key != "COLUMN_STATS_ACCURATE"}
+    return {**kept, "numFiles": "0", "totalSize": "0", "numRows": "0", "rawDataSize": "0", "transient_lastDdlTime": str(int(time.time()))}
+
+
+def update_creation_metadata(call: Call, name: TableName, metadata: CreationMetadata) -> None:
+    """Change what a materialized view was made from. NoSuchObject, MetaError."""
+    table = find_table(call, name)
+    if table.tableType != "MATERIALIZED_VIEW" or table.id is None:
+        raise MetaError(f"{name} is not a materialized view")
+    key = table.id
+    call.database.write(lambda session: tables.set_creation_metadata(session, key, metadata))
+
+
+def materialized_views(call: Call, catalog: str, database: str) -> list[str]:
+    """Return the names of a database's materialized views that queries may be rewritten to."""
+    found: Callable[[Session], list[Table]] = lambda session: tables.all_of(call.database, session, catalog, database)  # noqa: E731  # typed
+    return [table.tableName for table in call.database.read(found) if table.tableType == "MATERIALIZED_VIEW" and table.rewriteEnabled]
