@@ -1,0 +1,251 @@
+"""Parse filter strings.
+
+Source: Hive's Filter.g (2.3, 3.1), PartitionFilter.g4 and PartFilterVisitor (4.x), one grammar for all of them:
+
+    or          := and ("or" and)*
+    and         := term ("and" term)*
+    term        := "(" or ")" | condition
+    condition   := key operator constant | constant operator key | key ["not"] "between" constant "and" constant
+                 | "(" key ")" ["not"] "in" "(" constant, .. ")" | key ["not"] "in" "(" constant, .. ")"
+                 | "(" "struct" "(" key, .. ")" ")" ["not"] "in" "(" ["const"] "struct" "(" constant, .. ")", .. ")"
+
+Parentheses are held on a list of our own, so no filter exhausts Python's stack. Keys are not looked up here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from metastore.errors import MetaError
+from metastore.rules.filters import lexer
+from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
+
+if TYPE_CHECKING:
+    from metastore.rules.filters.lexer import Token
+
+MAXIMUM_NESTING = 100
+"""Alternations of and/or below each other, not parentheses: a chain of one kind is flat however it is nested."""
+
+_OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CACHED_LENGTH = 5_000
+
+
+def parse(text: str | None) -> Node | None:
+    """Return the tree of a filter string, None when it is empty.
+
+    MetaError "Error parsing partition filter: .." when it can not be read or is nested too deeply.
+    """
+    if text is None or not text.strip():
+        return None
+    return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _Parser(text).parse()
+
+
+@lru_cache(maxsize=512)
+def _parse_cached(text: str) -> Node:
+    return _Parser(text).parse()
+
+
+class _Level:
+    """What stands between one pair of parentheses: alternatives, each a list of conjuncts."""
+
+    def __init__(self) -> None:
+        self.alternatives: list[list[tuple[Node, int]]] = [[]]
+
+
+def _combine(kind: type[And | Or], parts: list[tuple[Node, int]]) -> tuple[Node, int]:
+    """Join nodes and their depths under one And or Or, lifting children of the same kind."""
+    if len(parts) == 1:
+        return parts[0]
+    children: list[Node] = []
+    depth = 0
+    for node, below in parts:
+        if isinstance(node, kind):
+            children.extend(node.children)
+            depth = max(depth, below - 1)
+        else:
+            children.append(node)
+            depth = max(depth, below)
+    return kind(tuple(children)), depth + 1
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = lexer.tokens(text)
+        self.position = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def fail(self, token: Token, wanted: str) -> MetaError:
+        found = f"'{token.text}'" if token.kind != "end" else "the end"
+        return lexer.error(self.text, f"expected {wanted} at position {token.position}, found {found}")
+
+    def expect(self, keyword: str) -> None:
+        token = self.take()
+        if token.keyword != keyword:
+            raise self.fail(token, f"'{keyword}'")
+
+    def accept(self, keyword: str) -> bool:
+        if self.peek().keyword == keyword:
+            self.position += 1
+            return True
+        return False
+
+    def parse(self) -> Node:
+        levels = [_Level()]
+        while True:
+            if self.peek().keyword == "(" and not self.opens_membership():
+                self.take()
+                levels.append(_Level())
+                continue
+            levels[-1].alternatives[-1].append((self.condition(), 0))
+            while self.peek().keyword == ")" and len(levels) > 1:
+                self.take()
+                inside = self.close(levels.pop())
+                levels[-1].alternatives[-1].append(inside)
+            token = self.take()
+            if token.kind == "end" and len(levels) == 1:
+                return self.close(levels[0])[0]
+            if token.keyword == "or":
+                levels[-1].alternatives.append([])
+            elif token.keyword != "and":
+                raise self.fail(token, "'and', 'or' or ')'" if len(levels) > 1 else "'and', 'or' or the end")
+
+    def close(self, level: _Level) -> tuple[Node, int]:
+        node, depth = _combine(Or, [_combine(And, conjuncts) for conjuncts in level.alternatives])
+        if depth > MAXIMUM_NESTING:
+            raise lexer.error(self.text, f"'and' and 'or' are nested more than {MAXIMUM_NESTING} deep")
+        return node, depth
+
+    def opens_membership(self) -> bool:
+        """Tell whether the parenthesis here opens `(key) in` or `(struct(..)) in` instead of a group."""
+        if self.peek(1).keyword == "struct" and self.peek(2).keyword == "(":
+            return True
+        return (
+            self.peek(1).kind in {"word", "quoted"}
+            and self.peek(2).keyword == ")"
+            and self.peek(3).keyword in {"in", "not"}
+        )
+
+    def condition(self) -> Node:
+        if self.accept("("):
+            if self.peek().keyword == "struct" and self.peek(1).keyword == "(":
+                return self.struct_membership()
+            key = self.key()
+            self.expect(")")
+            return self.membership(key, negated=self.accept("not"))
+        if self.starts_constant():
+            start = self.peek()
+            value = self.constant()
+            operator = self.operator()
+            key = self.key()
+            if operator == "like":
+                raise MetaError(f"Value should be on the RHS for LIKE operator : Key <{key}>")
+            if operator not in _MIRRORED:
+                raise self.fail(start, "a key")
+            return Comparison(key, _MIRRORED[operator], value)
+        key = self.key()
+        negated = self.accept("not")
+        if self.accept("between"):
+            low = self.constant()
+            self.expect("and")
+            return Between(key, low, self.constant(), negated)
+        if negated or self.peek().keyword == "in":
+            return self.membership(key, negated)
+        return Comparison(key, self.operator(), self.constant())
+
+    def key(self) -> str:
+        token = self.take()
+        if token.kind not in {"word", "quoted"}:
+            raise self.fail(token, "a key")
+        return token.text
+
+    def operator(self) -> str:
+        token = self.take()
+        if token.keyword == "like":
+            return "like"
+        if token.kind != "operator":
+            raise self.fail(token, "an operator")
+        if token.text not in _OPERATORS:
+            raise lexer.error(self.text, f"Unsupported comparison operator: {token.text}")
+        return _OPERATORS[token.text]
+
+    def starts_constant(self) -> bool:
+        token = self.peek()
+        if token.keyword in {"date", "timestamp"}:
+            return self.peek(1).kind == "string"
+        return token.kind in {"string", "integer", "date", "timestamp"} or token.keyword == "-"
+
+    def constant(self) -> Constant:
+        token = self.take()
+        if token.kind == "string":
+            return self.string(token)
+        if token.kind == "date":
+            return lexer.date_constant(self.text, token, token.text)
+        if token.kind == "timestamp":
+            return lexer.timestamp_constant(self.text, token, token.text)
+        if token.keyword in {"date", "timestamp"} and self.peek().kind == "string":
+            literal = self.take()
+            read = lexer.date_constant if token.keyword == "date" else lexer.timestamp_constant
+            return read(self.text, literal, literal.text[1:-1])
+        sign = 1
+        if token.keyword == "-":
+            sign, token = -1, self.take()
+        if token.kind == "integer" and len(token.text) <= 100:
+            return sign * int(token.text)
+        raise self.fail(token, "a constant")
+
+    def string(self, token: Token) -> str:
+        """Return a string without its outer quotes; neighbours run together, their inner quotes kept, as in Hive."""
+        written = token.text
+        while self.peek().kind == "string":
+            written += self.take().text
+        return written[1:-1] if written[0] == written[-1] else written
+
+    def constants(self) -> tuple[Constant, ...]:
+        self.expect("(")
+        values = [self.constant()]
+        while self.accept(","):
+            values.append(self.constant())
+        self.expect(")")
+        return tuple(values)
+
+    def membership(self, key: str, negated: bool) -> Node:
+        self.expect("in")
+        return In(key, self.constants(), negated)
+
+    def struct_membership(self) -> Node:
+        self.expect("struct")
+        self.expect("(")
+        keys = [self.key()]
+        while self.accept(","):
+            keys.append(self.key())
+        self.expect(")")
+        self.expect(")")
+        negated = self.accept("not")
+        self.expect("in")
+        self.expect("(")
+        rows = [self.struct(keys, negated)]
+        while self.accept(","):
+            rows.append(self.struct(keys, negated))
+        self.expect(")")
+        return _combine(And if negated else Or, [(row, 1) for row in rows])[0]
+
+    def struct(self, keys: list[str], negated: bool) -> Node:
+        self.accept("const")
+        self.expect("struct")
+        values = self.constants()
+        if len(values) != len(keys):
+            raise lexer.error(self.text, f"Struct key [{', '.join(keys)}] and value {list(values)} sizes do not match.")
+        parts: list[tuple[Node, int]] = [
+            (Comparison(key, "!=" if negated else "=", value), 0) for key, value in zip(keys, values, strict=True)
+        ]
+        return _combine(Or if negated else And, parts)[0]

@@ -1,0 +1,73 @@
+"""Say in which ranges of partition names the partitions that a filter selects must lie.
+
+Only equality (`=`, `in`) on leading keys of type string and varchar narrows: there the constant is the stored value, so
+its escaped text is exact. The answer may name too much but never too little; the predicate decides.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+from metastore.rules.filters.nodes import And, Comparison, In, Node, Or
+from metastore.rules.filters.values import text_of
+from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.types import type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metastore.rules.filters.nodes import Constant
+
+MAXIMUM_PREFIXES = 200
+
+
+def leading_prefixes(
+    node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION
+) -> list[str] | None:
+    """Return prefixes of partition names, one of which every selected partition has; None when nothing narrows.
+
+    Ascending, without duplicates, at most MAXIMUM_PREFIXES. A prefix ends behind a `/`, unless it names all keys: then
+    it is the whole name. An empty list: no partition can match.
+    """
+    if node is None:
+        return None
+    rows: list[tuple[str, ...]] = [()]
+    for name, hive_type in keys:
+        if type_name(hive_type) not in {"string", "varchar"}:
+            break
+        values = _possible(node, name.lower())
+        if values is None or len(rows) * len(values) > MAXIMUM_PREFIXES:
+            break
+        rows = [(*row, value) for row in rows for value in values]
+    if rows == [()]:
+        return None
+    names = [name for name, _ in keys]
+    prefixes = set()
+    for row in rows:
+        prefix = make_partition_name(names[: len(row)], row, default_name)
+        prefixes.add(prefix if len(row) == len(names) else prefix + "/")
+    return sorted(prefixes)
+
+
+def _possible(node: Node, key: str) -> frozenset[str] | None:
+    """Return the values that `key` can have where `node` holds, None for any."""
+    if isinstance(node, And):
+        known = [values for child in node.children if (values := _possible(child, key)) is not None]
+        return frozenset.intersection(*known) if known else None
+    if isinstance(node, Or):
+        alternatives = [_possible(child, key) for child in node.children]
+        if any(values is None for values in alternatives):
+            return None
+        return frozenset().union(*(values for values in alternatives if values is not None))
+    if isinstance(node, Comparison) and node.operator == "=" and node.key.lower() == key:
+        return _texts((node.value,))
+    if isinstance(node, In) and not node.negated and node.key.lower() == key:
+        return _texts(node.values)
+    return None
+
+
+def _texts(constants: tuple[Constant, ...]) -> frozenset[str] | None:
+    if not all(isinstance(constant, str | datetime.date) for constant in constants):
+        return None
+    return frozenset(text_of(constant) for constant in constants)

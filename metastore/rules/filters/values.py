@@ -1,0 +1,138 @@
+"""Turn partition values and filter constants into Python values that compare as the column's type does.
+
+Every key type has a reader for stored values (None for what is not of the type: it then matches nothing, like SQL's
+null) and a reader for constants (MetaError for what can never be compared). This module never compares.
+
+Source of the pairs that Hive itself compares: MetaStoreDirectSql's PartitionFilterGenerator. Hive refuses decimal,
+boolean, float and, on some databases, timestamp keys; here they work, given quoted constants.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.rules import types
+from metastore.rules.filters.nodes import Constant
+
+Reader = Callable[[str], Any]
+
+_INTEGER = re.compile(r"\s*[+-]?\d{1,1000}\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(?:\d{1,1000}\.?\d{0,1000}|\.\d{1,1000})(?:[eE][+-]?\d{1,6})?\s*", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class KeyType:
+    """How one partition key is compared."""
+
+    name: str
+    read_value: Reader
+    read_constant: Callable[[Constant], Any]
+
+
+def _number(text: str) -> Decimal | int | None:
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        try:
+            return Decimal(text.strip())
+        except InvalidOperation:
+            return None
+    return None
+
+
+def _float(text: str) -> float | None:
+    stripped = text.strip()
+    special = {"nan": "nan", "infinity": "inf", "+infinity": "inf", "-infinity": "-inf", "inf": "inf", "-inf": "-inf"}
+    if stripped.lower() in special:
+        return float(special[stripped.lower()])
+    return float(stripped) if _NUMBER.fullmatch(stripped) else None
+
+
+def _boolean(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.strip().lower())
+
+
+def _time(text: str) -> tuple[datetime.datetime, int] | None:
+    """Return a time to the second and its nanoseconds."""
+    match = _TIMESTAMP.fullmatch(text)
+    if not match:
+        return None
+    *fields, fraction = match.groups()
+    try:
+        moment = datetime.datetime(*(int(field or 0) for field in fields))  # type: ignore[arg-type] # noqa: DTZ001 # Hive's timestamps have no zone; six numbers
+    except ValueError:
+        return None
+    return moment, int((fraction or "").ljust(9, "0"))
+
+
+def _date(text: str) -> datetime.date | None:
+    """Return the day; a time behind it is cut off, as some writers store dates with a midnight."""
+    read = _time(text)
+    return read[0].date() if read else None
+
+
+def _padded(text: str) -> str:
+    return text.rstrip(" ")
+
+
+def _plain(text: str) -> str:
+    return text
+
+
+def text_of(constant: Constant) -> str:
+    """Return a constant as the text that a partition value would hold."""
+    if isinstance(constant, datetime.datetime):
+        return constant.isoformat(" ")
+    return constant.isoformat() if isinstance(constant, datetime.date) else str(constant)
+
+
+def _constant_reader(hive_type: str, accepted: tuple[type, ...], read: Reader) -> Callable[[Constant], Any]:
+    def read_constant(constant: Constant) -> Any:
+        # A datetime is a date too, but only where times are accepted may it stand.
+        fits = isinstance(constant, accepted) and (
+            not isinstance(constant, datetime.datetime) or datetime.datetime in accepted
+        )
+        value = read(text_of(constant)) if fits else None
+        if value is None:
+            raise MetaError(
+                f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} "
+                f"of type {type(constant).__name__}"
+            )
+        return value
+
+    return read_constant
+
+
+def _strict_date(text: str) -> datetime.date | None:
+    read = _time(text)
+    return read[0].date() if read and read == (datetime.datetime.combine(read[0].date(), datetime.time()), 0) else None
+
+
+def key_type(hive_type: str) -> KeyType:
+    """Return how a partition key of type `hive_type` is compared; MetaError for a type that has no order here."""
+    name = types.type_name(hive_type)
+    strings = (str, datetime.date, datetime.datetime)
+    if name in {"string", "varchar"}:
+        return KeyType(name, _plain, _constant_reader(hive_type, strings, _plain))
+    if name == "char":
+        return KeyType(name, _padded, _constant_reader(hive_type, strings, _padded))
+    if name in types.INTEGERS or name == "decimal":
+        return KeyType(name, _number, _constant_reader(hive_type, (int, str), _number))
+    if name in types.FLOATS:
+        return KeyType(name, _float, _constant_reader(hive_type, (int, str), _float))
+    if name == "boolean":
+        return KeyType(name, _boolean, _constant_reader(hive_type, (str,), _boolean))
+    if name == "date":
+        return KeyType(name, _date, _constant_reader(hive_type, (str, datetime.date), _strict_date))
+    if name in {"timestamp", "datetime"}:
+        return KeyType(name, _time, _constant_reader(hive_type, (str, datetime.date, datetime.datetime), _time))
+    raise MetaError(f"Filter pushdown not supported for type {hive_type}")
