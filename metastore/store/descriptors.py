@@ -26,8 +26,8 @@ Columns = list[FieldSchema]
 
 
 def encode_columns(columns: Iterable[FieldSchema]) -> str:
-    """Return the body of a column list."""
-    return orjson.dumps([[column.name, column.type, column.comment] for column in columns]).decode()
+    """Return the body of a column list; names are stored in lower case."""
+    return orjson.dumps([[column.name.lower(), column.type, column.comment] for column in columns]).decode()
 
 
 def encode_storage(sd: StorageDescriptor) -> str:

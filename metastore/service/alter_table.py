@@ -1,0 +1,193 @@
+"""Change a table: columns, parameters, type, name, place. Source: Hive's HiveAlterHandler.alterTable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from copy import copy
+
+from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import Table
+from metastore.listeners.events import AlterTable
+from metastore.rules.names import normalize, validate_table_name
+from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
+from metastore.service import quick_stats, translation
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.names import TableName, table_name
+from metastore.service.tables import VIEWS, find_table
+from metastore.store import databases, partitions, statistics, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import join, same_place
+
+EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
+DDL_TIME = "transient_lastDdlTime"
+
+
+def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping[str, str] | None = None, cascade: bool = False) -> None:
+    """Replace a table's definition; with another name it is renamed, its directory and statistics with it.
+
+    InvalidOperation for a missing table, a taken name and what may not change; MetaError for a lost compare-and-swap, whose text
+    Iceberg clients recognise by its beginning.
+    """
+    environment = environment or {}
+    cascade = cascade or environment.get("CASCADE", "").lower() == "true"
+    try:
+        old = find_table(call, name)
+    except NoSuchObject as error:
+        raise InvalidOperation(f"table {name} doesn't exist") from error
+    new_name = _check(call, name, old, new, environment)
+    event = AlterTable(client=call.info, before=old, after=new, environment=environment)
+    with change(call, event, ("table", *new_name)) as current:
+        moved: list[tuple[str, str]] = []
+
+        def work(session: Session) -> None:
+            moved.clear()
+            new_database = _lock(call, session, name, new_name)
+            before = tables.find(call.database, session, *name)
+            if before is None or before.id is None:
+                raise InvalidOperation(f"table {name} doesn't exist")
+            _compare(name, before, new, environment)
+            after = _merged(before, new, new_name)
+            translation.on_alter(call, before, after)
+            move = _new_place(call, session, before, after, new_name)
+            if quick_stats.wanted(call, new.parameters or {}, environment) and not after.partitionKeys and after.tableType not in VIEWS:
+                if after.sd is not None and after.sd.location:
+                    place = move[0] if move else after.sd.location
+                    after.parameters = quick_stats.from_directory(call, after.parameters, place, environment, force=True)
+            after.parameters = quick_stats.without_marker(after.parameters)
+            after.id = before.id
+            tables.update(session, before.id, new_database, after, before)
+            _follow(session, before, after, cascade=cascade)
+            if move:
+                call.warehouse.rename(*move)
+                moved.append(move)
+            elif after.sd is not None and after.sd.location and after.tableType not in VIEWS and before.sd is not None:
+                if not before.sd.location or not same_place(before.sd.location, after.sd.location):
+                    current.make_directories([after.sd.location])
+            current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
+
+        try:
+            current.write(work)
+        except BaseException:
+            for source, target in moved:
+                call.warehouse.rename(target, source)
+            raise
+
+
+def _check(call: Call, name: TableName, old: Table, new: Table, environment: Mapping[str, str]) -> TableName:
+    """Refuse what can not be altered; return the table's new name."""
+    if new.sd is None and new.tableType not in VIEWS:
+        raise InvalidOperation(f"{name}: the new table has no storage descriptor: set sd")
+    new_name = table_name(new.dbName or name.database, new.tableName, new.catName or name.catalog, call.config.default_catalog)
+    if new_name.catalog != name.catalog:
+        raise InvalidOperation(
+            f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}"
+        )
+    try:
+        validate_table_name(new_name.table, call.config.special_characters_in_table_names)
+    except InvalidObject as error:
+        raise InvalidOperation(error.message) from error
+    columns = new.sd.cols if new.sd is not None else []
+    if columns is None:
+        raise MetaError(f"{name}: the new table has no list of columns; send an empty one if it has none")
+    if wrong := invalid_column(columns):
+        raise InvalidOperation(f"Invalid column {wrong}")
+    if environment.get("allow_partition_key_change", "").lower() != "true" and not _same_keys(old, new):
+        raise InvalidOperation("partition keys can not be changed.")
+    if call.config.disallow_incompatible_col_type_changes and old.tableType not in VIEWS and old.sd is not None:
+        validate_column_changes(old.sd.cols, columns)
+    return new_name
+
+
+def _same_keys(old: Table, new: Table) -> bool:
+    """Tell whether names and types of the partition keys agree; comments may differ."""
+    return [(normalize(key.name), key.type) for key in old.partitionKeys] == [
+        (normalize(key.name), key.type) for key in new.partitionKeys or []
+    ]
+
+
+def _lock(call: Call, session: Session, name: TableName, new_name: TableName) -> int:
+    """Lock what changes, databases before tables; return the key of the table's new database."""
+    key = databases.share(session, new_name.catalog, new_name.database)
+    if key is None:
+        raise InvalidOperation(f"Unable to change partition or table. Database {new_name.database} does not exist")
+    if tables.lock(session, *name) is None:
+        raise InvalidOperation(f"table {name} doesn't exist")
+    if new_name != name and tables.find(call.database, session, *new_name) is not None:
+        raise InvalidOperation(f"new table {new_name.database}.{new_name.table} already exists")
+    return key
+
+
+def _compare(name: TableName, before: Table, new: Table, environment: Mapping[str, str]) -> None:
+    """Compare and swap: the row is locked, so of two callers that expect the same value one fails here."""
+    key = environment.get(EXPECTED_KEY)
+    if key is None:
+        return
+    if (new.parameters or {}).get(key) is None:
+        raise MetaError(f"New value for expected key {key} is not set")
+    found, expected = before.parameters.get(key), environment.get(EXPECTED_VALUE)
+    if found != expected:
+        raise MetaError(
+            f"The table has been modified. The parameter value for key '{key}' is '{found}'. The expected was value was '{expected}'"
+        )
+
+
+def _merged(before: Table, new: Table, new_name: TableName) -> Table:
+    """Return what will be stored: the new definition with what an alter never changes."""
+    after = copy(new)
+    after.catName, after.dbName, after.tableName = new_name
+    after.sd = copy(new.sd)
+    after.partitionKeys = new.partitionKeys or []
+    after.createTime = before.createTime
+    after.owner = new.owner if new.owner is not None else before.owner
+    after.ownerType = new.ownerType or before.ownerType
+    after.tableType = new.tableType or before.tableType
+    after.creationMetadata = new.creationMetadata or before.creationMetadata
+    after.parameters = dict(new.parameters or {})
+    if after.parameters.get(DDL_TIME) in (None, "", "0"):
+        after.parameters[DDL_TIME] = str(int(time.time()))
+    if after.sd is not None and not after.sd.location and before.sd is not None:
+        after.sd.location = before.sd.location
+    return after
+
+
+def _new_place(call: Call, session: Session, before: Table, after: Table, new_name: TableName) -> tuple[str, str] | None:
+    """Set the location after a rename; return the move that it asks for.
+
+    The directory moves when the table's data is the server's to move and lies where the old name put it.
+    """
+    if before.sd is None or after.sd is None or not before.sd.location:
+        return None
+    old_place = before.sd.location
+    after.sd.location = call.warehouse.qualified(after.sd.location) if after.sd.location else after.sd.location
+    renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
+    if not renamed or not translation.moves_on_rename(before) or not same_place(old_place, after.sd.location):
+        return None
+    old_database = databases.find(session, before.catName or new_name.catalog, before.dbName)
+    database = databases.find(session, new_name.catalog, new_name.database)
+    assert old_database is not None and database is not None
+    root = translation.database_root(call, old_database, before)
+    if not same_place(old_place, join(root, before.tableName)):
+        return None
+    after.sd.location = join(translation.database_root(call, database, before), new_name.table)
+    if call.warehouse.exists(after.sd.location):
+        raise InvalidOperation(f"New location for this table {new_name} already exists : {after.sd.location}")
+    return (old_place, after.sd.location) if call.warehouse.is_directory(old_place) else None
+
+
+def _follow(session: Session, before: Table, after: Table, *, cascade: bool) -> None:
+    """Let partitions and column statistics follow a changed table."""
+    assert before.id is not None
+    if before.sd is None or after.sd is None:
+        return
+    renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
+    if after.partitionKeys and before.sd.location and not renamed and before.sd.location != after.sd.location:
+        partitions.detach(session, before.id, before.sd.location)
+    if not columns_equal(before.sd.cols, after.sd.cols):
+        kept = {(normalize(column.name), column.type) for column in after.sd.cols}
+        lost = [normalize(column.name) for column in before.sd.cols if (normalize(column.name), column.type) not in kept]
+        if lost:
+            statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
+        if cascade and after.partitionKeys:
+            partitions.set_columns(session, before.id, after.sd.cols)

@@ -1,0 +1,90 @@
+"""Create a table: check, translate, claim its name, make its directory. Source: Hive's HMSHandler.create_table_core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
+from metastore.idl import PrincipalType, StorageDescriptor, Table
+from metastore.listeners.events import CreateTable
+from metastore.rules.names import normalize, validate_table_name
+from metastore.rules.types import validate_columns
+from metastore.service import constraints as constraint_service
+from metastore.service import quick_stats, translation
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.names import TableName, table_name
+from metastore.service.tables import VIEWS
+from metastore.store import databases, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import join
+
+CREATION_MARKS = ("created_with_ctas", "created_with_ctlt")
+
+
+def create_table(
+    call: Call, table: Table, *, environment: Mapping[str, str] | None = None, constraints: Sequence[Any] = (),
+    capabilities: Sequence[str] | None = None,
+) -> None:
+    """Make a table, its directory and its constraints (structs such as SQLPrimaryKey).
+
+    InvalidObject for names and columns, NoSuchObject for the database, AlreadyExists, MetaError.
+    """
+    environment = environment or {}
+    if table.dbName is None:
+        raise MetaError("Database name of the table cannot be null: set dbName")
+    if table.tableName is None:
+        raise InvalidObject("Table name cannot be null: set tableName")
+    name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
+    table.catName, table.dbName, table.tableName = name
+    _check(call, table)
+    table = translation.on_create(call, table, capabilities)
+    table.createTime = int(time.time())
+    table.ownerType = table.ownerType or PrincipalType.USER
+    table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
+    table.parameters.setdefault("transient_lastDdlTime", str(table.createTime))
+    gathers = quick_stats.wanted(call, table.parameters, environment) and not table.partitionKeys
+    table.parameters = quick_stats.without_marker(table.parameters)
+
+    with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
+
+        def work(session: Session) -> None:
+            database = databases.find(session, name.catalog, name.database)
+            key = databases.share(session, name.catalog, name.database) if database is not None else None
+            if database is None or key is None:
+                raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
+            if tables.find(call.database, session, *name) is not None:
+                raise AlreadyExists(f"Table {name} already exists")
+            if table.tableType not in VIEWS:
+                translation.place(call, database, table)
+                if gathers and call.warehouse.is_directory(table.sd.location):
+                    table.parameters = quick_stats.from_directory(call, table.parameters, table.sd.location, environment)
+            table.id = tables.insert(session, key, table)
+            if constraints:
+                constraint_service.insert(call, session, table, constraints)
+            if table.sd is not None and table.sd.location and table.tableType not in VIEWS:
+                current.make_directories([table.sd.location])
+
+        current.write(work)
+
+
+def _check(call: Call, table: Table) -> None:
+    """Refuse what can not be stored; give containers that were not sent their empty value."""
+    validate_table_name(table.tableName, call.config.special_characters_in_table_names)
+    if table.sd is None:
+        if table.tableType not in VIEWS:
+            raise MetaError(f"Table {table.dbName}.{table.tableName} has no storage descriptor: set sd")
+        table.sd = StorageDescriptor(cols=[])
+    validate_columns(table.sd.cols, table.partitionKeys, table.sd.skewedInfo)
+    table.partitionKeys = table.partitionKeys or []
+    columns = {normalize(column.name) for column in table.sd.cols}
+    for key in table.partitionKeys:
+        if normalize(key.name) in columns:
+            raise InvalidObject(f"Partition column name {key.name} conflicts with table columns.")
+
+
+def default_location(database_location: str, name: TableName) -> str:
+    """Return where a table of a database lies unless it says otherwise."""
+    return join(database_location, name.table)

@@ -1,0 +1,44 @@
+"""Basic statistics that the server sets by itself: number of files and bytes of a directory. Never reads a file.
+
+Source: Hive's MetaStoreUtils.updateTableStatsSlow, updatePartitionStatsFast and requireCalStats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metastore.service.context import Call
+
+DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
+ACCURATE = "COLUMN_STATS_ACCURATE"
+FAST = ("numFiles", "totalSize")
+
+
+def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Tell whether the server is to look at directories for this request."""
+    return (
+        call.config.stats_autogather
+        and environment.get(DO_NOT_UPDATE, "").lower() != "true"
+        and parameters.get(DO_NOT_UPDATE, "").lower() != "true"
+    )
+
+
+def from_directory(
+    call: Call, parameters: Mapping[str, str], location: str, environment: Mapping[str, str], *, force: bool = False
+) -> dict[str, str]:
+    """Return parameters with numFiles and totalSize of a directory; unchanged if they are there and `force` is not set.
+
+    COLUMN_STATS_ACCURATE goes unless the request says that a task made the statistics.
+    """
+    if not force and all(key in parameters for key in FAST):
+        return dict(parameters)
+    summary = call.warehouse.summarize(location)
+    out = {**parameters, "numFiles": str(summary.files), "totalSize": str(summary.size)}
+    if environment.get("STATS_GENERATED") not in ("TASK", "USER"):
+        out.pop(ACCURATE, None)
+    return out
+
+
+def without_marker(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return parameters without DO_NOT_UPDATE_STATS, which is an instruction and never stored."""
+    return {key: value for key, value in parameters.items() if key != DO_NOT_UPDATE}
