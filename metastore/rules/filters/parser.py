@@ -14,6 +14,8 @@ Parentheses are held on a list of our own, so no filter exhausts Python's stack.
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ from metastore.rules.filters import lexer
 from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from metastore.rules.filters.lexer import Token
 
 MAXIMUM_NESTING = 100
@@ -47,27 +51,58 @@ def _parse_cached(text: str) -> Node:
     return _Parser(text).parse()
 
 
+@dataclass(slots=True)
+class _Chain:
+    """An And or Or that may still grow; `depth` counts the chains below each other."""
+
+    kind: type[And | Or]
+    children: deque[Node]
+    depth: int
+
+    def close(self) -> Node:
+        return self.kind(tuple(self.children))
+
+
+_Part = Node | _Chain
+
+
 class _Level:
     """What stands between one pair of parentheses: alternatives, each a list of conjuncts."""
 
     def __init__(self) -> None:
-        self.alternatives: list[list[tuple[Node, int]]] = [[]]
+        self.alternatives: list[list[_Part]] = [[]]
 
 
-def _combine(kind: type[And | Or], parts: list[tuple[Node, int]]) -> tuple[Node, int]:
-    """Join nodes and their depths under one And or Or, lifting children of the same kind."""
+def _combine(kind: type[And | Or], parts: Sequence[_Part]) -> _Part:
+    """Join parts under one chain. The longest of its own kind takes the others in, so a deep nest costs linear time."""
     if len(parts) == 1:
         return parts[0]
-    children: list[Node] = []
-    depth = 0
-    for node, below in parts:
-        if isinstance(node, kind):
-            children.extend(node.children)
-            depth = max(depth, below - 1)
-        else:
-            children.append(node)
-            depth = max(depth, below)
-    return kind(tuple(children)), depth + 1
+    lengths = [len(part.children) if isinstance(part, _Chain) and part.kind is kind else 0 for part in parts]
+    base = max(range(len(parts)), key=lengths.__getitem__)
+    longest = parts[base]
+    chain = longest if lengths[base] and isinstance(longest, _Chain) else _Chain(kind, deque(), 1)
+    if chain is not longest:
+        base = -1
+    before = [child for part in parts[: max(base, 0)] for child in _children(part, chain)]
+    chain.children.extendleft(reversed(before))
+    for part in parts[base + 1 :]:
+        chain.children.extend(_children(part, chain))
+    return chain
+
+
+def _children(part: _Part, chain: _Chain) -> Iterable[Node]:
+    """Return what `part` adds to a chain: its own children when they are of one kind, else itself."""
+    if not isinstance(part, _Chain):
+        return (part,)
+    if part.kind is chain.kind:
+        chain.depth = max(chain.depth, part.depth)
+        return part.children
+    chain.depth = max(chain.depth, part.depth + 1)
+    return (part.close(),)
+
+
+def _closed(part: _Part) -> Node:
+    return part.close() if isinstance(part, _Chain) else part
 
 
 class _Parser:
@@ -106,24 +141,24 @@ class _Parser:
                 self.take()
                 levels.append(_Level())
                 continue
-            levels[-1].alternatives[-1].append((self.condition(), 0))
+            levels[-1].alternatives[-1].append(self.condition())
             while self.peek().keyword == ")" and len(levels) > 1:
                 self.take()
                 inside = self.close(levels.pop())
                 levels[-1].alternatives[-1].append(inside)
             token = self.take()
             if token.kind == "end" and len(levels) == 1:
-                return self.close(levels[0])[0]
+                return _closed(self.close(levels[0]))
             if token.keyword == "or":
                 levels[-1].alternatives.append([])
             elif token.keyword != "and":
                 raise self.fail(token, "'and', 'or' or ')'" if len(levels) > 1 else "'and', 'or' or the end")
 
-    def close(self, level: _Level) -> tuple[Node, int]:
-        node, depth = _combine(Or, [_combine(And, conjuncts) for conjuncts in level.alternatives])
-        if depth > MAXIMUM_NESTING:
+    def close(self, level: _Level) -> _Part:
+        part = _combine(Or, [_combine(And, conjuncts) for conjuncts in level.alternatives])
+        if isinstance(part, _Chain) and part.depth > MAXIMUM_NESTING:
             raise lexer.error(self.text, f"'and' and 'or' are nested more than {MAXIMUM_NESTING} deep")
-        return node, depth
+        return part
 
     def opens_membership(self) -> bool:
         """Tell whether the parenthesis here opens `(key) in` or `(struct(..)) in` instead of a group."""
@@ -135,7 +170,7 @@ class _Parser:
             and self.peek(3).keyword in {"in", "not"}
         )
 
-    def condition(self) -> Node:
+    def condition(self) -> _Part:
         if self.accept("("):
             if self.peek().keyword == "struct" and self.peek(1).keyword == "(":
                 return self.struct_membership()
@@ -222,7 +257,7 @@ class _Parser:
         self.expect("in")
         return In(key, self.constants(), negated)
 
-    def struct_membership(self) -> Node:
+    def struct_membership(self) -> _Part:
         self.expect("struct")
         self.expect("(")
         keys = [self.key()]
@@ -237,15 +272,14 @@ class _Parser:
         while self.accept(","):
             rows.append(self.struct(keys, negated))
         self.expect(")")
-        return _combine(And if negated else Or, [(row, 1) for row in rows])[0]
+        return _combine(And if negated else Or, rows)
 
-    def struct(self, keys: list[str], negated: bool) -> Node:
+    def struct(self, keys: list[str], negated: bool) -> _Part:
         self.accept("const")
         self.expect("struct")
         values = self.constants()
         if len(values) != len(keys):
             raise lexer.error(self.text, f"Struct key [{', '.join(keys)}] and value {list(values)} sizes do not match.")
-        parts: list[tuple[Node, int]] = [
-            (Comparison(key, "!=" if negated else "=", value), 0) for key, value in zip(keys, values, strict=True)
-        ]
-        return _combine(Or if negated else And, parts)[0]
+        sign = "!=" if negated else "="
+        parts = [Comparison(key, sign, value) for key, value in zip(keys, values, strict=True)]
+        return _combine(Or if negated else And, parts)
