@@ -1,4 +1,7 @@
-"""A small Thrift client for any Hive Metastore: `with connect("thrift://host:9083") as client: client.get_table("db", "t")`.
+"""A small Thrift client for any Hive Metastore.
+
+    with connect("thrift://host:9083") as client:
+        table = client.get_table("db", "t")
 
 It never repeats a call: a call whose connection breaks raises, the next one connects again.
 """
@@ -42,7 +45,7 @@ class Client:
         self._feed: Feed | None = None
         self._seqid = 0
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Client:  # noqa: PYI034  # Self needs Python 3.11
         return self
 
     def __exit__(
@@ -64,7 +67,8 @@ class Client:
         arguments = getattr(idl.service, f"{method}_args")()
         names = [field[1] for field in arguments.thrift_spec.values()]
         if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
-            raise TypeError(f"{method} takes {', '.join(names) or 'no arguments'}; got {len(args)} and {sorted(kwargs)}")
+            takes = ", ".join(names) or "no arguments"
+            raise TypeError(f"{method} takes {takes}; got {len(args)} by position and {sorted(kwargs)} by name")
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             setattr(arguments, name, value)
         result_class: type[TPayload] = getattr(idl.service, f"{method}_result")
@@ -129,7 +133,7 @@ def _unpack(result: Any) -> Any:
     if 0 not in result.thrift_spec:
         return None
     if result.success is None:
-        raise TApplicationException(TApplicationException.MISSING_RESULT, "The reply holds neither a value nor an error")
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "The reply holds no value and no error")
     return result.success
 
 

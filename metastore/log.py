@@ -9,6 +9,8 @@ from typing import Any, BinaryIO, cast
 import orjson
 import structlog
 
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
 
 def configure(level: str = "info", style: str = "json", stream: BinaryIO | None = None) -> None:
     """Send events of `level` and above to `stream` (default: standard error).
@@ -16,14 +18,11 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
     `style` is "json" (one object per line) or "console" (for people). Call it before the workers fork: each line is
     written in one piece, so that several processes may share the stream. Raises ValueError for an unknown name.
     """
-    number = logging.getLevelNamesMapping().get(level.upper()) if sys.version_info >= (3, 11) else (
-        getattr(logging, level.upper(), None)
-    )
-    if not isinstance(number, int):
+    number = _LEVELS.get(level.lower())
+    if number is None:
         raise ValueError(f"Log level {level!r} is unknown; use debug, info, warning or error")
     out = stream or sys.stderr.buffer
     processors: list[Any] = [
-        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]

@@ -1,4 +1,7 @@
-"""Serve one connection: read a message, answer it, send the reply, until the client leaves. It never runs a method itself."""
+"""Serve one connection: read a message, answer it, send the reply, until the client leaves.
+
+It never runs a method itself.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ class Connection:
         return self.sock.recv(size)
 
     def serve(self) -> bool:
-        """Answer messages until the client is silent for `park_after` (True: call again when it sends) or gone (False)."""
+        """Answer messages until the client is silent for `park_after` seconds or gone.
+
+        Return True if it is silent: call again when it sends. It never raises.
+        """
         try:
             if self._tls is not None:
                 self._start_tls(self._tls)
@@ -61,7 +67,7 @@ class Connection:
             self._log.info("silent within a message, closed", client=self._client.address)
         except (Malformed, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
         self.close()
         return False

@@ -7,7 +7,7 @@ name of their field while the rest of the message is read on. It never guesses: 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 from thriftpy2.thrift import TPayload, TType
 
@@ -173,7 +173,7 @@ def _same(sent: int, declared: int) -> bool:
 class BinaryDecoder(Decoder):
     """The binary protocol, with and without the version header."""
 
-    _SCALARS = {
+    _SCALARS: ClassVar[dict[int, struct.Struct]] = {
         TType.BOOL: struct.Struct("!?"), TType.BYTE: struct.Struct("!b"), TType.I16: struct.Struct("!h"),
         TType.I32: struct.Struct("!i"), TType.I64: struct.Struct("!q"), TType.DOUBLE: struct.Struct("!d"),
     }  # fmt: skip

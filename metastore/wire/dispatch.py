@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TMessageType, TPayload, TType
+from thriftpy2.thrift import TApplicationException, TDecodeException, TException, TMessageType, TPayload, TType
 
 from metastore import errors, idl, log
 from metastore.service.context import Call, Client, Metastore
@@ -70,7 +70,7 @@ class Dispatcher:
             subject = describe(method, args)
             value = handler(call, args)
             reply = self._success(message, dialect, client, value)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # every error of a handler has a reply
             failed = error
             reply = self._failure(message, dialect, client, error)
         self._end(call, subject, started, failed)
@@ -78,7 +78,7 @@ class Dispatcher:
 
     def _arguments(self, message: Message, dialect: Dialect) -> Any:
         if message.invalid_text is not None:
-            raise errors.MetaError(f"{message.invalid_text} in a call of {message.name} is no UTF-8; send text as UTF-8")
+            raise errors.MetaError(f"{message.invalid_text} of {message.name} is no UTF-8; send text as UTF-8")
         old = OLD_REQUESTS.get(message.name)
         if old is not None and old.suspected(message.body):
             old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))
@@ -98,16 +98,14 @@ class Dispatcher:
         return write_message(dialect, message.name, TMessageType.REPLY, message.seqid, result)
 
     def _failure(self, message: Message, dialect: Dialect, client: Client, error: Exception) -> bytes:
-        if isinstance(error, errors.MetastoreError | TApplicationException) or hasattr(error, "thrift_spec"):
-            body = failure(message.name, error, client)
-        else:
+        if not isinstance(error, errors.MetastoreError | TException) or isinstance(error, TDecodeException):
             self._log.error("call failed", method=message.name, client=client.address, exc_info=error)
-            body = failure(message.name, error, client)
+        body = failure(message.name, error, client)
         if isinstance(body, TApplicationException):
             return self._exception(message, dialect, body)
         try:
             return write_message(dialect, message.name, TMessageType.REPLY, message.seqid, body)
-        except Exception as inner:
+        except Exception as inner:  # noqa: BLE001  # thriftpy2 raises many kinds
             self._log.error("error not encodable", method=message.name, client=client.address, exc_info=inner)
             return self._exception(message, dialect, internal_error(message.name))
 
@@ -117,7 +115,7 @@ class Dispatcher:
     def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> None:
         try:
             self._metastore.listeners.end_function(call, failed is None, failed, subject)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # a listener never fails the call
             self._log.error("end-function listener failed", method=call.method, exc_info=error)
         self._record(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
 
@@ -163,7 +161,7 @@ def _first(args: Any, paths: tuple[tuple[str, ...], ...]) -> str:
 Paths = tuple[tuple[str, ...], ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _paths(method: str) -> tuple[Paths, Paths, Paths]:
     """Return where the arguments of a method hold names of databases, of tables and others, the outermost first."""
     found: tuple[list[tuple[str, ...]], ...] = ([], [], [])

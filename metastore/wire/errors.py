@@ -6,10 +6,10 @@ TApplicationException INTERNAL_ERROR, as Java's servers do.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TException, TPayload
+from thriftpy2.thrift import TApplicationException, TDecodeException, TException, TPayload
 
 from metastore import errors, idl
 from metastore.service.context import Client
@@ -60,7 +60,7 @@ def speaks_2_3(client: Client) -> bool:
     return client.used_get_table and not client.used_request_methods
 
 
-@lru_cache(maxsize=None)
+@cache
 def declared(method: str) -> dict[type[TException], tuple[str, ...]]:
     """Return the exceptions that a method declares, each with the names of its result's fields."""
     out: dict[type[TException], tuple[str, ...]] = {}
@@ -76,7 +76,7 @@ def internal_error(method: str) -> TApplicationException:
 
 
 def unknown_method(method: str) -> TApplicationException:
-    """Return what the client gets for a method without handler; the text is Java's and clients fall back on the type."""
+    """Return what the client gets for a method without handler; the text is Java's, clients look at the type."""
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{method}'")
 
 
@@ -96,10 +96,12 @@ def failure(method: str, error: Exception, client: Client) -> TPayload:
 
 def _candidates(error: Exception) -> list[Any]:
     """Return the Thrift exceptions that could carry the error, the best one first."""
+    if isinstance(error, TDecodeException):
+        return []
     if isinstance(error, TException):
-        return [error, idl.MetaException(message=getattr(error, "message", None) or str(error))]
+        return [error, idl.MetaException(message=str(getattr(error, "message", None) or error))]
     if isinstance(error, errors.MetastoreError):
-        classes = [EXCEPTIONS[cls] for cls in type(error).__mro__ if cls in EXCEPTIONS]
+        classes: list[Any] = [EXCEPTIONS[cls] for cls in type(error).__mro__ if cls in EXCEPTIONS]
         return [cls(message=error.message) for cls in (*classes, idl.MetaException)]
     return [idl.MetaException(message=f"{type(error).__name__}: {error}")]
 

@@ -1,4 +1,7 @@
-"""Recognise what a connection speaks, read its messages into structs, write replies into bytes. It never calls a method."""
+"""Recognise what a connection speaks, read its messages into structs, write replies into bytes.
+
+It never calls a method.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +183,7 @@ def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPay
         binary.write_struct(body)
         return _frame(dialect, buffer.getvalue())
     parts = _Parts()
-    compact = TCompactProtocol(parts)
+    compact: Any = TCompactProtocol(parts)  # type: ignore[no-untyped-call]  # thriftpy2 has no types here
     compact.write_message_begin(name, kind, seqid)
     compact.write_struct(body)
     return _frame(dialect, b"".join(parts))
@@ -193,7 +196,8 @@ def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, val
         result.success = value.value()  # type: ignore[attr-defined]  # each result struct has its own type for it
         return write_message(dialect, name, TMessageType.REPLY, seqid, result)
     ttype = type(result).thrift_spec[0][0]
-    head = struct.pack(f"!Ii{len(name)}sibh", 0x80010000 | TMessageType.REPLY, len(name), name.encode(), seqid, ttype, 0)
+    version = 0x80010000 | TMessageType.REPLY
+    head = struct.pack(f"!Ii{len(name)}sibh", version, len(name), name.encode(), seqid, ttype, 0)
     return _frame(dialect, b"".join((head, data, b"\0")))
 
 

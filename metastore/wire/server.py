@@ -1,4 +1,7 @@
-"""Run the worker processes: open the port, fork, replace those that die, drain on SIGTERM. It never serves a call itself."""
+"""Run the worker processes: open the port, fork, replace those that die, drain on SIGTERM.
+
+It never serves a call itself.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ class Supervisor:
             status = 1
             try:
                 status = self._work()
-            except BaseException:
+            except BaseException:  # noqa: BLE001  # a forked child must not return into its parent's code
                 traceback.print_exc()
             finally:
                 with contextlib.suppress(Exception):
@@ -152,7 +155,7 @@ class Supervisor:
         os.close(self._ready_read)
         try:
             metastore = self._make_metastore()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, the supervisor hears of it
             self._log.error("worker can not start", pid=os.getpid(), exc_info=error)
             return _FAILED_TO_START
         worker = Worker(self._listener, self._settings, metastore, self._methods, self._tls)
@@ -216,7 +219,7 @@ class ServerThread:
         """Return the address as clients write it."""
         return f"thrift://{self.host}:{self.port}"
 
-    def __enter__(self) -> ServerThread:
+    def __enter__(self) -> ServerThread:  # noqa: PYI034  # Self needs Python 3.11
         self._thread.start()
         return self
 

@@ -1,4 +1,7 @@
-"""The settings of the wire: where it listens, how many processes serve, which limits a message has. It never reads a file."""
+"""The settings of the wire: where it listens, how many processes serve, which limits a message has.
+
+It never reads a file.
+"""
 
 from __future__ import annotations
 

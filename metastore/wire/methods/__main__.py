@@ -1,6 +1,8 @@
 """Print docs/methods.md: `python -m metastore.wire.methods > docs/methods.md`. It never starts a server."""
 
+import sys
+
 from metastore.wire.methods import METHODS
 from metastore.wire.methods.table import document
 
-print(document(METHODS), end="")
+sys.stdout.write(document(METHODS))
