@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TDecodeException, TException, TMessageType, TPayload, TType
+from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload, TType
 
 from metastore import errors, idl, log
+from metastore.listeners.events import ClientInfo, FunctionEnd
 from metastore.service.context import Call, Client, Metastore
 from metastore.wire.encoding import Encoded
 from metastore.wire.errors import failure, internal_error, note_dialect, speaks_2_3, unknown_method
@@ -68,8 +69,7 @@ class Dispatcher:
         try:
             args = self._arguments(message, dialect)
             subject = describe(method, args)
-            value = handler(call, args)
-            reply = self._success(message, dialect, client, value)
+            reply = self._success(message, dialect, client, handler(call, args))
         except Exception as error:  # noqa: BLE001  # every error of a handler has a reply
             failed = error
             reply = self._failure(message, dialect, client, error)
@@ -85,6 +85,14 @@ class Dispatcher:
         return message.body
 
     def _success(self, message: Message, dialect: Dialect, client: Client, value: Any) -> bytes:
+        """Encode a result. Raises TApplicationException if it is not what the method returns."""
+        try:
+            return self._encode(message, dialect, client, value)
+        except Exception as error:
+            self._log.error("result not encodable", method=message.name, client=client.address, exc_info=error)
+            raise internal_error(message.name) from error
+
+    def _encode(self, message: Message, dialect: Dialect, client: Client, value: Any) -> bytes:
         result = getattr(idl.service, f"{message.name}_result")()
         if isinstance(value, Encoded):
             return write_encoded(dialect, message.name, message.seqid, result, value)
@@ -98,7 +106,7 @@ class Dispatcher:
         return write_message(dialect, message.name, TMessageType.REPLY, message.seqid, result)
 
     def _failure(self, message: Message, dialect: Dialect, client: Client, error: Exception) -> bytes:
-        if not isinstance(error, errors.MetastoreError | TException) or isinstance(error, TDecodeException):
+        if not isinstance(error, errors.MetastoreError | TException):
             self._log.error("call failed", method=message.name, client=client.address, exc_info=error)
         body = failure(message.name, error, client)
         if isinstance(body, TApplicationException):
@@ -113,10 +121,9 @@ class Dispatcher:
         return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
 
     def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> None:
-        try:
-            self._metastore.listeners.end_function(call, failed is None, failed, subject)
-        except Exception as error:  # noqa: BLE001  # a listener never fails the call
-            self._log.error("end-function listener failed", method=call.method, exc_info=error)
+        if self._metastore.listeners.end:
+            who = ClientInfo(call.client.address, call.client.user, tuple(call.client.groups), call.method)
+            self._metastore.listeners.ended(FunctionEnd(who, subject, failed))
         self._record(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
 
     def _record(self, client: Client, method: str, subject: str, started: float, outcome: str) -> None:

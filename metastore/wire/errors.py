@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TDecodeException, TException, TPayload
+from thriftpy2.thrift import TApplicationException, TException, TPayload
 
 from metastore import errors, idl
 from metastore.service.context import Client
@@ -96,8 +96,6 @@ def failure(method: str, error: Exception, client: Client) -> TPayload:
 
 def _candidates(error: Exception) -> list[Any]:
     """Return the Thrift exceptions that could carry the error, the best one first."""
-    if isinstance(error, TDecodeException):
-        return []
     if isinstance(error, TException):
         return [error, idl.MetaException(message=str(getattr(error, "message", None) or error))]
     if isinstance(error, errors.MetastoreError):

@@ -19,6 +19,9 @@ from metastore.wire.encoding import Encoded
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import BUFFER, EndOfStream, Exact, Feed, Malformed, Source, frame_feed
 
+_Binary: Any = TCyBinaryProtocol
+_Compact: Any = TCompactProtocol
+
 Choose = Callable[[str, int], type[TPayload] | None]
 """From the name of a method and the type of the message to the struct that it holds; None to pass over it."""
 
@@ -124,7 +127,7 @@ def _read_fast(feed: Feed, settings: WireSettings, choose: Choose) -> Message | 
     """Read with the Cython protocol; None, and the feed as before, if it takes the Python one."""
     source = Source(feed, settings.max_message_size)
     transport = TCyBufferedTransport(source, BUFFER)
-    protocol = TCyBinaryProtocol(transport, strict_read=False, strict_decode=True)
+    protocol = _Binary(transport, strict_read=False, strict_decode=True)
     name, seqid = "", 0
     try:
         name, kind, seqid = protocol.read_message_begin()
@@ -178,12 +181,12 @@ def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPay
     """Return the message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
     if dialect.protocol == "binary":
         buffer = TCyMemoryBuffer()
-        binary = TCyBinaryProtocol(buffer)
+        binary = _Binary(buffer)
         binary.write_message_begin(name, kind, seqid)
         binary.write_struct(body)
         return _frame(dialect, buffer.getvalue())
     parts = _Parts()
-    compact: Any = TCompactProtocol(parts)  # type: ignore[no-untyped-call]  # thriftpy2 has no types here
+    compact = _Compact(parts)
     compact.write_message_begin(name, kind, seqid)
     compact.write_struct(body)
     return _frame(dialect, b"".join(parts))
