@@ -79,10 +79,6 @@ class Config:
         (*_hive("metastore.port"), "metastore.thrift.port"), minimum=0,
     )
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
-    max_connections: int = _setting(
-        1000, "Connections, so threads, of one worker; more wait to be accepted.",
-        _hive("metastore.server.max.threads"), minimum=1,
-    )
     max_message_size: int = _setting(
         100 << 20, "Largest request; a larger one is refused and its connection closed.",
         _hive("metastore.server.max.message.size"), unit="bytes", minimum=1024,
@@ -90,18 +86,14 @@ class Config:
     max_container_size: int = _setting(
         10_000_000, "Most elements of a list, set or map in a request.", minimum=1,
     )
-    max_depth: int = _setting(64, "Deepest nesting of structs and containers in a request.", minimum=8)
     idle_timeout: float = _setting(
-        86400.0, "Closes a connection that has been silent for so long; 0 never does.", unit="s", minimum=0,
+        3600.0, "Closes a connection that has been silent for so long; clients connect again.", unit="s", minimum=1,
     )
     drain_timeout: float = _setting(
         30.0, "How long calls that are under way may still take after SIGTERM.", unit="s", minimum=0,
     )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
-    tls_client_ca: str | None = _setting(
-        None, "PEM file of authorities; clients must then show a certificate that one of them signed.",
-    )
 
     data_directory: str = _group("State", _setting(
         "", "Folder of the embedded database, the default warehouse and the journals. "

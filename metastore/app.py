@@ -1,0 +1,102 @@
+"""Put the server together from its settings and serve: the composition root. Holds no rule and no protocol itself."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from metastore import log
+from metastore.config import Config
+from metastore.listeners import Listeners
+from metastore.service.catalogs import create_startup_objects
+from metastore.service.context import Metastore
+from metastore.store import migrate
+from metastore.store.database import Database
+from metastore.warehouse import Journal, Warehouse
+from metastore.wire.settings import WireSettings
+
+
+def build(config: Config) -> Metastore:
+    """Make the parts of one process. Their connections open when they are first used: call it after a fork.
+
+    Raises MetaError for a listener that can not be loaded and for a database URL of an unknown kind.
+    """
+    return Metastore(
+        config=config,
+        database=open_database(config),
+        warehouse=Warehouse(
+            config.warehouse,
+            config.external_warehouse,
+            trash=config.trash_interval > 0,
+            options=config.filesystem_options,
+        ),
+        listeners=Listeners.load(config),
+        journal=Journal(Path(config.data_directory) / "journal"),
+    )
+
+
+def close(metastore: Metastore) -> None:
+    """Give back what a process holds, at its end."""
+    metastore.database.close()
+
+
+def open_database(config: Config) -> Database:
+    return Database(config.db, pool_size=config.database_pool_size)
+
+
+def prepare(config: Config) -> None:
+    """Bring the schema up to date and make the objects that a server begins with; leave no connection open.
+
+    Raises VersionMismatch when a newer server has made the schema.
+    """
+    metastore = build(config)
+    try:
+        migrate.upgrade(metastore.database)
+        create_startup_objects(metastore)
+    finally:
+        close(metastore)
+
+
+def start_worker(config: Config) -> Metastore:
+    """Make the parts of a worker process and run the init listeners."""
+    metastore = build(config)
+    metastore.listeners.started()
+    return metastore
+
+
+def wire_settings(config: Config) -> WireSettings:
+    return WireSettings(
+        host=config.host,
+        port=config.port,
+        workers=config.workers or os.cpu_count() or 1,
+        max_message_size=config.max_message_size,
+        max_container_size=config.max_container_size,
+        idle_timeout=config.idle_timeout,
+        drain_timeout=config.drain_timeout,
+        tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
+        tls_key=Path(config.tls_key) if config.tls_key else None,
+    )
+
+
+def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> int:
+    """Serve in the foreground until SIGTERM or SIGINT and return the exit status.
+
+    `ready` is told the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
+    database or a listener does not fit.
+    """
+    from metastore.wire.server import Supervisor
+
+    style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
+    log.configure(config.log_level, style)
+    for warning in config.warnings:
+        log.get("metastore.config").warning(warning)
+    prepare(config)
+    supervisor = Supervisor(
+        wire_settings(config), lambda: start_worker(config), ready=ready, close_metastore=close
+    )
+    gc.collect()
+    gc.freeze()  # what is loaded stays shared between the workers
+    return supervisor.run()

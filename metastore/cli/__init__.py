@@ -1,0 +1,35 @@
+"""The command line, `metastore`: run a server, look after its database, ask any server. Holds no rule of the catalog.
+
+    serve        run a server in the foreground
+    db           upgrade or show the schema of a database
+    config       show every setting, its value and where it came from
+    ls, show     look at databases, tables and partitions of any Hive metastore
+    call         call any method of the Thrift interface with JSON arguments
+
+The exit status is 0 for success, 1 for a failure that the error names, 2 for a command line that does not fit.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from metastore.cli import browse, call, db, serve, show_config
+
+app = typer.Typer(
+    name="metastore",
+    help="A standalone Hive metastore: run a server, look after its database, ask any server.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serve.serve)
+app.add_typer(db.app, name="db")
+app.command("config")(show_config.show_config)
+app.command("ls")(browse.ls)
+app.command("show")(browse.show)
+app.command("call")(call.call)
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    app()

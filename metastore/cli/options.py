@@ -1,0 +1,71 @@
+"""Options that several commands share, and how a failure is told. Never reads a configuration before a command runs."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from metastore.config import Config, ConfigError, load
+
+if TYPE_CHECKING:
+    from metastore.client import Client
+
+Db = Annotated[
+    str | None,
+    typer.Option(help="Database: sqlite:///FILE, postgresql://USER:PW@HOST/NAME or mysql://USER:PW@HOST/NAME."),
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
+HiveSite = Annotated[Path | None, typer.Option("--hive-site", metavar="FILE", help="Settings in a hive-site.xml.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, by our name or Hive's; may be given several times."),
+]
+Uri = Annotated[str, typer.Option(envvar="METASTORE_URI", help="Server to ask, thrift://HOST:PORT.")]
+Catalog = Annotated[str | None, typer.Option(help="Catalog to look in; without it, the server's default.")]
+TlsCa = Annotated[
+    Path | None,
+    typer.Option("--tls-ca", metavar="FILE", help="Speak TLS and trust the authorities of this PEM file."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+DEFAULT_URI = "thrift://127.0.0.1:9083"
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print an error and end with its status."""
+    typer.echo(f"metastore: {message}", err=True)
+    raise typer.Exit(status)
+
+
+def settings(
+    options: dict[str, object], config_file: Path | None, hive_site: Path | None, assignments: list[str] | None
+) -> Config:
+    """Read the settings; one that does not fit ends the command."""
+    try:
+        return load(options, config_file=config_file, hive_site=hive_site, assignments=assignments or ())
+    except ConfigError as error:
+        fail(str(error), 2)
+
+
+@contextmanager
+def asking(uri: str, tls_ca: Path | None) -> Iterator[Client]:
+    """Connect to a server; what it refuses, and a server that is not there, ends the command."""
+    from thriftpy2.thrift import TApplicationException, TException
+
+    from metastore.client import connect
+
+    try:
+        with connect(uri, tls=ssl.create_default_context(cafile=os.fspath(tls_ca)) if tls_ca else None) as client:
+            yield client
+    except TApplicationException as error:
+        fail(f"{uri}: {error.message or 'the server does not know this method'}")
+    except TException as error:
+        fail(f"{type(error).__name__}: {getattr(error, 'message', None) or error}")
+    except (OSError, ValueError) as error:
+        fail(f"{uri}: {error}")
