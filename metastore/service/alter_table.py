@@ -58,7 +58,7 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             after.parameters = quick_stats.without_marker(after.parameters)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
-            _follow(session, before, after, cascade=cascade)
+            _follow(session, before, after, cascade=cascade, moved=bool(move))
             if move:
                 call.warehouse.rename(*move)
                 moved.append(move)
@@ -176,13 +176,12 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, new_na
     return (old_place, after.sd.location) if call.warehouse.is_directory(old_place) else None
 
 
-def _follow(session: Session, before: Table, after: Table, *, cascade: bool) -> None:
+def _follow(session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:
     """Let partitions and column statistics follow a changed table."""
     assert before.id is not None
     if before.sd is None or after.sd is None:
         return
-    renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
-    if after.partitionKeys and before.sd.location and not renamed and before.sd.location != after.sd.location:
+    if after.partitionKeys and before.sd.location and not moved and before.sd.location != after.sd.location:
         partitions.detach(session, before.id, before.sd.location)
     if not columns_equal(before.sd.cols, after.sd.cols):
         kept = {(normalize(column.name), column.type) for column in after.sd.cols}

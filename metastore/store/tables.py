@@ -41,6 +41,7 @@ FIND_MANY = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, Among(T.na
 ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
 DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
 LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
+KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
 NAMES = sa.select(T.name, T.type).select_from(tables.join(databases, T.database_id == D.id)).where(IN_DATABASE).order_by(T.name)
 META = (
@@ -177,6 +178,12 @@ def find_many(database: Database, session: Session, catalog: str, database_name:
 def all_of(database: Database, session: Session, catalog: str, database_name: str) -> list[Table]:
     """Return all tables of a database, ascending by name."""
     return [_struct(database, row) for row in session.rows(ALL, catalog_key=catalog, database_key=database_name)]
+
+
+def key(session: Session, catalog: str, database_name: str, name: str) -> int | None:
+    """Return a table's key, or None."""
+    row = session.row(KEY, catalog_key=catalog, database_key=database_name, name_key=name)
+    return None if row is None else int(row[0])
 
 
 def lock(session: Session, catalog: str, database_name: str, name: str) -> int | None:

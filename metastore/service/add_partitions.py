@@ -1,0 +1,176 @@
+"""Add partitions: rows and directories of all or of none. Source: Hive's HMSHandler.add_partitions_core."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import lru_cache
+
+from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
+from metastore.idl import FieldSchema, Partition, Table
+from metastore.listeners.events import AddPartitions
+from metastore.rules.names import normalize
+from metastore.rules.partition_names import validate_values, values_for_keys
+from metastore.rules.types import invalid_column
+from metastore.service import quick_stats
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.partitions import partition_name
+from metastore.service.tables import VIEWS, find_table
+from metastore.store import partitions, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import join
+
+INHERIT = "metastore.partition.inherit.table.properties"
+
+
+def add_partitions(
+    call: Call, name: TableName, new: Sequence[Partition], *, if_not_exists: bool = False, environment: Mapping[str, str] | None = None
+) -> list[Partition]:
+    """Add partitions to a table and return those that were added.
+
+    MetaError for a partition of another table, a duplicate in the list, wrong values; AlreadyExists unless `if_not_exists`, in
+    which case those that are there are left out; InvalidObject for a missing table. On any failure nothing remains.
+    """
+    environment = environment or {}
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise InvalidObject(f"Unable to add partitions because database or table {name.database}.{name.table} does not exist") from error
+    event = AddPartitions(client=call.info, table=table, partitions=new, environment=environment)
+    existing: list[Partition] = []
+    subject: list[str | list[str]] = ["partitions", *name, []]
+    with change(call, event, subject) as current:
+        named = _named(call, name, table, new)
+        subject[-1] = [each for each, _ in named]
+
+        def work(session: Session) -> list[Partition]:
+            if tables.share(session, *name) != table.id or table.id is None:
+                raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
+            there = partitions.existing(session, table.id, [each for each, _ in named])
+            if there and not if_not_exists:
+                raise AlreadyExists(f"Partition already exists: {name} {sorted(there)[0]}")
+            existing[:] = [partition for each, partition in named if each in there]
+            added = [(each, _initialized(call, table, each, partition, environment)) for each, partition in named if each not in there]
+            current.event = AddPartitions(
+                client=call.info, table=table, partitions=[partition for _, partition in added], environment=environment
+            )
+            if added:
+                partitions.insert(session, table, added)
+                current.make_directories([partition.sd.location for _, partition in added if partition.sd.location])
+            return [partition for _, partition in added]
+
+        added = current.write(work)
+    if existing:
+        event = AddPartitions(client=call.info, table=table, partitions=existing, environment=environment)
+        call.listeners.after(event, AlreadyExists(f"{len(existing)} partitions of {name} exist already"))
+    return added
+
+
+def append_partition(
+    call: Call, name: TableName, values: Sequence[str] | None, *, environment: Mapping[str, str] | None = None
+) -> Partition:
+    """Add a partition that looks like the table and lies at its default place. InvalidObject, AlreadyExists, MetaError."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise InvalidObject(f"Unable to add partition because table or database do not exist: {name}") from error
+    if table.tableType in VIEWS:
+        raise MetaError("Cannot append a partition to a view")
+    sd = copy(table.sd)
+    sd.location = None  # type: ignore[assignment]  # the default place
+    partition = Partition(values=list(values or []), dbName=name.database, tableName=name.table, catName=name.catalog, sd=sd, parameters={})
+    return add_partitions(call, name, [partition], environment=environment)[0]
+
+
+def append_partition_by_name(
+    call: Call, name: TableName, partition: str | None, *, environment: Mapping[str, str] | None = None
+) -> Partition:
+    """Like `append_partition`, with the values in a partition name."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise InvalidObject(f"Unable to add partition because table or database do not exist: {name}") from error
+    values = values_for_keys([key.name for key in table.partitionKeys], partition)
+    return append_partition(call, name, values, environment=environment)
+
+
+def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) -> list[tuple[str, Partition]]:
+    """Check partitions against the table and each other; return them with their names."""
+    pattern = whitelist(call.config.partition_name_whitelist)
+    seen: set[str] = set()
+    checked: set[int] = set()
+    out = []
+    for partition in new:
+        if partition is None:
+            raise MetaError(f"{name}: a partition in the list is null")
+        _check_belongs(call, name, partition)
+        validate_values(partition.values or [], pattern)
+        each = partition_name(call, table, partition.values)
+        if each in seen:
+            raise MetaError(f"Duplicate partitions in the list: {name} {each}")
+        seen.add(each)
+        if partition.sd is not None and partition.sd.cols and id(partition.sd.cols) not in checked:
+            checked.add(id(partition.sd.cols))
+            if wrong := invalid_column(partition.sd.cols):
+                raise InvalidObject(f"Invalid column {wrong} in partition {each} of {name}")
+        out.append((each, partition))
+    return out
+
+
+def _check_belongs(call: Call, name: TableName, partition: Partition) -> None:
+    database, table, catalog = partition.dbName, partition.tableName, partition.catName
+    if (
+        (database != name.database and normalize(database or "") != name.database)
+        or (table != name.table and normalize(table or "") != name.table)
+        or (catalog is not None and normalize(catalog) != name.catalog)
+    ):
+        raise MetaError(
+            f"Partition does not belong to target table {name}: it names {catalog or name.catalog}.{database}.{table}, "
+            f"values [{', '.join(partition.values or [])}]"
+        )
+
+
+@lru_cache(maxsize=8)
+def whitelist(text: str) -> re.Pattern[str] | None:
+    """Return the compiled setting that partition values must match, None when it is empty."""
+    return re.compile(text) if text else None
+
+
+def _initialized(call: Call, table: Table, each: str, partition: Partition, environment: Mapping[str, str]) -> Partition:
+    """Return the partition as it will be stored: place, times, inherited parameters, basic statistics of data that is there."""
+    stored = copy(partition)
+    sd = stored.sd = copy(partition.sd if partition.sd is not None else table.sd)
+    stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
+    if sd.cols is None:
+        sd.cols = _columns(table)
+    if table.tableType in VIEWS:
+        if sd.location:
+            raise MetaError(f"Partition {each} of view {table.tableName} has the location {sd.location}: a view has no data")
+    elif not sd.location:
+        sd.location = join(table.sd.location, each)
+    else:
+        sd.location = call.warehouse.qualified(sd.location)
+    stored.createTime = int(time.time())
+    parameters = {**(stored.parameters or {})}
+    parameters.setdefault("transient_lastDdlTime", str(stored.createTime))
+    for key in _inherited(call, table):
+        parameters.setdefault(key, table.parameters[key])
+    if sd.location and quick_stats.wanted(call, parameters, environment) and call.warehouse.is_directory(sd.location):
+        parameters = quick_stats.from_directory(call, parameters, sd.location, environment)
+    stored.parameters = quick_stats.without_marker(parameters)
+    return stored
+
+
+def _columns(table: Table) -> list[FieldSchema]:
+    return table.sd.cols if table.sd is not None else []
+
+
+def _inherited(call: Call, table: Table) -> list[str]:
+    """Return the table parameters that new partitions take over."""
+    wanted = call.config.hive_value(INHERIT, "") or ""
+    names = [part.strip() for part in wanted.split(",") if part.strip()]
+    return list(table.parameters) if "*" in names else [part for part in names if part in table.parameters]

@@ -1,0 +1,189 @@
+"""Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
+
+A rename moves the directory when it lies at its default place in a table whose data the server may move, and moves it back when the
+transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted on a rename.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy
+
+from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import Partition, Table
+from metastore.listeners.events import AlterPartitions
+from metastore.rules.names import normalize
+from metastore.rules.partition_names import validate_values
+from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
+from metastore.service import quick_stats, translation
+from metastore.service.add_partitions import whitelist
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.partitions import partition_name
+from metastore.service.tables import VIEWS, find_table
+from metastore.store import partitions, statistics, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import join, same_place
+
+DDL_TIME = "transient_lastDdlTime"
+
+
+def alter_partitions(
+    call: Call, name: TableName, new: Sequence[Partition], *, environment: Mapping[str, str] | None = None
+) -> None:
+    """Replace the definitions of partitions, found by their values. InvalidOperation when one is missing; MetaError."""
+    environment = environment or {}
+    table = _table(call, name)
+    named = [(partition_name(call, table, partition.values), partition) for partition in new]
+    if len({each for each, _ in named}) < len(named):
+        raise MetaError(f"Duplicate partitions in the list for {name}")
+    event = AlterPartitions(client=call.info, table=table, before=[], after=new, environment=environment)
+    with change(call, event, ("partitions", *name, [each for each, _ in named])) as current:
+
+        def work(session: Session) -> None:
+            found = {each: (key, old) for key, each, old in _locked(call, session, name, table, [each for each, _ in named])}
+            changed = []
+            for each, partition in named:
+                if each not in found:
+                    raise InvalidOperation(
+                        f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
+                    )
+                key, old = found[each]
+                changed.append((key, each, _altered(call, table, old, partition, environment)))
+            if changed:
+                partitions.replace(session, table, changed)
+                _keep_statistics(session, [(key, found[each][1], stored) for key, each, stored in changed])
+            current.event = AlterPartitions(
+                client=call.info, table=table, before=[found[each][1] for each, _ in named],
+                after=[stored for _, _, stored in changed], environment=environment,
+            )
+
+        current.write(work)
+
+
+def rename_partition(
+    call: Call, name: TableName, old_values: Sequence[str] | None, new: Partition, *, environment: Mapping[str, str] | None = None
+) -> None:
+    """Give a partition other values and definition; without old values it is an alter.
+
+    InvalidOperation for a missing partition or a taken name (AlreadyExists and InvalidObject are mapped to it as Hive does), MetaError.
+    """
+    if not old_values:
+        alter_partitions(call, name, [new], environment=environment)
+        return
+    environment = environment or {}
+    table = _table(call, name)
+    if new is None or new.values is None:
+        raise InvalidOperation(f"{name}: the new partition has no values")
+    validate_values(new.values, whitelist(call.config.partition_namewhitelist))
+    old_name, new_name = partition_name(call, table, old_values), partition_name(call, table, new.values)
+    if old_name == new_name:
+        alter_partitions(call, name, [new], environment=environment)
+        return
+    event = AlterPartitions(client=call.info, table=table, before=[], after=[new], environment=environment)
+    moved: list[tuple[str, str]] = []
+    with change(call, event, ("partitions", *name, [new_name])) as current:
+
+        def work(session: Session) -> None:
+            moved.clear()
+            found = _locked(call, session, name, table, [old_name, new_name])
+            by_name = {each: (key, old) for key, each, old in found}
+            if old_name not in by_name:
+                raise InvalidOperation(f"Partition {old_name} of {name} does not exist: [{', '.join(old_values)}]")
+            if new_name in by_name:
+                raise AlreadyExists(f"Partition already exists: {name} {new_name}")
+            key, old = by_name[old_name]
+            stored = _altered(call, table, old, new, environment)
+            move = _new_place(call, table, old, stored, old_name, new_name)
+            partitions.replace(session, table, [(key, new_name, stored)])
+            statistics.delete_partitions(session, [key])
+            if move:
+                call.warehouse.rename(*move)
+                moved.append(move)
+            current.event = AlterPartitions(client=call.info, table=table, before=[old], after=[stored], environment=environment)
+
+        try:
+            current.write(work)
+        except BaseException as error:
+            for source, target in moved:
+                call.warehouse.rename(target, source)
+            if isinstance(error, AlreadyExists):
+                raise InvalidOperation(error.message) from error
+            raise
+
+
+def _table(call: Call, name: TableName) -> Table:
+    try:
+        return find_table(call, name)
+    except NoSuchObject as error:
+        raise InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}") from error
+
+
+def _locked(call: Call, session: Session, name: TableName, table: Table, names: list[str]) -> list[tuple[int, str, Partition]]:
+    if tables.share(session, *name) != table.id:
+        raise InvalidOperation(f"Unable to alter partition because table {name} was dropped meanwhile")
+    return partitions.lock_named(call.database, session, table, names)
+
+
+def _altered(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> Partition:
+    """Return the partition as it will be stored."""
+    stored = copy(new)
+    stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
+    stored.sd = copy(new.sd if new.sd is not None else old.sd)
+    if wrong := invalid_column(stored.sd.cols or []):
+        raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
+    if call.config.disallow_incompatible_col_type_changes and old.sd is not None and stored.sd.cols:
+        validate_column_changes(old.sd.cols, stored.sd.cols)
+    if not stored.sd.location:
+        stored.sd.location = old.sd.location
+    elif table.tableType not in VIEWS:
+        stored.sd.location = call.warehouse.qualified(stored.sd.location)
+    stored.createTime = new.createTime or old.createTime
+    stored.parameters = dict(new.parameters or {})
+    if stored.parameters.get(DDL_TIME) in (None, "", "0"):
+        stored.parameters[DDL_TIME] = str(int(time.time()))
+    if _needs_quick_stats(call, table, old, stored, environment):
+        stored.parameters = quick_stats.from_directory(call, stored.parameters, stored.sd.location, environment, force=True)
+    stored.parameters = quick_stats.without_marker(stored.parameters)
+    return stored
+
+
+def _needs_quick_stats(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> bool:
+    """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
+    if table.tableType in VIEWS or not new.sd.location or not quick_stats.wanted(call, new.parameters, environment):
+        return False
+    if not all(key in new.parameters for key in quick_stats.FAST):
+        return True
+    return "STATS_GENERATED" in environment or any(
+        old.parameters.get(key) != new.parameters.get(key) for key in quick_stats.FAST if key in old.parameters
+    )
+
+
+def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, Partition]]) -> None:
+    """Delete the statistics of columns that went or changed their type."""
+    lost: dict[int, list[str]] = {}
+    for key, old, new in changed:
+        if old.sd is not None and old.sd.cols is not new.sd.cols and not columns_equal(old.sd.cols, new.sd.cols):
+            kept = {(normalize(column.name), column.type) for column in new.sd.cols or []}
+            gone = [normalize(column.name) for column in old.sd.cols if (normalize(column.name), column.type) not in kept]
+            if gone:
+                lost[key] = gone
+    if lost:
+        statistics.delete_partition_columns(session, lost)
+
+
+def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_name: str, new_name: str) -> tuple[str, str] | None:
+    """Set the location after a rename; return the move that it asks for."""
+    if table.tableType in VIEWS or old.sd is None or not old.sd.location:
+        return None
+    place = old.sd.location
+    if not translation.moves_on_rename(table) or not same_place(place, new.sd.location):
+        return None
+    if not same_place(place, join(table.sd.location, old_name)):
+        return None
+    new.sd.location = join(table.sd.location, new_name)
+    if call.warehouse.exists(new.sd.location):
+        raise InvalidOperation(f"New location for this partition {new_name} already exists : {new.sd.location}")
+    return (place, new.sd.location) if call.warehouse.is_directory(place) else None

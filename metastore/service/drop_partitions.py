@@ -1,0 +1,107 @@
+"""Drop partitions by values, names or request: rows first, then data. Source: Hive's HMSHandler.drop_partition_common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metastore.errors import MetaError, NoSuchObject
+from metastore.idl import Partition, Table
+from metastore.listeners.events import DropPartitions
+from metastore.rules.partition_names import values_for_keys
+from metastore.rules.table_types import purges_data
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.names import TableName
+from metastore.service.partitions import partition_name
+from metastore.service.tables import VIEWS, find_table
+from metastore.store import partitions, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import is_below
+
+
+def drop_partition(
+    call: Call, name: TableName, values: Sequence[str] | None, *, delete_data: bool, environment: Mapping[str, str] | None = None
+) -> None:
+    """Drop the partition with these values. NoSuchObject, MetaError."""
+    if values is None:
+        raise MetaError(f"{name}: partition values cannot be null")
+    table = _table(call, name)
+    found = partition_name(call, table, values)
+    drop_named(call, name, table, [found], delete_data=delete_data, environment=environment)
+
+
+def drop_partition_by_name(
+    call: Call, name: TableName, partition: str | None, *, delete_data: bool, environment: Mapping[str, str] | None = None
+) -> None:
+    """Drop the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+    table = _table(call, name)
+    try:
+        values = values_for_keys([key.name for key in table.partitionKeys], partition)
+    except MetaError as error:
+        raise NoSuchObject(error.message) from error if partition else error
+    found = partition_name(call, table, values)
+    drop_named(call, name, table, [found], delete_data=delete_data, environment=environment)
+
+
+def drop_partitions(
+    call: Call, name: TableName, wanted: Sequence[str], *, delete_data: bool, if_exists: bool,
+    environment: Mapping[str, str] | None = None,
+) -> list[Partition]:
+    """Drop the named partitions; with `if_exists` missing ones are left out. Returns the dropped. NoSuchObject, MetaError."""
+    return drop_named(call, name, _table(call, name), list(wanted), delete_data=delete_data, if_exists=if_exists, environment=environment)
+
+
+def _table(call: Call, name: TableName) -> Table:
+    return find_table(call, name)
+
+
+def drop_named(
+    call: Call, name: TableName, table: Table, wanted: Sequence[str], *, delete_data: bool, if_exists: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> list[Partition]:
+    """Drop partitions by their stored names in one transaction."""
+    environment = environment or {}
+    dropped: list[Partition] = []
+    event = DropPartitions(client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment)
+    purges = delete_data and purges_data(table) and table.tableType not in VIEWS
+    with change(call, event) as current:
+
+        def work(session: Session) -> None:
+            if tables.share(session, *name) != table.id:
+                raise NoSuchObject(f"{name} table not found")
+            found = partitions.lock_named(call.database, session, table, list(dict.fromkeys(wanted)))
+            missing = set(wanted) - {each for _, each, _ in found}
+            if missing and not if_exists:
+                raise NoSuchObject(f"Partition or table doesn't exist. {name} {sorted(missing)[0]}")
+            for _, each, partition in found if purges else ():
+                location = partition.sd.location if partition.sd is not None else None
+                if location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
+                    raise MetaError(f"Table partition not deleted since its parent directory is not writable: {location}")
+            dropped[:] = [partition for _, _, partition in found]
+            if found:
+                partitions.delete(session, [key for key, _, _ in found])
+
+        current.write(work)
+    if purges:
+        _delete_data(call, table, dropped, purge=environment.get("ifPurge", "").lower() == "true" or skips_trash(table))
+    return dropped
+
+
+def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purge: bool) -> None:
+    """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
+    root = table.sd.location
+    parents: set[str] = set()
+    for partition in dropped:
+        location = partition.sd.location if partition.sd is not None else None
+        if not location:
+            continue
+        delete_directory(call, location, purge=purge)
+        if is_below(location, root):
+            parents.add(location.rstrip("/").rpartition("/")[0])
+    depth = len(table.partitionKeys)
+    for _ in range(depth - 1):
+        for parent in sorted(parents):
+            if parent.rstrip("/") != root.rstrip("/") and call.warehouse.is_empty(parent):
+                delete_directory(call, parent, purge=purge)
+        parents = {parent.rpartition("/")[0] for parent in parents if parent.rstrip("/") != root.rstrip("/")}

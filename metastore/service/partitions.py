@@ -1,0 +1,190 @@
+"""Partitions: read and list. Adding, altering and dropping have modules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import orjson
+
+from metastore.errors import MetaError, NoSuchObject, RequestTooLarge
+from metastore.idl import Partition, Table
+from metastore.listeners.events import ReadTable
+from metastore.rules.filters import compile_partition_filter, leading_prefixes, parse
+from metastore.rules.partition_names import make_partition_name, partial_values, values_for_keys
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.store import partitions
+from metastore.store import tables as table_rows
+from metastore.store.database import Row, Session
+
+T = TypeVar("T")
+
+
+def partition_name(call: Call, table: Table, values: Sequence[str] | None) -> str:
+    """Return the name that values make for a table. MetaError when their number is wrong."""
+    keys = [key.name for key in table.partitionKeys]
+    return make_partition_name(keys, values or [], call.config.default_partition_name)
+
+
+def _with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
+    """Run queries on a table's partitions; the table is read in the same session. NoSuchObject."""
+    database = call.database
+
+    def both(session: Session) -> T:
+        table = table_rows.find(database, session, *name)
+        if table is None:
+            raise NoSuchObject(f"{name} table not found")
+        if call.listeners.pre:
+            call.listeners.before(ReadTable(client=call.info, table=table))
+        return work(session, table)
+
+    return database.read(both)
+
+
+def get_partition(call: Call, name: TableName, values: Sequence[str] | None) -> Partition:
+    """Return the partition with these values. NoSuchObject, MetaError."""
+
+    def work(session: Session, table: Table) -> Partition:
+        found = partitions.find(call.database, session, table, partition_name(call, table, values))
+        if found is None:
+            raise NoSuchObject(f"partition values=[{', '.join(values or [])}]")
+        return found
+
+    return _with_table(call, name, work)
+
+
+def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
+    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+
+    def work(session: Session, table: Table) -> Partition:
+        values = values_for_keys([key.name for key in table.partitionKeys], partition)
+        found = partitions.find(call.database, session, table, partition_name(call, table, values))
+        if found is None:
+            raise NoSuchObject(f"partition values=[{', '.join(values)}]")
+        return found
+
+    return _with_table(call, name, work)
+
+
+def get_partitions(call: Call, name: TableName, limit: int = -1) -> list[Partition]:
+    """Return the first partitions, ascending by name; all with a negative limit. NoSuchObject."""
+
+    def work(session: Session, table: Table) -> list[Partition]:
+        _check_limit(call, session, table, limit)
+        return [] if limit == 0 else partitions.listing(call.database, session, table, limit)
+
+    return _with_table(call, name, work)
+
+
+def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:
+    """Return the first names, ascending; all with a negative limit. Empty for a table without partitions or a missing one."""
+
+    def work(session: Session) -> list[str]:
+        key = table_rows.key(session, *name)
+        if key is None:
+            raise NoSuchObject(f"{name} table not found")
+        return [] if limit == 0 else [found for found, _ in partitions.names(session, key, limit)]
+
+    return call.database.read(work)
+
+
+def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] | None) -> list[Partition]:
+    """Return those of the named partitions that are there, ascending by name. NoSuchObject."""
+    if wanted is None:
+        raise MetaError(f"{name}: the list of partition names cannot be null")
+
+    def work(session: Session, table: Table) -> list[Partition]:
+        if 0 <= call.config.limit_partition_request < len(wanted):
+            _too_many(call, table, len(wanted))
+        found = partitions.named(call.database, session, table, list(dict.fromkeys(wanted))) if wanted else []
+        return [partition for _, _, partition in found]
+
+    return _with_table(call, name, work)
+
+
+def get_partitions_by_values(call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1) -> list[Partition]:
+    """Return the partitions whose leading values agree; an empty value matches any. NoSuchObject, MetaError."""
+
+    def work(session: Session, table: Table) -> list[Partition]:
+        rows = _rows_by_values(call, session, table, values)
+        _check_count(call, table, len(rows), limit)
+        return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
+
+    return _with_table(call, name, work)
+
+
+def get_partition_names_by_values(call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1) -> list[str]:
+    """Return the names of the partitions whose leading values agree. NoSuchObject, MetaError."""
+
+    def work(session: Session, table: Table) -> list[str]:
+        prefix, matches = _partial(call, table, values)
+        assert table.id is not None
+        rows = partitions.names_with_prefix(session, table.id, prefix) if prefix else partitions.names(session, table.id)
+        names = [found for found, found_values in rows if matches(orjson.loads(found_values))]
+        return names if limit < 0 else names[:limit]
+
+    return _with_table(call, name, work)
+
+
+def _partial(call: Call, table: Table, values: Sequence[str] | None) -> tuple[str, Callable[[Sequence[str]], bool]]:
+    keys = [key.name for key in table.partitionKeys]
+    return partial_values(keys, values or [], call.config.default_partition_name)
+
+
+def _rows_by_values(call: Call, session: Session, table: Table, values: Sequence[str] | None) -> list[Row]:
+    prefix, matches = _partial(call, table, values)
+    assert table.id is not None
+    rows = partitions.keyed_rows(session, table.id, [prefix] if prefix else None)
+    return [row for row in rows if matches(orjson.loads(row[2]))]
+
+
+def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limit: int = -1) -> list[Partition]:
+    """Return the partitions that pass a filter string, ascending by name. NoSuchObject; MetaError for a bad filter."""
+
+    def work(session: Session, table: Table) -> list[Partition]:
+        rows = _rows_by_filter(call, session, table, text)
+        _check_count(call, table, len(rows), limit)
+        return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
+
+    return _with_table(call, name, work)
+
+
+def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
+    """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
+    return _with_table(call, name, lambda session, table: len(_rows_by_filter(call, session, table, text)))
+
+
+def _rows_by_filter(call: Call, session: Session, table: Table, text: str | None) -> list[Row]:
+    node = parse(text)
+    keys = [(key.name, key.type) for key in table.partitionKeys]
+    passes = compile_partition_filter(node, keys, call.config.default_partition_name)
+    prefixes = leading_prefixes(node, keys, call.config.default_partition_name)
+    assert table.id is not None
+    rows = partitions.keyed_rows(session, table.id, prefixes)
+    return rows if node is None else [row for row in rows if passes(orjson.loads(row[2]))]
+
+
+def _check_limit(call: Call, session: Session, table: Table, wanted: int) -> None:
+    """Refuse a request for more partitions than the settings allow, before any is read."""
+    limit = call.config.limit_partition_request
+    if limit < 0:
+        return
+    assert table.id is not None
+    count = partitions.count(session, table.id) if wanted < 0 else wanted
+    if count > limit:
+        _too_many(call, table, count)
+
+
+def _check_count(call: Call, table: Table, found: int, wanted: int) -> None:
+    count = found if wanted < 0 else wanted
+    if 0 <= call.config.limit_partition_request < count:
+        _too_many(call, table, count)
+
+
+def _too_many(call: Call, table: Table, count: int) -> None:
+    raise RequestTooLarge(
+        f"Number of partitions scanned (={count}) on table '{table.tableName}' exceeds limit (={call.config.limit_partition_request}). "
+        "This is controlled on the metastore server by metastore.limit.partition.request"
+    )
+
