@@ -13,7 +13,7 @@ from typing import Any
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload, TType
 
 from metastore import errors, idl, log
-from metastore.listeners.events import ClientInfo, FunctionEnd
+from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
 from metastore.wire.encoding import Encoded
 from metastore.wire.errors import failure, internal_error, note_dialect, speaks_2_3, unknown_method
@@ -122,8 +122,7 @@ class Dispatcher:
 
     def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> None:
         if self._metastore.listeners.end:
-            who = ClientInfo(call.client.address, call.client.user, tuple(call.client.groups), call.method)
-            self._metastore.listeners.ended(FunctionEnd(who, subject, failed))
+            self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))
         self._record(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
 
     def _record(self, client: Client, method: str, subject: str, started: float, outcome: str) -> None:
