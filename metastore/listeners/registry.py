@@ -17,7 +17,7 @@ from metastore.listeners.contract import (
     PreEventListener,
     TransactionalListener,
 )
-from metastore.listeners.events import ClientInfo, Event, FunctionEnd
+from metastore.listeners.events import Event, FunctionEnd
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -84,11 +84,8 @@ class Listeners:
         for listener in self.post:
             _guarded(listener, lambda each=listener: each.after(event, error))  # type: ignore[misc]  # bound now
 
-    def end_function(self, client: Callable[[], ClientInfo], subject: str, error: Exception | None) -> None:
+    def ended(self, function: FunctionEnd) -> None:
         """Tell the end-function listeners how a call ended."""
-        if not self.end:
-            return
-        function = FunctionEnd(client(), subject, error)
         for listener in self.end:
             _guarded(listener, lambda each=listener: each.ended(function))  # type: ignore[misc]  # bound now
 

@@ -75,6 +75,12 @@ def get_databases(call: Call, catalog: str, pattern: str | None) -> list[str]:
     return [name for name in call.database.read(lambda session: databases.names(session, normalize(catalog))) if matches(name)]
 
 
+def get_database_objects(call: Call, catalog: str, pattern: str | None) -> list[Database]:
+    """Return the databases whose names match a pattern, ascending."""
+    matches = pattern_matcher(pattern)
+    return [each for each in call.database.read(lambda session: databases.all_of(session, catalog)) if matches(each.name)]
+
+
 def alter_database(call: Call, catalog: str, name: str | None, new: Database) -> None:
     """Change location, owner, comment and parameters; the name stays. NoSuchObject, MetaError."""
     if name is None:

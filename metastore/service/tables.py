@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterTable, DropTable, ReadTable
-from metastore.rules.filters import compile_table_filter, parse
+from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import normalize, pattern_matcher
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
@@ -89,8 +89,8 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
     if text is None:
         raise InvalidOperation(f"{text} cannot apply null filter")
 
-    def work(session: Session) -> list[tables.TableFacts]:
-        found = tables.facts(session, catalog, database)
+    def work(session: Session) -> list[TableFacts]:
+        found = [TableFacts(*row) for row in tables.facts(session, catalog, database)]
         if not found and databases.find(session, catalog, database) is None:
             raise UnknownDatabase(f"Could not find database {catalog}.{database}")
         return found

@@ -39,3 +39,15 @@ def moves_on_rename(table: Table) -> bool:
 
 def database_root(call: Call, database: Database, table: Table) -> str:
     return database.locationUri
+
+
+def identify(call: Call, capabilities: Sequence[str] | None, identifier: str | None) -> None:
+    return None
+
+
+def check_readable(call: Call, table: Table, capabilities: object) -> None:
+    return None
+
+
+def on_get(call: Call, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+    return table

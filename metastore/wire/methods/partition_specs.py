@@ -1,0 +1,66 @@
+"""Methods that send partitions as PartitionSpec: a list of them, or a shared storage descriptor with relative paths."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import Partition, PartitionListComposingSpec, PartitionSpec
+from metastore.service import partitions, tables
+from metastore.service.add_partitions import add_partitions
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.wire.methods import unpack
+
+
+def _members(spec: PartitionSpec) -> list[Partition]:
+    """Return the partitions of a spec; those of a shared descriptor lie below its location."""
+    shared = spec.sharedSDPartitionSpec
+    if shared is None:
+        return list(spec.partitionList.partitions or []) if spec.partitionList is not None else []
+    if shared.sd is None:
+        raise MetaError(f"partition spec of {spec.dbName}.{spec.tableName} has no storage descriptor: set sd")
+    out = []
+    for slim in shared.partitions or []:
+        if slim is None:
+            raise MetaError(f"a partition of {spec.dbName}.{spec.tableName} in the spec is null")
+        sd = copy(shared.sd)
+        root = spec.rootPath or sd.location
+        sd.location = f"{root}{slim.relativePath}" if root and slim.relativePath else sd.location
+        out.append(Partition(
+            values=slim.values, dbName=spec.dbName, tableName=spec.tableName, catName=spec.catName, createTime=slim.createTime,
+            lastAccessTime=slim.lastAccessTime, sd=sd, parameters=slim.parameters, privileges=slim.privileges,
+        ))
+    return out
+
+
+def add(call: Call, args: Any) -> int:
+    """Add the partitions of all specs; they belong to one table."""
+    specs = args.new_parts
+    if not specs or specs[0] is None:
+        return 0
+    name = unpack.table(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
+    members = [partition for spec in specs for partition in _members(spec)]
+    return len(add_partitions(call, name, members)) if members else 0
+
+
+def _spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
+    table = tables.find_table(call, name)
+    return [PartitionSpec(
+        catName=name.catalog, dbName=name.database, tableName=name.table, rootPath=table.sd.location if table.sd is not None else None,
+        partitionList=PartitionListComposingSpec(partitions=found),
+    )]
+
+
+def get(call: Call, args: Any) -> list[PartitionSpec]:
+    """Return the first partitions in one spec."""
+    name = unpack.table(call, args.db_name, args.tbl_name)
+    return _spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts)))
+
+
+def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
+    """Return the partitions that pass a filter in one spec."""
+    name = unpack.table(call, args.db_name, args.tbl_name)
+    found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts))
+    return _spec(call, name, found)

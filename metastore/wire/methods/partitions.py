@@ -1,0 +1,297 @@
+"""Methods of partitions."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import (
+    AddPartitionsResult,
+    AlterPartitionsResponse,
+    DropPartitionsResult,
+    GetPartitionNamesPsResponse,
+    GetPartitionResponse,
+    GetPartitionsByNamesResult,
+    GetPartitionsPsWithAuthResponse,
+    Partition,
+    PartitionsResponse,
+    RenamePartitionResponse,
+)
+from metastore.rules.partition_names import partition_spec, partition_values, validate_values
+from metastore.service import partitions
+from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
+from metastore.service.alter_partitions import alter_partitions, rename_partition
+from metastore.service.context import Call
+from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.names import TableName
+from metastore.wire.methods import partition_specs, unpack
+from metastore.wire.methods.table import Handler
+
+
+def _name(call: Call, args: Any) -> TableName:
+    return unpack.table(call, args.db_name, args.tbl_name)
+
+
+def _project(found: list[Partition], request: Any) -> list[Partition]:
+    """Leave the columns out of partitions when a 4.1+ client asks for that."""
+    if not request.skipColumnSchemaForPartition:
+        return found
+    out = []
+    for partition in found:
+        slim = copy(partition)
+        if slim.sd is not None:
+            slim.sd = copy(slim.sd)
+            slim.sd.cols = None  # type: ignore[assignment]  # left out on the wire
+        out.append(slim)
+    return out
+
+
+def _with_columns(sent: list[Partition], request: Any) -> list[Partition]:
+    """Give partitions the columns that a 4.1+ client sends once for all."""
+    if request.skipColumnSchemaForPartition:
+        for partition in sent:
+            if partition.sd is not None and partition.sd.cols is None:
+                partition.sd.cols = request.partitionColSchema or []
+    return sent
+
+
+def _add_partition(call: Call, args: Any) -> Partition:
+    part = args.new_part
+    if part is None:
+        raise MetaError("Partition cannot be null")
+    context = getattr(args, "environment_context", None)
+    name = unpack.table(call, part.dbName, part.tableName, part.catName)
+    return add_partitions(call, name, [part], environment=unpack.environment(context))[0]
+
+
+def _add_partitions(call: Call, args: Any) -> int:
+    parts = args.new_parts
+    if parts is None:
+        raise MetaError("Partition list cannot be null")
+    if not parts:
+        return 0
+    first = parts[0]
+    if first is None:
+        raise MetaError("Partition cannot be null")
+    return len(add_partitions(call, unpack.table(call, first.dbName, first.tableName, first.catName), parts))
+
+
+def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
+    request = args.request
+    added = add_partitions(
+        call, unpack.target(call, request), _with_columns(request.parts or [], request), if_not_exists=bool(request.ifNotExists),
+        environment=unpack.environment(request.environmentContext),
+    )
+    return AddPartitionsResult(partitions=added if request.needResult is not False else None)
+
+
+def _append(call: Call, args: Any) -> Partition:
+    context = getattr(args, "environment_context", None)
+    return append_partition(call, _name(call, args), args.part_vals, environment=unpack.environment(context))
+
+
+def _append_by_name(call: Call, args: Any) -> Partition:
+    context = getattr(args, "environment_context", None)
+    return append_partition_by_name(call, _name(call, args), args.part_name, environment=unpack.environment(context))
+
+
+def _append_req(call: Call, args: Any) -> Partition:
+    request = args.appendPartitionsReq
+    name = unpack.table(call, request.dbName, request.tableName, request.catalogName)
+    environment = unpack.environment(request.environmentContext)
+    if request.name is not None:
+        return append_partition_by_name(call, name, request.name, environment=environment)
+    return append_partition(call, name, request.partVals, environment=environment)
+
+
+def _alter_partition(call: Call, args: Any) -> None:
+    context = getattr(args, "environment_context", None)
+    rename_partition(call, _name(call, args), None, args.new_part, environment=unpack.environment(context))
+
+
+def _alter_partitions(call: Call, args: Any) -> None:
+    context = getattr(args, "environment_context", None)
+    alter_partitions(call, _name(call, args), args.new_parts or [], environment=unpack.environment(context))
+
+
+def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
+    request = args.req
+    sent = _with_columns(request.partitions or [], request)
+    alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext))
+    return AlterPartitionsResponse()
+
+
+def _rename_partition_req(call: Call, args: Any) -> RenamePartitionResponse:
+    rename_partition(call, unpack.target(call, args.req), args.req.partVals, args.req.newPart)
+    return RenamePartitionResponse()
+
+
+def _drop_partition(call: Call, args: Any) -> bool:
+    environment = unpack.environment(getattr(args, "environment_context", None))
+    drop_partition(call, _name(call, args), args.part_vals, delete_data=bool(args.deleteData), environment=environment)
+    return True
+
+
+def _drop_partition_by_name(call: Call, args: Any) -> bool:
+    environment = unpack.environment(getattr(args, "environment_context", None))
+    drop_partition_by_name(call, _name(call, args), args.part_name, delete_data=bool(args.deleteData), environment=environment)
+    return True
+
+
+def _drop_partition_req(call: Call, args: Any) -> bool:
+    request = args.dropPartitionReq
+    name, environment = unpack.target(call, request), unpack.environment(request.environmentContext)
+    if request.partName is not None:
+        drop_partition_by_name(call, name, request.partName, delete_data=bool(request.deleteData), environment=environment)
+    else:
+        drop_partition(call, name, request.partVals, delete_data=bool(request.deleteData), environment=environment)
+    return True
+
+
+def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
+    request = args.req
+    if request.parts is None or request.parts.names is None:
+        raise MetaError("drop_partitions_req: only parts.names is supported; expressions need Hive's own classes")
+    dropped = drop_partitions(
+        call, unpack.target(call, request), request.parts.names, delete_data=bool(request.deleteData),
+        if_exists=request.ifExists is not False, environment=unpack.environment(request.environmentContext),
+    )
+    return DropPartitionsResult(partitions=_project(dropped, request) if request.needResult is not False else None)
+
+
+def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
+    request = args.req
+    name = unpack.table(call, request.db_name, request.tbl_name)
+    return GetPartitionsByNamesResult(partitions=_project(partitions.get_partitions_by_names(call, name, request.names), request))
+
+
+def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
+    request = args.req
+    found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts))
+    return PartitionsResponse(partitions=_project(found, request))
+
+
+def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
+    request = args.req
+    found = partitions.get_partitions_by_filter(
+        call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts)
+    )
+    return _project(found, request)
+
+
+def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse:
+    request = args.req
+    name = unpack.target(call, request)
+    if request.partNames is not None:
+        found = partitions.get_partitions_by_names(call, name, request.partNames)
+    elif request.partVals is not None:
+        found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts))
+    else:
+        found = partitions.get_partitions(call, name, unpack.limit(request.maxParts))
+    return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
+
+
+def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
+    request = args.req
+    names = partitions.get_partition_names_by_values(
+        call, unpack.target(call, request), request.partValues, unpack.limit(request.maxParts)
+    )
+    return GetPartitionNamesPsResponse(names=names)
+
+
+def _get_partition_names_req(call: Call, args: Any) -> list[str]:
+    request = args.req
+    if request.expr:
+        raise MetaError("get_partition_names_req: only an empty expr is supported; expressions need Hive's own classes")
+    return partitions.get_partition_names(call, unpack.target(call, request), unpack.limit(request.maxParts))
+
+
+def _get_partition(call: Call, args: Any) -> Partition:
+    return partitions.get_partition(call, _name(call, args), args.part_vals)
+
+
+def _get_partitions(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts))
+
+
+def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_values(call, _name(call, args), args.part_vals, unpack.limit(args.max_parts))
+
+
+def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts))
+
+
+def _get_partition_names(call: Call, args: Any) -> list[str]:
+    return partitions.get_partition_names(call, _name(call, args), unpack.limit(args.max_parts))
+
+
+def _get_partition_names_ps(call: Call, args: Any) -> list[str]:
+    return partitions.get_partition_names_by_values(call, _name(call, args), args.part_vals, unpack.limit(args.max_parts))
+
+
+def _has_valid_characters(call: Call, args: Any) -> bool:
+    try:
+        validate_values(args.part_vals or [], whitelist(call.config.partition_name_whitelist))
+    except MetaError:
+        if args.throw_exception:
+            raise
+        return False
+    return True
+
+
+METHODS: dict[str, Handler] = {
+    "add_partition": _add_partition,
+    "add_partition_with_environment_context": _add_partition,
+    "add_partitions": _add_partitions,
+    "add_partitions_req": _add_partitions_req,
+    "add_partitions_pspec": partition_specs.add,
+    "append_partition": _append,
+    "append_partition_with_environment_context": _append,
+    "append_partition_by_name": _append_by_name,
+    "append_partition_by_name_with_environment_context": _append_by_name,
+    "append_partition_req": _append_req,
+    "alter_partition": _alter_partition,
+    "alter_partition_with_environment_context": _alter_partition,
+    "alter_partitions": _alter_partitions,
+    "alter_partitions_with_environment_context": _alter_partitions,
+    "alter_partitions_req": _alter_partitions_req,
+    "rename_partition": lambda call, args: rename_partition(call, _name(call, args), args.part_vals, args.new_part),
+    "rename_partition_req": _rename_partition_req,
+    "drop_partition": _drop_partition,
+    "drop_partition_with_environment_context": _drop_partition,
+    "drop_partition_by_name": _drop_partition_by_name,
+    "drop_partition_by_name_with_environment_context": _drop_partition_by_name,
+    "drop_partition_req": _drop_partition_req,
+    "drop_partitions_req": _drop_partitions_req,
+    "get_partition": _get_partition,
+    "get_partition_with_auth": _get_partition,
+    "get_partition_by_name": lambda call, args: partitions.get_partition_by_name(call, _name(call, args), args.part_name),
+    "get_partition_req": lambda call, args: GetPartitionResponse(
+        partition=partitions.get_partition(call, unpack.target(call, args.req), args.req.partVals)
+    ),
+    "get_partitions": _get_partitions,
+    "get_partitions_with_auth": _get_partitions,
+    "get_partitions_req": _get_partitions_req,
+    "get_partitions_pspec": partition_specs.get,
+    "get_part_specs_by_filter": partition_specs.get_by_filter,
+    "get_partitions_ps": _get_partitions_ps,
+    "get_partitions_ps_with_auth": _get_partitions_ps,
+    "get_partitions_ps_with_auth_req": _get_partitions_ps_with_auth_req,
+    "get_partitions_by_names": lambda call, args: partitions.get_partitions_by_names(call, _name(call, args), args.names),
+    "get_partitions_by_names_req": _get_partitions_by_names_req,
+    "get_partitions_by_filter": _get_partitions_by_filter,
+    "get_partitions_by_filter_req": _get_partitions_by_filter_req,
+    "get_num_partitions_by_filter": lambda call, args: partitions.get_num_partitions_by_filter(call, _name(call, args), args.filter),
+    "get_partition_names": _get_partition_names,
+    "get_partition_names_ps": _get_partition_names_ps,
+    "get_partition_names_ps_req": _get_partition_names_ps_req,
+    "get_partition_names_req": _get_partition_names_req,
+    "fetch_partition_names_req": lambda call, args: partitions.get_partition_names(
+        call, unpack.target(call, args.partitionReq), unpack.limit(args.partitionReq.maxParts)
+    ),
+    "partition_name_to_vals": lambda call, args: partition_values(args.part_name) if args.part_name else [],
+    "partition_name_to_spec": lambda call, args: partition_spec(args.part_name) if args.part_name else {},
+    "partition_name_has_valid_characters": _has_valid_characters,
+}

@@ -1,0 +1,227 @@
+"""Methods of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from metastore.idl import (
+    AlterTableResponse,
+    ExtendedTableInfo,
+    FieldSchema,
+    GetFieldsResponse,
+    GetSchemaResponse,
+    GetTableResult,
+    GetTablesResult,
+    Table,
+    TableMeta,
+    TruncateTableResponse,
+)
+from metastore.service import tables, translation
+from metastore.service.alter_table import alter_table
+from metastore.service.context import Call
+from metastore.service.create_table import create_table
+from metastore.wire.methods import unpack
+from metastore.wire.methods.table import Handler
+
+CONSTRAINT_LISTS = (
+    "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints", "checkConstraints"
+)
+
+
+def _constraints(holder: Any) -> list[Any]:
+    return [constraint for name in CONSTRAINT_LISTS for constraint in getattr(holder, name) or ()]
+
+
+def _create_table(call: Call, args: Any) -> None:
+    create_table(call, args.tbl)
+
+
+def _create_table_with_environment_context(call: Call, args: Any) -> None:
+    create_table(call, args.tbl, environment=unpack.environment(args.environment_context))
+
+
+def _create_table_with_constraints(call: Call, args: Any) -> None:
+    create_table(call, args.tbl, constraints=_constraints(args))
+
+
+def _create_table_req(call: Call, args: Any) -> None:
+    request = args.request
+    translation.identify(call, request.processorCapabilities, request.processorIdentifier)
+    create_table(
+        call, request.table, environment=unpack.environment(request.envContext), constraints=_constraints(request),
+        capabilities=request.processorCapabilities,
+    )
+
+
+def _get_table(call: Call, args: Any) -> Table:
+    table = tables.get_table(call, unpack.table(call, args.dbname, args.tbl_name))
+    translation.check_readable(call, table, None)
+    return table
+
+
+def _get_table_req(call: Call, args: Any) -> GetTableResult:
+    request = args.req
+    table = tables.get_table(call, unpack.target(call, request))
+    translation.check_readable(call, table, request.capabilities)
+    return GetTableResult(table=translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier))
+
+
+def _get_table_objects_by_name(call: Call, args: Any) -> list[Table]:
+    catalog, database = unpack.database(call, args.dbname)
+    found = tables.get_table_objects_by_name(call, catalog, database, args.tbl_names)
+    for table in found:
+        translation.check_readable(call, table, None)
+    return found
+
+
+def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
+    request = args.req
+    catalog, database = unpack.database(call, request.dbName, request.catName)
+    names = request.tblNames
+    if names is None and request.tablesPattern is not None:
+        names = tables.get_tables(call, catalog, database, request.tablesPattern)
+    found = tables.get_table_objects_by_name(call, catalog, database, names)
+    for table in found:
+        translation.check_readable(call, table, request.capabilities)
+    return GetTablesResult(tables=[
+        translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found
+    ])
+
+
+def _get_tables(call: Call, args: Any) -> list[str]:
+    return tables.get_tables(call, *unpack.database(call, args.db_name), args.pattern)
+
+
+def _get_tables_by_type(call: Call, args: Any) -> list[str]:
+    return tables.get_tables(call, *unpack.database(call, args.db_name), args.pattern, args.tableType)
+
+
+def _get_all_tables(call: Call, args: Any) -> list[str]:
+    return tables.get_tables(call, *unpack.database(call, args.db_name), None)
+
+
+def _get_table_meta(call: Call, args: Any) -> list[TableMeta]:
+    catalog, pattern = unpack.database(call, args.db_patterns)
+    return tables.get_table_meta(call, catalog, pattern, args.tbl_patterns, args.tbl_types)
+
+
+def _get_table_names_by_filter(call: Call, args: Any) -> list[str]:
+    catalog, database = unpack.database(call, args.dbname)
+    return tables.get_table_names_by_filter(call, catalog, database, args.filter, unpack.limit(args.max_tables))
+
+
+def _get_tables_ext(call: Call, args: Any) -> list[ExtendedTableInfo]:
+    request = args.req
+    catalog, database = unpack.database(call, request.database, request.catalog)
+    names = tables.get_tables(call, catalog, database, request.tableNamePattern)
+    limit = unpack.limit(request.limit)
+    found = tables.get_table_objects_by_name(call, catalog, database, names if limit < 0 else names[:limit])
+    translated = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    return [
+        ExtendedTableInfo(
+            tblName=table.tableName, accessType=table.accessType, requiredReadCapabilities=table.requiredReadCapabilities,
+            requiredWriteCapabilities=table.requiredWriteCapabilities,
+        )
+        for table in translated
+    ]
+
+
+def _alter(call: Call, args: Any, environment: Mapping[str, str], *, cascade: bool = False) -> None:
+    name = unpack.table(call, args.dbname, args.tbl_name)
+    alter_table(call, name, args.new_tbl, environment=environment, cascade=cascade)
+
+
+def _alter_table_req(call: Call, args: Any) -> AlterTableResponse:
+    request = args.req
+    translation.identify(call, request.processorCapabilities, request.processorIdentifier)
+    environment = dict(unpack.environment(request.environmentContext))
+    if request.expectedParameterKey is not None:
+        environment["expected_parameter_key"] = request.expectedParameterKey
+        if request.expectedParameterValue is not None:
+            environment["expected_parameter_value"] = request.expectedParameterValue
+    alter_table(call, unpack.target(call, request), request.table, environment=environment)
+    return AlterTableResponse()
+
+
+def _drop_table(call: Call, args: Any) -> None:
+    tables.drop_table(call, unpack.table(call, args.dbname, args.name), delete_data=bool(args.deleteData))
+
+
+def _drop_table_with_environment_context(call: Call, args: Any) -> None:
+    tables.drop_table(
+        call, unpack.table(call, args.dbname, args.name), delete_data=bool(args.deleteData),
+        environment=unpack.environment(args.environment_context),
+    )
+
+
+def _drop_table_req(call: Call, args: Any) -> None:
+    request = args.dropTableReq
+    tables.drop_table(
+        call, unpack.table(call, request.dbName, request.tableName, request.catalogName), delete_data=bool(request.deleteData),
+        environment=unpack.environment(request.envContext),
+    )
+
+
+def _get_fields(call: Call, args: Any) -> list[FieldSchema]:
+    return tables.get_fields(call, unpack.table(call, args.db_name, args.table_name))
+
+
+def _get_schema(call: Call, args: Any) -> list[FieldSchema]:
+    return tables.get_schema(call, unpack.table(call, args.db_name, args.table_name))
+
+
+def _truncate_table(call: Call, args: Any) -> None:
+    tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
+
+
+def _truncate_table_req(call: Call, args: Any) -> TruncateTableResponse:
+    request = args.req
+    tables.truncate_table(
+        call, unpack.table(call, request.dbName, request.tableName), request.partNames, unpack.environment(request.environmentContext)
+    )
+    return TruncateTableResponse()
+
+
+def _update_creation_metadata(call: Call, args: Any) -> None:
+    tables.update_creation_metadata(call, unpack.table(call, args.dbname, args.tbl_name, args.catName), args.creation_metadata)
+
+
+def _get_materialized_views_for_rewriting(call: Call, args: Any) -> list[str]:
+    catalog, database = unpack.database(call, args.db_name)
+    return tables.materialized_views(call, catalog, database or "")
+
+
+METHODS: dict[str, Handler] = {
+    "create_table": _create_table,
+    "create_table_with_environment_context": _create_table_with_environment_context,
+    "create_table_with_constraints": _create_table_with_constraints,
+    "create_table_req": _create_table_req,
+    "get_table": _get_table,
+    "get_table_req": _get_table_req,
+    "get_table_objects_by_name": _get_table_objects_by_name,
+    "get_table_objects_by_name_req": _get_table_objects_by_name_req,
+    "get_tables": _get_tables,
+    "get_tables_by_type": _get_tables_by_type,
+    "get_tables_ext": _get_tables_ext,
+    "get_all_tables": _get_all_tables,
+    "get_table_meta": _get_table_meta,
+    "get_table_names_by_filter": _get_table_names_by_filter,
+    "get_materialized_views_for_rewriting": _get_materialized_views_for_rewriting,
+    "update_creation_metadata": _update_creation_metadata,
+    "alter_table": lambda call, args: _alter(call, args, {}),
+    "alter_table_with_environment_context": lambda call, args: _alter(call, args, unpack.environment(args.environment_context)),
+    "alter_table_with_cascade": lambda call, args: _alter(call, args, {}, cascade=bool(args.cascade)),
+    "alter_table_req": _alter_table_req,
+    "drop_table": _drop_table,
+    "drop_table_with_environment_context": _drop_table_with_environment_context,
+    "drop_table_req": _drop_table_req,
+    "truncate_table": _truncate_table,
+    "truncate_table_req": _truncate_table_req,
+    "get_fields": _get_fields,
+    "get_fields_with_environment_context": _get_fields,
+    "get_fields_req": lambda call, args: GetFieldsResponse(fields=tables.get_fields(call, unpack.target(call, args.req))),
+    "get_schema": _get_schema,
+    "get_schema_with_environment_context": _get_schema,
+    "get_schema_req": lambda call, args: GetSchemaResponse(fields=tables.get_schema(call, unpack.target(call, args.req))),
+}

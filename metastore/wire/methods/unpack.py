@@ -1,0 +1,37 @@
+"""Take what many methods share out of their argument structs. Never calls a service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from metastore.idl import EnvironmentContext
+from metastore.service.context import Call
+from metastore.service.names import TableName, database_name, table_name
+
+
+def table(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
+    """Return a table's normalised full name."""
+    return table_name(database, name, catalog, call.config.default_catalog)
+
+
+def database(call: Call, name: str | None, catalog: str | None = None) -> tuple[str, str | None]:
+    """Return (catalog, database), normalised."""
+    return database_name(name, catalog, call.config.default_catalog)
+
+
+def target(call: Call, request: Any) -> TableName:
+    """Return the table that a request struct with catName, dbName and tblName (or tableName) is about."""
+    name = request.tblName if hasattr(request, "tblName") else request.tableName
+    catalog = request.catName if hasattr(request, "catName") else getattr(request, "catalogName", None)
+    return table(call, request.dbName, name, catalog)
+
+
+def environment(context: EnvironmentContext | None) -> Mapping[str, str]:
+    """Return the properties of an environment context, empty for none."""
+    return (context.properties if context is not None else None) or {}
+
+
+def limit(value: int | None) -> int:
+    """Return a maximum number, -1 where it was not sent."""
+    return -1 if value is None else value
