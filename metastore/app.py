@@ -26,7 +26,7 @@ def build(config: Config) -> Metastore:
     """
     return Metastore(
         config=config,
-        database=open_database(config),
+        database=Database(config.db, pool_size=config.database_pool_size),
         warehouse=Warehouse(
             config.warehouse,
             config.external_warehouse,
@@ -41,10 +41,6 @@ def build(config: Config) -> Metastore:
 def close(metastore: Metastore) -> None:
     """Give back what a process holds, at its end."""
     metastore.database.close()
-
-
-def open_database(config: Config) -> Database:
-    return Database(config.db, pool_size=config.database_pool_size)
 
 
 def prepare(config: Config) -> None:

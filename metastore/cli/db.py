@@ -21,11 +21,11 @@ def _opened(
     db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments
 ) -> Iterator[Database]:
     chosen = settings({"db": db}, config, hive_site, assignments)
-    from metastore.app import open_database
     from metastore.errors import MetastoreError
+    from metastore.store.database import Database
 
     try:
-        database = open_database(chosen)
+        database = Database(chosen.db, pool_size=1)
         try:
             yield database
         finally:

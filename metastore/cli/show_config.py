@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated
 
 import typer
@@ -42,9 +43,7 @@ def show_config(
 def _shown(config: Config, setting: Setting) -> str:
     value = getattr(config, setting.name)
     if setting.name == "db":
-        from sqlalchemy.engine import make_url
-
-        return make_url(value).render_as_string(hide_password=True)
+        return re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", value)
     if setting.secret and value:
         return "(not shown)"
     return render(value, setting.unit) or ""

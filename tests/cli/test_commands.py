@@ -1,0 +1,149 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from metastore import idl
+from metastore.cli import app
+from metastore.client import connect
+from metastore.config import settings
+from metastore.store import migrate
+from tests.servers import serving
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture(autouse=True)
+def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the table taxi.trips, which has two partitions."""
+    with serving("--workers", "1", home=tmp_path_factory.mktemp("server")) as server:
+        with connect(server.uri) as client:
+            client.create_database(idl.Database(name="taxi", description="trips of 2024"))
+            storage = idl.StorageDescriptor(
+                cols=[idl.FieldSchema(name="id", type="bigint", comment="the number")],
+                serdeInfo=idl.SerDeInfo(serializationLib="org.example.SerDe"),
+            )
+            keys = [idl.FieldSchema(name="day", type="string")]
+            client.create_table(
+                idl.Table(dbName="taxi", tableName="trips", sd=storage, partitionKeys=keys, parameters={}, tableType="MANAGED_TABLE")
+            )
+            for day in ("2024-01-01", "2024-01-02"):
+                client.append_partition("taxi", "trips", [day])
+        yield server.uri
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]])
+def test_every_command_explains_itself(command: list[str]) -> None:
+    shown = run(*command, "--help")
+    assert shown.exit_code == 0
+    assert "Usage" in shown.output
+
+
+def test_config_shows_every_setting_and_its_source() -> None:
+    shown = run("config", "--json", "--set", "hive.metastore.port=1", "--db", "mysql://me:swordfish@h/m")
+    values = json.loads(shown.stdout)
+    assert list(values) == [setting.name for setting in settings()]
+    assert values["port"] == {"value": "1", "source": "--set hive.metastore.port"}
+    assert values["host"]["source"] == "default"
+    assert values["db"] == {"value": "mysql://me:***@h/m", "source": "--db"}
+
+
+def test_config_takes_names_of_hive() -> None:
+    assert run("config", "fs.trash.interval").stdout == "trash_interval\t0\tdefault\n"
+
+
+def test_a_setting_that_does_not_fit_ends_with_status_2() -> None:
+    ended = run("config", "--set", "wharehouse=/x")
+    assert ended.exit_code == 2
+    assert "did you mean warehouse?" in ended.stderr
+
+
+def test_db_upgrade_makes_the_schema_and_current_shows_it(fresh_database_url: str) -> None:
+    newest = migrate.revisions()[-1]
+    before = run("db", "current", "--db", fresh_database_url)
+    assert (before.exit_code, before.stdout) == (1, f"no schema (this version: {newest})\n")
+    assert run("db", "upgrade", "--db", fresh_database_url).stdout == f"now at revision {newest}\n"
+    assert run("db", "upgrade", "--db", fresh_database_url).stdout == f"already at revision {newest}\n"
+    after = run("db", "current", "--db", fresh_database_url)
+    assert (after.exit_code, after.stdout) == (0, f"{newest} (this version: {newest})\n")
+
+
+def test_db_names_a_database_of_an_unknown_kind() -> None:
+    ended = run("db", "current", "--db", "oracle://h/x")
+    assert ended.exit_code == 1
+    assert "oracle" in ended.stderr
+
+
+def test_db_names_a_database_that_does_not_answer() -> None:
+    for url in ("postgresql://me:swordfish@127.0.0.1:1/m", "mysql://me:swordfish@127.0.0.1:1/m"):
+        ended = run("db", "current", "--db", url)
+        assert ended.exit_code == 1
+        assert "127.0.0.1" in ended.stderr
+        assert "swordfish" not in ended.stderr
+
+
+def test_ls_lists_databases_tables_and_partitions(uri: str) -> None:
+    assert run("ls", "--uri", uri).stdout.splitlines() == ["default", "taxi"]
+    assert run("ls", "--uri", uri, "--pattern", "t*").stdout.splitlines() == ["taxi"]
+    assert run("ls", "--uri", uri, "--catalog", "hive").stdout.splitlines() == ["default", "taxi"]
+    assert run("ls", "taxi", "--uri", uri).stdout == "trips\tMANAGED_TABLE\t\n"
+    assert run("ls", "taxi.trips", "--uri", uri).stdout.splitlines() == ["day=2024-01-01", "day=2024-01-02"]
+    assert json.loads(run("ls", "taxi.trips", "--limit", "1", "--uri", uri, "--json").stdout) == ["day=2024-01-01"]
+
+
+def test_show_tells_of_a_database_a_table_and_a_partition(uri: str) -> None:
+    assert json.loads(run("show", "taxi", "--uri", uri, "--json").stdout)["description"] == "trips of 2024"
+    assert "sd.cols[0]\tid bigint  the number" in run("show", "taxi.trips", "--uri", uri).stdout.splitlines()
+    partition = json.loads(run("show", "taxi.trips", "day=2024-01-02", "--uri", uri, "--json").stdout)
+    assert partition["values"] == ["2024-01-02"]
+
+
+def test_call_takes_arguments_in_order_and_by_name(uri: str) -> None:
+    names = ["day=2024-01-01", "day=2024-01-02"]
+    assert json.loads(run("call", "get_partition_names", "taxi", "trips", "10", "--uri", uri).stdout) == names
+    by_name = run("call", "get_partition_names", "taxi", "max_parts=1", "tbl_name=trips", "--uri", uri)
+    assert json.loads(by_name.stdout) == names[:1]
+    request = '{"dbName": "taxi", "tblName": "trips"}'
+    assert json.loads(run("call", "get_table_req", request, "--uri", uri).stdout)["table"]["tableName"] == "trips"
+
+
+def test_what_the_server_refuses_ends_with_status_1(uri: str) -> None:
+    ended = run("call", "get_database", "nowhere", "--uri", uri)
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith("metastore: NoSuchObjectException: ")
+    assert "nowhere" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["get_tabel"], "no method get_tabel; did you mean get_table"),
+        (["get_partition_names", "a", "b", "ten"], "'ten' is no JSON"),
+        (["get_partition_names", "a", "b", "1", "2"], "takes 3 arguments (db_name, tbl_name, max_parts), got 4"),
+        (["get_table_req", "{}{"], "is no JSON"),
+        (["get_table_req", '{"table": 1}'], "GetTableRequest has no field table"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_refused_before_it_is_made(arguments: list[str], message: str) -> None:
+    ended = run("call", *arguments, "--uri", "thrift://127.0.0.1:1")
+    assert ended.exit_code == 2
+    assert message in ended.stderr
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    ended = run("ls", "--uri", "thrift://127.0.0.1:1")
+    assert ended.exit_code == 1
+    assert "thrift://127.0.0.1:1: " in ended.stderr
+
+
+def test_a_partition_without_its_table_is_refused() -> None:
+    assert run("show", "taxi", "day=1").exit_code == 2

@@ -1,0 +1,72 @@
+"""What a server says and leaves when it starts and stops."""
+
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from metastore.client import connect
+from tests.servers import COMMAND, ROOT, environment, serving
+
+
+def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with (
+            serving("--db", fresh_database_url, "--workers", "2", home=tmp_path) as server,
+            connect(server.uri) as client,
+        ):
+            assert client.getStatus() == 2
+        assert server.process.returncode == 0
+
+
+def test_servers_that_start_at_once_make_the_schema_once(fresh_database_url: str, tmp_path: Path) -> None:
+    options = ("--db", fresh_database_url, "--workers", "1")
+    processes = [
+        subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", *options], env=environment(tmp_path), cwd=ROOT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    lines = [process.stdout.readline() for process in processes if process.stdout]
+    for process in processes:
+        process.terminate()
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    assert [line.startswith("ready on thrift://127.0.0.1:") for line in lines] == [True] * 4, errors
+    assert [process.returncode for process in processes] == [0] * 4
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [*COMMAND, "serve", "--port", str(port)],
+            env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert f"can not serve on 127.0.0.1:{port}: Address already in use" in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_and_its_workers(number: int, tmp_path: Path) -> None:
+    with serving("--workers", "2", home=tmp_path) as server:
+        server.process.send_signal(number)
+        assert server.process.wait(60) == 0
+        host, port = server.uri.removeprefix("thrift://").split(":")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)))
+
+
+def test_a_hive_site_is_taken_as_it_is(tmp_path: Path) -> None:
+    hive_site = tmp_path / "hive-site.xml"
+    hive_site.write_text(
+        "<configuration><property><name>hive.metastore.warehouse.dir</name>"
+        f"<value>{tmp_path}/lake</value></property></configuration>"
+    )
+    with (
+        serving("--workers", "1", "--hive-site", str(hive_site), home=tmp_path) as server,
+        connect(server.uri) as client,
+    ):
+        assert client.get_database("default").locationUri == f"file:{tmp_path}/lake"

@@ -1,0 +1,94 @@
+"""Imports point downwards, as `docs/design.md` says, and a library is used only where its matter belongs."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "metastore"
+
+LAYERS = (
+    {"cli", "app"},
+    {"client"},
+    {"wire"},
+    {"service"},
+    {"listeners"},
+    {"rules", "store", "warehouse"},
+    {"config", "errors", "idl", "log"},
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+SIDEWAYS = {("cli", "app")}
+
+HOME_OF = {
+    "sqlalchemy": {"store"},
+    "alembic": {"store"},
+    "sqlite3": {"store"},
+    "psycopg": {"store"},
+    "pymysql": {"store"},
+    "fsspec": {"warehouse"},
+    "s3fs": {"warehouse"},
+    "socket": {"wire", "client"},
+    "thriftpy2": {"wire", "client", "idl", "cli"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+}
+
+
+def part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Every module that a file imports, wherever it does so: functions and TYPE_CHECKING blocks too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write the whole name of the module"
+            assert node.module is not None
+            if node.module == "metastore":
+                yield from ((node.lineno, f"metastore.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, node.module
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def violations(path: Path) -> Iterator[str]:
+    own = part(path)
+    for line, module in imported(path):
+        top, _, rest = module.partition(".")
+        if top == "metastore" and rest:
+            other = rest.split(".")[0]
+            if other != own and LEVEL[other] <= LEVEL[own] and (own, other) not in SIDEWAYS:
+                yield f"{path.relative_to(PACKAGE)}:{line}: {own} imports {module}, which is not below it"
+        elif own not in HOME_OF.get(top, {own}):
+            yield f"{path.relative_to(PACKAGE)}:{line}: {top} belongs into {' or '.join(sorted(HOME_OF[top]))}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_downwards(path: Path) -> None:
+    assert list(violations(path)) == []
+
+
+def test_the_base_modules_know_only_errors() -> None:
+    base = LAYERS[-1]
+    found = {
+        (part(path), module.split(".")[1])
+        for path in MODULES
+        if part(path) in base
+        for _, module in imported(path)
+        if module.startswith("metastore.") and module.split(".")[1] != part(path)
+    }
+    assert {other for _, other in found} <= {"errors"}
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {part(path) for path in MODULES} == set(LEVEL)
+
+
+def test_a_module_says_what_it_does() -> None:
+    silent = [str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_text())) is None]
+    assert silent == []
