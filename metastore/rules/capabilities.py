@@ -1,0 +1,113 @@
+"""What a client says that it can do, against what a table needs.
+
+Two languages: `ClientCapabilities` of 3.1 (`INSERT_ONLY_TABLES`) and the `processorCapabilities` of 4.x, here both as
+names. Source: HMSHandler.assertClientHasCapability, MetastoreDefaultTransformer.transform. This module never changes
+the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metastore.errors import MetaError
+from metastore.rules.table_kinds import is_external, is_full_acid, is_insert_only, table_label
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from metastore.idl import Table
+
+INSERT_ONLY_TABLES = "INSERT_ONLY_TABLES"
+FULL_ACID_WRITE = "HIVEFULLACIDWRITE"
+FULL_ACID_READ = "HIVEFULLACIDREAD"
+INSERT_ONLY_WRITE = "HIVEMANAGEDINSERTWRITE"
+INSERT_ONLY_READ = "HIVEMANAGEDINSERTREAD"
+CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
+RAW_METADATA = "MANAGE_RAW_METADATA"
+TABLE_CAPABILITIES = "OBJCAPABILITIES"
+"""Parameter of a table that lists what it needs, instead of what its kind needs."""
+
+NO_ACCESS, READ_ONLY, READ_WRITE = 1, 2, 8
+
+_ACID_WRITE = ("HIVEMANAGESTATS", "HIVECACHEINVALIDATE", CONNECTOR_WRITE)
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a 4.x client may do with a table: `type` as `accessType` of the struct, and what it lacks for more."""
+
+    type: int
+    missing_read: tuple[str, ...] = ()
+    missing_write: tuple[str, ...] = ()
+
+
+def check_capabilities(table: Table, capabilities: Collection[str] | None, client_name: str) -> None:
+    """Raise MetaError when the client would misread the table: an insert-only one, unless it says that it knows them.
+
+    The data of such a table is valid only in the directories of committed write ids; a client that lists files sees
+    the others too. Hive asks nothing for full ACID tables: their files do not look like data to such a client.
+    """
+    known = set(capabilities or ())
+    if not is_insert_only(table) or known & {INSERT_ONLY_TABLES, INSERT_ONLY_READ, CONNECTOR_READ, RAW_METADATA}:
+        return
+    raise MetaError(
+        "Your client does not appear to support insert-only tables. To skip capability checks, set "
+        f"metastore.client.capability.check to false. Client {client_name} lacks the capability {INSERT_ONLY_TABLES}, "
+        f"which table {table_label(table)} needs; {INSERT_ONLY_READ} would do as well"
+    )
+
+
+def check_create(table: Table, capabilities: Collection[str] | None, client_name: str) -> None:
+    """Raise MetaError when the client may not create this transactional table because it can not write it."""
+    needed = INSERT_ONLY_WRITE if is_insert_only(table) else FULL_ACID_WRITE
+    if not (is_insert_only(table) or is_full_acid(table)) or needed in (capabilities or ()):
+        return
+    kind = "an insert-only" if is_insert_only(table) else "a full ACID"
+    lacks = "has no capabilities" if not capabilities else "does not have the capabilities"
+    raise MetaError(
+        f"Processor {lacks}, cannot create {kind} table. Client {client_name} lacks the capability {needed}, "
+        f"which table {table_label(table)} needs; create it as EXTERNAL or without transactional properties"
+    )
+
+
+def access(table: Table, capabilities: Collection[str]) -> Access:
+    """Return what a client with these 4.x capabilities may do with a table."""
+    known = set(capabilities)
+    reads, writes = required(table)
+    missing_read = () if not reads or known & set(reads) else reads
+    missing_write = () if not writes or known & set(writes[:1] + writes[-1:]) else writes
+    stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
+    if stated is not None:
+        missing_read = tuple(name for name in reads if name not in known)
+        missing_write = tuple(name for name in writes if name not in known)
+    if missing_read:
+        return Access(NO_ACCESS, missing_read, missing_write)
+    if missing_write or table.tableType in {"VIRTUAL_VIEW", "MATERIALIZED_VIEW"}:
+        return Access(READ_ONLY, (), missing_write)
+    return Access(READ_WRITE)
+
+
+def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the capabilities that reading and writing a table need.
+
+    Any one of those for reading is enough; the first or last of those for writing. What the table itself states
+    (`OBJCAPABILITIES`) is needed entirely.
+    """
+    stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
+    if stated is not None:
+        names = tuple(name for name in "".join(stated.split()).upper().split(",") if name)
+        reads = tuple(name for name in names if name.endswith(("READ", "SQL")))
+        return reads, tuple(name for name in names if name not in reads)
+    if table.tableType == "VIRTUAL_VIEW":
+        return ("HIVESQL", CONNECTOR_READ), ()
+    if table.tableType == "MATERIALIZED_VIEW":
+        return (CONNECTOR_READ, FULL_ACID_READ), ()
+    if is_insert_only(table):
+        return (CONNECTOR_READ, INSERT_ONLY_READ), (INSERT_ONLY_WRITE, *_ACID_WRITE)
+    if is_full_acid(table):
+        return (CONNECTOR_READ, FULL_ACID_READ), (FULL_ACID_WRITE, *_ACID_WRITE)
+    if is_external(table):
+        bucketed = table.sd is not None and (table.sd.numBuckets or 0) > 0
+        return ("EXTREAD",) if not bucketed else (), ("HIVEBUCKET2",) if bucketed else ("EXTWRITE",)
+    return (), ()

@@ -1,0 +1,77 @@
+"""Tell what kind of table a table is. Never changes it.
+
+Source: Hive's MetaStoreUtils (isExternalTable, isInsertOnlyTableParam), TxnUtils (isAcidTable) and ObjectStore
+(convertToMTable, convertToTable). Everywhere but on store, "external" means the parameter, not the type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metastore.idl import Table
+
+TRANSACTIONAL = "transactional"
+TRANSACTIONAL_PROPERTIES = "transactional_properties"
+INSERT_ONLY = "insert_only"
+EXTERNAL = "EXTERNAL"
+PURGE = "external.table.purge"
+TRANSLATED = "TRANSLATED_TO_EXTERNAL"
+VIEWS = frozenset({"VIRTUAL_VIEW", "MATERIALIZED_VIEW"})
+
+
+def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:
+    """Return a parameter whose name is `name` in any case."""
+    for key, value in (parameters or {}).items():
+        if key.lower() == name.lower():
+            return value
+    return None
+
+
+def is_true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() == "true"
+
+
+def is_external(table: Table) -> bool:
+    """Tell whether the server leaves the table's data alone: parameter EXTERNAL is true, in any case."""
+    return is_true((table.parameters or {}).get(EXTERNAL))
+
+
+def is_transactional(table: Table) -> bool:
+    return is_true(parameter(table.parameters, TRANSACTIONAL))
+
+
+def is_insert_only(table: Table) -> bool:
+    """Tell whether the table is transactional without updates: any format, rows valid by directory."""
+    properties = parameter(table.parameters, TRANSACTIONAL_PROPERTIES)
+    return is_transactional(table) and (properties or "").lower() == INSERT_ONLY
+
+
+def is_full_acid(table: Table) -> bool:
+    """Tell whether the table takes updates and deletes."""
+    return is_transactional(table) and not is_insert_only(table)
+
+
+def purges_data(table: Table) -> bool:
+    """Tell whether dropping the table drops its data: not for views, for external ones only if they say so."""
+    if table.tableType == "VIRTUAL_VIEW":
+        return False
+    return not is_external(table) or is_true((table.parameters or {}).get(PURGE))
+
+
+def stored_type(table: Table) -> str:
+    """Return the type that type and parameter EXTERNAL agree on: the parameter wins, a missing type is deduced."""
+    if table.tableType in (None, ""):
+        if table.viewOriginalText:
+            return "VIRTUAL_VIEW"
+        return "EXTERNAL_TABLE" if is_external(table) else "MANAGED_TABLE"
+    if table.tableType in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
+        return "EXTERNAL_TABLE" if is_external(table) else "MANAGED_TABLE"
+    return table.tableType
+
+
+def table_label(table: Table) -> str:
+    """Return how error messages call the table: `database.table`."""
+    return f"{table.dbName}.{table.tableName}"
