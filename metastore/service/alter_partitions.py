@@ -15,8 +15,9 @@ from metastore.idl import Partition, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
+from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
-from metastore.service import quick_stats, translation
+from metastore.service import quick_stats
 from metastore.service.add_partitions import whitelist
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -179,7 +180,7 @@ def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_nam
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     place = old.sd.location
-    if not translation.moves_on_rename(table) or not same_place(place, new.sd.location):
+    if not moves_on_rename(table) or not same_place(place, new.sd.location):
         return None
     if not same_place(place, join(table.sd.location, old_name)):
         return None

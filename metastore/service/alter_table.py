@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from copy import copy
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Table
+from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules.names import normalize, validate_table_name
+from metastore.rules.table_kinds import table_label
+from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats, translation
 from metastore.service.change import change
@@ -18,7 +20,7 @@ from metastore.service.names import TableName, table_name
 from metastore.service.tables import VIEWS, find_table
 from metastore.store import databases, partitions, statistics, tables
 from metastore.store.database import Session
-from metastore.warehouse.locations import join, same_place
+from metastore.warehouse.locations import same_place
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 DDL_TIME = "transient_lastDdlTime"
@@ -48,9 +50,10 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             if before is None or before.id is None:
                 raise InvalidOperation(f"table {name} doesn't exist")
             _compare(name, before, new, environment)
-            after = _merged(before, new, new_name)
-            translation.on_alter(call, before, after)
-            move = _new_place(call, session, before, after, new_name)
+            database = databases.find(session, new_name.catalog, new_name.database)
+            assert database is not None
+            after = translation.on_alter(call, database, before, _merged(before, new, new_name))
+            move = _new_place(call, session, before, after, database)
             if quick_stats.wanted(call, new.parameters or {}, environment) and not after.partitionKeys and after.tableType not in VIEWS:
                 if after.sd is not None and after.sd.location:
                     place = move[0] if move else after.sd.location
@@ -152,7 +155,7 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
     return after
 
 
-def _new_place(call: Call, session: Session, before: Table, after: Table, new_name: TableName) -> tuple[str, str] | None:
+def _new_place(call: Call, session: Session, before: Table, after: Table, database: Database) -> tuple[str, str] | None:
     """Set the location after a rename; return the move that it asks for.
 
     The directory moves when the table's data is the server's to move and lies where the old name put it.
@@ -160,20 +163,19 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, new_na
     if before.sd is None or after.sd is None or not before.sd.location:
         return None
     old_place = before.sd.location
-    after.sd.location = call.warehouse.qualified(after.sd.location) if after.sd.location else after.sd.location
+    after.sd.location = call.warehouse.qualified(after.sd.location)
     renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
-    if not renamed or not translation.moves_on_rename(before) or not same_place(old_place, after.sd.location):
+    if not renamed or not moves_on_rename(before) or not same_place(old_place, after.sd.location):
         return None
-    old_database = databases.find(session, before.catName or new_name.catalog, before.dbName)
-    database = databases.find(session, new_name.catalog, new_name.database)
-    assert old_database is not None and database is not None
-    root = translation.database_root(call, old_database, before)
-    if not same_place(old_place, join(root, before.tableName)):
+    old_database = databases.find(session, before.catName or "", before.dbName)
+    old_default = None if old_database is None else translation.default_location(call, old_database, before)
+    new_default = translation.default_location(call, database, after)
+    if old_default is None or new_default is None or not same_place(old_place, old_default):
         return None
-    after.sd.location = join(translation.database_root(call, database, before), new_name.table)
-    if call.warehouse.exists(after.sd.location):
-        raise InvalidOperation(f"New location for this table {new_name} already exists : {after.sd.location}")
-    return (old_place, after.sd.location) if call.warehouse.is_directory(old_place) else None
+    after.sd.location = new_default
+    if call.warehouse.exists(new_default):
+        raise InvalidOperation(f"New location for this table {table_label(after)} already exists : {new_default}")
+    return (old_place, new_default) if call.warehouse.is_directory(old_place) else None
 
 
 def _follow(session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:

@@ -15,18 +15,17 @@ from metastore.service import constraints as constraint_service
 from metastore.service import quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.names import TableName, table_name
+from metastore.service.names import table_name
 from metastore.service.tables import VIEWS
 from metastore.store import databases, tables
 from metastore.store.database import Session
-from metastore.warehouse.locations import join
 
 CREATION_MARKS = ("created_with_ctas", "created_with_ctlt")
 
 
 def create_table(
     call: Call, table: Table, *, environment: Mapping[str, str] | None = None, constraints: Sequence[Any] = (),
-    capabilities: Sequence[str] | None = None,
+    capabilities: Sequence[str] | None = None, identifier: str | None = None,
 ) -> None:
     """Make a table, its directory and its constraints (structs such as SQLPrimaryKey).
 
@@ -40,7 +39,6 @@ def create_table(
     name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
     table.catName, table.dbName, table.tableName = name
     _check(call, table)
-    table = translation.on_create(call, table, capabilities)
     table.createTime = int(time.time())
     table.ownerType = table.ownerType or PrincipalType.USER
     table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
@@ -57,15 +55,16 @@ def create_table(
                 raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
             if tables.find(call.database, session, *name) is not None:
                 raise AlreadyExists(f"Table {name} already exists")
-            if table.tableType not in VIEWS:
-                translation.place(call, database, table)
-                if gathers and call.warehouse.is_directory(table.sd.location):
-                    table.parameters = quick_stats.from_directory(call, table.parameters, table.sd.location, environment)
-            table.id = tables.insert(session, key, table)
+            stored = translation.on_create(call, database, table, capabilities, identifier)
+            place = stored.sd.location if stored.tableType not in VIEWS else None
+            if gathers and place and call.warehouse.is_directory(place):
+                stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment)
+            stored.id = tables.insert(session, key, stored)
             if constraints:
-                constraint_service.insert(call, session, table, constraints)
-            if table.sd is not None and table.sd.location and table.tableType not in VIEWS:
-                current.make_directories([table.sd.location])
+                constraint_service.insert(call, session, stored, constraints)
+            if place:
+                current.make_directories([place])
+            current.event = CreateTable(client=call.info, table=stored, environment=environment)
 
         current.write(work)
 
@@ -84,7 +83,3 @@ def _check(call: Call, table: Table) -> None:
         if normalize(key.name) in columns:
             raise InvalidObject(f"Partition column name {key.name} conflicts with table columns.")
 
-
-def default_location(database_location: str, name: TableName) -> str:
-    """Return where a table of a database lies unless it says otherwise."""
-    return join(database_location, name.table)

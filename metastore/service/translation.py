@@ -3,51 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from typing import cast
 
-from metastore.idl import Database, Table
+from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
+from metastore.rules import table_types
+from metastore.rules.capabilities import RAW_METADATA, access
+from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import join
 
-
-def on_create(call: Call, table: Table, capabilities: Sequence[str] | None) -> Table:
-    agree(table)
-    return table
+ACCESS_NAMES = {number: name for name, number in ClientCapability._NAMES_TO_VALUES.items()}
 
 
-def on_alter(call: Call, old: Table, new: Table) -> None:
-    agree(new)
+def _roots(call: Call, database: Database) -> Roots:
+    return Roots(
+        managed=call.warehouse.root, external=call.warehouse.external_root, database=database.locationUri or call.warehouse.root,
+        database_managed=database.managedLocationUri, database_name=database.name or "default",
+    )
 
 
-def agree(table: Table) -> None:
-    external = (table.parameters or {}).get("EXTERNAL", "").lower() == "true"
-    if table.tableType == "MANAGED_TABLE" and external:
-        table.tableType = "EXTERNAL_TABLE"
-    elif table.tableType == "EXTERNAL_TABLE" and not external:
-        table.tableType = "MANAGED_TABLE"
+def _client_name(call: Call, identifier: str | None = None) -> str:
+    return identifier or call.client.user or call.client.address
 
 
-def place(call: Call, database: Database, table: Table) -> None:
-    if not table.sd.location:
-        table.sd.location = join(database.locationUri, table.tableName)
-    else:
-        table.sd.location = call.warehouse.qualified(table.sd.location)
+def on_create(call: Call, database: Database, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+    """Return the table as it will be stored, with its location. MetaError when the rules refuse it."""
+    given = table.sd.location if table.sd is not None else None
+    if given and table.tableType not in table_types.VIEWS:
+        table.sd.location = call.warehouse.qualified(given)
+    roots = _roots(call, database)
+    translated = table_types.translate(
+        table, mode=cast(Mode, call.config.table_translation), roots=roots, capabilities=capabilities,
+        client_name=_client_name(call, identifier), default_catalog=call.config.default_catalog,
+        create_as_acid=call.config.create_as_acid,
+    )
+    stored, directory = translated.table, table_types.default_directory(translated.root, roots)
+    if directory is None:
+        if stored.sd is not None:
+            stored.sd.location = None  # type: ignore[assignment]  # a view has no directory
+    elif not stored.sd.location:
+        stored.sd.location = join(directory, stored.tableName)
+    return stored
 
 
-def moves_on_rename(table: Table) -> bool:
-    return table.tableType == "MANAGED_TABLE" or (table.parameters or {}).get("TRANSLATED_TO_EXTERNAL", "").upper() == "TRUE"
+def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
+    """Return the altered table as it will be stored. MetaError when the rules refuse it."""
+    return table_types.translate_alter(
+        old, new, mode=cast(Mode, call.config.table_translation), roots=_roots(call, database),
+        default_catalog=call.config.default_catalog,
+    )
 
 
-def database_root(call: Call, database: Database, table: Table) -> str:
-    return database.locationUri
+def default_location(call: Call, database: Database, table: Table) -> str | None:
+    """Return where a table of this kind and name lies by default in a database; None for a view."""
+    directory = table_types.default_directory(table_types.root_of(table), _roots(call, database))
+    return None if directory is None else join(directory, table.tableName)
 
 
-def identify(call: Call, capabilities: Sequence[str] | None, identifier: str | None) -> None:
-    return None
-
-
-def check_readable(call: Call, table: Table, capabilities: object) -> None:
-    return None
+def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | None) -> None:
+    """Refuse a table that the client would misread. MetaError."""
+    if call.config.client_capability_check:
+        known = [ACCESS_NAMES[value] for value in (capabilities.values if capabilities is not None else None) or () if value in ACCESS_NAMES]
+        table_types.check_capabilities(table, known, _client_name(call))
 
 
 def on_get(call: Call, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
-    return table
+    """Tell a client that declares its capabilities what it may do with the table; others see it as it is stored."""
+    if capabilities is None or RAW_METADATA in capabilities:
+        return table
+    allowed = access(table, capabilities)
+    seen = copy(table)
+    seen.accessType = allowed.type
+    seen.requiredReadCapabilities = list(allowed.missing_read) or None
+    seen.requiredWriteCapabilities = list(allowed.missing_write) or None
+    return seen

@@ -47,10 +47,9 @@ def _create_table_with_constraints(call: Call, args: Any) -> None:
 
 def _create_table_req(call: Call, args: Any) -> None:
     request = args.request
-    translation.identify(call, request.processorCapabilities, request.processorIdentifier)
     create_table(
         call, request.table, environment=unpack.environment(request.envContext), constraints=_constraints(request),
-        capabilities=request.processorCapabilities,
+        capabilities=request.processorCapabilities, identifier=request.processorIdentifier,
     )
 
 
@@ -134,7 +133,6 @@ def _alter(call: Call, args: Any, environment: Mapping[str, str], *, cascade: bo
 
 def _alter_table_req(call: Call, args: Any) -> AlterTableResponse:
     request = args.req
-    translation.identify(call, request.processorCapabilities, request.processorIdentifier)
     environment = dict(unpack.environment(request.environmentContext))
     if request.expectedParameterKey is not None:
         environment["expected_parameter_key"] = request.expectedParameterKey
