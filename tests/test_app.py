@@ -46,7 +46,7 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
             env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert ended.returncode == 1
-    assert f"can not serve on 127.0.0.1:{port}: Address already in use" in ended.stderr
+    assert f"127.0.0.1:{port}: Address already in use" in ended.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

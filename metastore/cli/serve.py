@@ -43,5 +43,5 @@ def serve(
     except MetastoreError as error:
         fail(error.message)
     except OSError as error:
-        fail(f"can not serve on {chosen.host}:{chosen.port}: {error.strerror or error}")
+        fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     raise typer.Exit(status)
