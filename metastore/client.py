@@ -88,7 +88,10 @@ class Client:
                 _LIMITS,
                 lambda _, kind: TApplicationException if kind == TMessageType.EXCEPTION else result_class,
             )
-            if message.seqid != self._seqid:
+            if isinstance(message.body, TApplicationException):
+                if message.body.type == TApplicationException.PROTOCOL_ERROR:
+                    self.close()
+            elif message.seqid != self._seqid:
                 raise ConnectionError(f"{method}: a reply to call {message.seqid} came for call {self._seqid}")
         except EndOfStream:
             self.close()

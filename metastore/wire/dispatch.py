@@ -24,7 +24,7 @@ from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
-_NAME = frozenset({"name", "functionName", "catName", "roleName", "role_name"})
+_NAME = frozenset({"name", "functionName", "funcName", "roleName", "role_name"})
 _MAX_LENGTH = 300
 """Of an object's name in the log; names come from clients."""
 
@@ -148,8 +148,8 @@ def _with_success(result: Any, value: TPayload) -> Any:
 def describe(method: str, args: Any) -> str:
     """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
     database, table, name = _paths(method)
-    found = ".".join(part for part in (_first(args, database), _first(args, table)) if part)
-    return (found or _first(args, name))[:_MAX_LENGTH]
+    outer, inner = _first(args, database), _first(args, table) or _first(args, name)
+    return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]
 
 
 def _first(args: Any, paths: tuple[tuple[str, ...], ...]) -> str:

@@ -17,7 +17,7 @@ from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import BUFFER, EndOfStream, Exact, Feed, Malformed, Source, frame_feed
+from metastore.wire.transport import BUFFER, EndOfStream, Exact, Feed, Malformed, Source, TooLarge, frame_feed
 
 _Binary: Any = TCyBinaryProtocol
 _Compact: Any = TCompactProtocol
@@ -141,6 +141,8 @@ def _read_fast(feed: Feed, settings: WireSettings, choose: Choose) -> Message | 
         pass
     except (EndOfStream, OSError):
         raise
+    except MemoryError as error:
+        raise _unreadable(TooLarge(settings.max_message_size), name, seqid) from error
     except Exception as error:
         raise _unreadable(error, name, seqid) from error
     feed.unread(source.recorded())

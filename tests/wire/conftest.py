@@ -15,7 +15,7 @@ from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
 from metastore.service.context import Call, Metastore
 from metastore.wire.encoding import Encoded
-from metastore.wire.methods import METHODS
+from metastore.wire.methods import fb303
 from metastore.wire.methods.table import Handler
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
@@ -54,6 +54,11 @@ def _keep(call: Call, args: Any) -> None:
     cast(Any, call.metastore).seen.append(args)
 
 
+def _fire(call: Call, args: Any) -> Any:
+    _keep(call, args)
+    return idl.FireEventResponse(eventIds=[])
+
+
 def _get_table(call: Call, args: Any) -> Any:
     _keep(call, args)
     if args.tbl_name == "missing":
@@ -75,21 +80,21 @@ def _names(_call: Call, _args: Any) -> Encoded:
 
 
 HANDLERS: dict[str, Handler] = {
-    **METHODS,
+    **fb303.METHODS,
     "get_table": _get_table,
-    "get_table_req": lambda call, args: idl.GetTableResult(table=idl.Table()),
+    "get_table_req": lambda _call, _args: idl.GetTableResult(table=idl.Table()),
     "create_table": _keep,
     "alter_table": _raise(ValueError("a bug")),
-    "get_databases": lambda call, args: [42],
+    "get_databases": lambda _call, _args: [42],
     "get_all_databases": _wait,
     "get_role_names": _names,
     "get_partition_names": _raise(errors.MetaError("no names")),
-    "get_open_txns": lambda call, args: idl.GetOpenTxnsResponse(
+    "get_open_txns": lambda _call, _args: idl.GetOpenTxnsResponse(
         txn_high_water_mark=7, open_txns=[3, 5], abortedBits=b""
     ),
     "create_ischema": _raise(errors.NoSuchObject("no database")),
     "add_dynamic_partitions": _keep,
-    "fire_listener_event": lambda call, args: _keep(call, args) or idl.FireEventResponse(eventIds=[]),
+    "fire_listener_event": _fire,
     "get_config_value": _raise(errors.NoSuchObject("undeclared there")),
     "get_metastore_db_uuid": _raise(errors.NoSuchObject("undeclared there")),
     "heartbeat": _raise(errors.InvalidInput("undeclared, and no MetaException either")),

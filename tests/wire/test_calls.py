@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
@@ -10,6 +11,7 @@ from thriftpy2.transport import TBufferedTransport, TFramedTransport, TSocket
 
 from metastore import idl
 from metastore.client import Client, connect
+from metastore.wire.dispatch import describe
 from metastore.wire.protocol import Dialect, write_message
 from metastore.wire.server import ServerThread
 from tests.wire.conftest import Start, Stub
@@ -18,7 +20,7 @@ DIALECTS = [(protocol, framed) for protocol in ("binary", "compact") for framed 
 
 
 @pytest.fixture(params=DIALECTS, ids=lambda d: f"{d[0]}-{'framed' if d[1] else 'buffered'}")
-def client(request: pytest.FixtureRequest, server: ServerThread):
+def client(request: pytest.FixtureRequest, server: ServerThread) -> Iterator[Client]:
     protocol, framed = request.param
     with connect(server.uri, timeout=10, framed=framed, protocol=protocol) as client:
         yield client
@@ -225,10 +227,25 @@ def test_a_connection_that_is_silent_too_long_is_closed(start: Start) -> None:
         assert sock.recv(1) == b""
 
 
-def wait_until(condition) -> None:  # noqa: ANN001
+def wait_until(condition: Callable[[], bool]) -> None:
     done = threading.Event()
     for _ in range(1000):
         if condition():
             return
         done.wait(0.01)
     raise AssertionError("the condition never held")
+
+
+@pytest.mark.parametrize(
+    ("method", "args", "subject"),
+    [
+        ("drop_table", {"dbname": "d", "name": "t"}, "d.t"),
+        ("create_table", {"tbl": idl.Table(dbName="d", tableName="t")}, "d.t"),
+        ("create_table_req", {"request": idl.CreateTableRequest(table=idl.Table(dbName="d", tableName="t"))}, "d.t"),
+        ("alter_database", {"dbname": "d", "db": idl.Database(name="d")}, "d"),
+        ("create_function", {"func": idl.Function(dbName="d", functionName="f")}, "d.f"),
+        ("getStatus", {}, ""),
+    ],
+)
+def test_the_object_of_a_call_is_found_in_its_arguments(method: str, args: dict[str, object], subject: str) -> None:
+    assert describe(method, getattr(idl.service, f"{method}_args")(**args)) == subject
