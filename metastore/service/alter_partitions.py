@@ -78,7 +78,7 @@ def rename_partition(
     table = _table(call, name)
     if new is None or new.values is None:
         raise InvalidOperation(f"{name}: the new partition has no values")
-    validate_values(new.values, whitelist(call.config.partition_namewhitelist))
+    validate_values(new.values, whitelist(call.config.partition_name_whitelist))
     old_name, new_name = partition_name(call, table, old_values), partition_name(call, table, new.values)
     if old_name == new_name:
         alter_partitions(call, name, [new], environment=environment)
