@@ -153,7 +153,7 @@ class Config:
         _hive("metastore.disallow.incompatible.col.type.changes"),
     )
     special_characters_in_table_names: bool = _setting(
-        True, "Allows characters other than letters, digits and `_` in table names.",
+        False, "Allows characters other than letters, digits and `_` in table names.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(

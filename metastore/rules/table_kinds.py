@@ -19,7 +19,8 @@ INSERT_ONLY = "insert_only"
 EXTERNAL = "EXTERNAL"
 PURGE = "external.table.purge"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-VIEWS = frozenset({"VIRTUAL_VIEW", "MATERIALIZED_VIEW"})
+VIEWS = frozenset({"VIRTUAL_VIEW"})
+"""What has no data and no directory; a materialized view has both."""
 
 
 def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:

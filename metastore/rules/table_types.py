@@ -195,7 +195,7 @@ def _make_external(table: Table) -> None:
 
 
 def root_of(table: Table) -> Root:
-    """Return the root that a table's default location lies under; views have no directory."""
+    """Return the root that a table's default location lies under; a view has no directory, a materialized view has."""
     if table.tableType in VIEWS:
         return "none"
     return "external" if is_external(table) else "managed"
@@ -228,7 +228,7 @@ def validate_location(table: Table, roots: Roots) -> None:
     root, not below the managed one.
     """
     location = table.sd.location if table.sd is not None else None
-    if not location or table.tableType in VIEWS:
+    if not location or table.tableType in VIEWS or table.tableType == "MATERIALIZED_VIEW":
         return
     if not is_external(table):
         allowed = [place for place in (roots.database_managed, roots.managed) if place]

@@ -32,6 +32,8 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
     InvalidOperation for a missing table, a taken name and what may not change; MetaError for a lost compare-and-swap, whose text
     Iceberg clients recognise by its beginning.
     """
+    if new is None:
+        raise MetaError(f"{name}: the new table cannot be null")
     environment = environment or {}
     cascade = cascade or environment.get("CASCADE", "").lower() == "true"
     try:
@@ -81,8 +83,10 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
 def _check(call: Call, name: TableName, old: Table, new: Table, environment: Mapping[str, str]) -> TableName:
     """Refuse what can not be altered; return the table's new name."""
     if new.sd is None and new.tableType not in VIEWS:
-        raise InvalidOperation(f"{name}: the new table has no storage descriptor: set sd")
-    new_name = table_name(new.dbName or name.database, new.tableName, new.catName or name.catalog, call.config.default_catalog)
+        raise MetaError(f"{name}: the new table has no storage descriptor: set sd")
+    if new.sd is not None and new.tableType not in VIEWS and (not new.sd.location or new.sd.serdeInfo is None):
+        raise MetaError(f"{name}: the new table's storage descriptor needs location and serdeInfo")
+    new_name = table_name(new.dbName, new.tableName, new.catName or name.catalog, call.config.default_catalog)
     if new_name.catalog != name.catalog:
         raise InvalidOperation(
             f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}"
@@ -150,8 +154,6 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
     after.parameters = dict(new.parameters or {})
     if after.parameters.get(DDL_TIME) in (None, "", "0"):
         after.parameters[DDL_TIME] = str(int(time.time()))
-    if after.sd is not None and not after.sd.location and before.sd is not None:
-        after.sd.location = before.sd.location
     return after
 
 

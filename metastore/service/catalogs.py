@@ -51,7 +51,6 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
     catalog.name = normalize(catalog.name)
     validate_catalog_name(catalog.name)
     catalog.createTime = int(time.time())
-    catalog.locationUri = call.warehouse.qualified(catalog.locationUri)
     with change(call, CreateCatalog(client=call.info, catalog=catalog), ("catalog", catalog.name)) as current:
 
         def work(session: Session) -> None:
@@ -60,7 +59,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
             catalogs.insert(session, catalog)
             databases.insert(session, Database(
                 catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
-                locationUri=catalog.locationUri, parameters={}, createTime=catalog.createTime,
+                locationUri=call.warehouse.qualified(catalog.locationUri), parameters={}, createTime=catalog.createTime,
             ))
             current.make_directories([catalog.locationUri])
 
@@ -90,7 +89,6 @@ def alter_catalog(call: Call, name: str | None, new: Catalog) -> None:
     if not new.locationUri:
         raise InvalidOperation(f"Catalog {wanted} needs a location")
     with change(call, AlterCatalog(client=call.info, before=before, after=new)) as current:
-        new.locationUri = call.warehouse.qualified(new.locationUri)
         current.write(lambda session: catalogs.update(session, wanted, new))
 
 

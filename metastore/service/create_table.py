@@ -32,10 +32,10 @@ def create_table(
     InvalidObject for names and columns, NoSuchObject for the database, AlreadyExists, MetaError.
     """
     environment = environment or {}
-    if table.dbName is None:
-        raise MetaError("Database name of the table cannot be null: set dbName")
     if table.tableName is None:
-        raise InvalidObject("Table name cannot be null: set tableName")
+        raise MetaError("Table name cannot be null: set tableName")
+    if table.dbName is None:
+        raise InvalidObject(f"Database name of table {table.tableName} cannot be null: set dbName")
     name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
     table.catName, table.dbName, table.tableName = name
     _check(call, table)
@@ -76,6 +76,8 @@ def _check(call: Call, table: Table) -> None:
         if table.tableType not in VIEWS:
             raise MetaError(f"Table {table.dbName}.{table.tableName} has no storage descriptor: set sd")
         table.sd = StorageDescriptor(cols=[])
+    if table.sd.serdeInfo is None and table.tableType not in VIEWS:
+        raise MetaError(f"Table {table.dbName}.{table.tableName} has no serde: set sd.serdeInfo")
     validate_columns(table.sd.cols, table.partitionKeys, table.sd.skewedInfo)
     table.partitionKeys = table.partitionKeys or []
     columns = {normalize(column.name) for column in table.sd.cols}

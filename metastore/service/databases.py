@@ -23,6 +23,8 @@ DEFAULT_DATABASE = "default"
 
 def create_database(call: Call, database: Database) -> None:
     """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError."""
+    if database.name is None:
+        raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
     validate_database_name(database.name)
     name = database.name = normalize(database.name)
@@ -39,7 +41,7 @@ def create_database(call: Call, database: Database) -> None:
             root = None if catalog == call.config.default_catalog else found.locationUri
             warehouse = call.warehouse
             database.locationUri = (
-                warehouse.qualified(database.locationUri) if database.locationUri else warehouse.database_location(name, catalog_root=root)
+                warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
             )
             wanted = [database.locationUri]
             if database.managedLocationUri:
@@ -88,7 +90,8 @@ def alter_database(call: Call, catalog: str, name: str | None, new: Database) ->
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
     after = Database(**{**before.__dict__})
-    for field in ("description", "locationUri", "managedLocationUri", "parameters", "ownerName", "ownerType"):
+    after.description, after.parameters = new.description, dict(new.parameters or {})
+    for field in ("locationUri", "managedLocationUri", "ownerName", "ownerType"):
         value = getattr(new, field)
         if value is not None:
             setattr(after, field, value)

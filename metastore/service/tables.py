@@ -18,7 +18,8 @@ from metastore.service.names import TableName
 from metastore.store import databases, partitions, tables
 from metastore.store.database import Session
 
-VIEWS = frozenset({"VIRTUAL_VIEW", "MATERIALIZED_VIEW"})
+VIEWS = frozenset({"VIRTUAL_VIEW"})
+"""What has no directory; a materialized view has one."""
 
 
 def find_table(call: Call, name: TableName) -> Table:
@@ -83,20 +84,18 @@ def get_table_meta(
 
 
 def get_table_names_by_filter(call: Call, catalog: str, database: str | None, text: str | None, limit: int) -> list[str]:
-    """Return the names of the tables that pass a table filter, ascending; at most `limit` of them unless it is negative."""
+    """Return the names of the tables that pass a table filter, ascending; at most `limit` of them unless it is negative.
+
+    A missing database has none. UnknownDatabase for an empty name, InvalidOperation without a filter, MetaError.
+    """
     if not database:
         raise UnknownDatabase("DB name is null or empty")
     if text is None:
         raise InvalidOperation(f"{text} cannot apply null filter")
 
-    def work(session: Session) -> list[TableFacts]:
-        found = [TableFacts(*row) for row in tables.facts(session, catalog, database)]
-        if not found and databases.find(session, catalog, database) is None:
-            raise UnknownDatabase(f"Could not find database {catalog}.{database}")
-        return found
-
     passes = compile_table_filter(parse(text))
-    names = [facts.name for facts in call.database.read(work) if passes(facts)]
+    rows = call.database.read(lambda session: tables.facts(session, catalog, database))
+    names = [row.name for row in rows if passes(TableFacts(*row))]
     return names if limit < 0 else names[:limit]
 
 

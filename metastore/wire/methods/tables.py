@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import (
     AlterTableResponse,
     ExtendedTableInfo,
@@ -33,16 +34,26 @@ def _constraints(holder: Any) -> list[Any]:
     return [constraint for name in CONSTRAINT_LISTS for constraint in getattr(holder, name) or ()]
 
 
+def _create(call: Call, table: Table, **options: Any) -> None:
+    """Create a table for the forms without request struct, where Java tells a missing database as an invalid object."""
+    if table is None:
+        raise MetaError("Table cannot be null")
+    try:
+        create_table(call, table, **options)
+    except NoSuchObject as error:
+        raise InvalidObject(error.message) from error
+
+
 def _create_table(call: Call, args: Any) -> None:
-    create_table(call, args.tbl)
+    _create(call, args.tbl)
 
 
 def _create_table_with_environment_context(call: Call, args: Any) -> None:
-    create_table(call, args.tbl, environment=unpack.environment(args.environment_context))
+    _create(call, args.tbl, environment=unpack.environment(args.environment_context))
 
 
 def _create_table_with_constraints(call: Call, args: Any) -> None:
-    create_table(call, args.tbl, constraints=_constraints(args))
+    _create(call, args.tbl, constraints=_constraints(args))
 
 
 def _create_table_req(call: Call, args: Any) -> None:
