@@ -23,9 +23,9 @@ class WireSettings:
     skewed tables); elsewhere the message size bounds it, since each element takes a byte at least."""
     idle_timeout: float = 3600.0
     """A connection that is silent for longer is closed, between messages as well as within one."""
-    park_after: float = 1.0
+    park_after: float = 5.0
     """A connection that is silent for longer gives its thread back until it speaks again."""
-    watchdog_timeout: float = 60.0
+    watchdog_timeout: float = 30.0
     """A worker process whose main thread does not run for so long (a hostile message can do that) is replaced."""
     drain_timeout: float = 30.0
     """How long calls in flight may go on after SIGTERM."""

@@ -25,7 +25,7 @@ from metastore.wire.methods.table import Handler
 from metastore.wire.settings import WireSettings
 
 _TICK = 1.0
-_STACK_SIZE = 1 << 20
+_STACK_SIZE = 4 << 20
 """Of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
 
 

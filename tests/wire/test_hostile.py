@@ -210,3 +210,23 @@ def test_a_client_that_stays_silent_within_a_message_is_closed(start: Start) -> 
     with socket.create_connection((server.host, server.port), 10) as sock:
         sock.sendall(CALL + b"\x0b\0\x01")
         assert sock.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (b"\x1b\xff\xff\xff\xff\x07\x88", "max_container_size"),
+        (b"\x19\xf1\xff\xff\xff\xff\x07", "max_container_size"),
+        (b"\x18\xff\xff\xff\xff\x0f", "larger than"),
+        (b"\x18" + b"\xff" * 30, "more than ten bytes"),
+        (b"\x1d\0", "Type 13 is unknown"),
+        (b"\x1c" * 100, "nest deeper than 64"),
+    ],
+    ids=["map", "list", "string", "integer", "type", "nesting"],
+)
+def test_the_compact_protocol_has_the_same_limits(server: ServerThread, arguments: bytes, reason: str) -> None:
+    reply = exchange(server, b"\x82\x21\x01\x09get_table" + arguments)
+    error = refusal(reply, Dialect("compact", framed=False))
+    assert error.type == TApplicationException.PROTOCOL_ERROR
+    assert reason in error.message
+    assert alive(server)

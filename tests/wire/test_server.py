@@ -217,7 +217,7 @@ def test_tls_serves_and_a_plain_client_is_turned_away(certificate: Path, park_af
             if park_after < 1:
                 wait_until(lambda: bool(server._worker._parked))
             assert client.getStatus() == 2
-        with connect(uri, timeout=10) as plain, pytest.raises((OSError, Unreadable)):  # noqa: PT011
+        with connect(uri, timeout=10) as plain, pytest.raises((OSError, Unreadable)):
             plain.getStatus()
         with connect(uri, timeout=10, tls=trust) as client:
             assert client.getStatus() == 2
