@@ -1,0 +1,21 @@
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
+def test_what_the_readme_links_to_is_there(link: str) -> None:
+    assert (ROOT / link).is_file()
+
+
+def test_the_commands_of_the_readme_are_there_and_ci_runs_them() -> None:
+    commands = re.findall(r"^(examples/run|\./run-tests)\b", README, re.MULTILINE)
+    ci = (ROOT / ".ci" / "run").read_text()
+    for command in ("examples/run", "./run-tests"):
+        assert command in commands
+        assert re.search(rf"^{re.escape(command)}\b", ci, re.MULTILINE)
+        assert (ROOT / command).stat().st_mode & 0o111
