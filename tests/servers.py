@@ -28,7 +28,13 @@ class Server:
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables for a server whose data lies below `home`, without settings of the user who runs the tests."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_")}
-    return {**inherited, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), **(changes or {})}
+    return {
+        **inherited,
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "PYTHONPATH": str(ROOT),
+        **(changes or {}),
+    }
 
 
 @contextmanager
@@ -42,7 +48,7 @@ def serving(
     """Start a server on a free port, yield it when it is ready, and end it; its log stands in `Server.log`."""
     home.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(prefix="server-", suffix=".log", dir=home)
-    with open(number, "w") as log:
+    with os.fdopen(number, "w") as log:
         process = subprocess.Popen(
             [*command, "serve", "--port", "0", *options],
             stdout=subprocess.PIPE, stderr=log, text=True, env=environment(home, variables), cwd=cwd,

@@ -34,14 +34,23 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             )
             keys = [idl.FieldSchema(name="day", type="string")]
             client.create_table(
-                idl.Table(dbName="taxi", tableName="trips", sd=storage, partitionKeys=keys, parameters={}, tableType="MANAGED_TABLE")
+                idl.Table(
+                    dbName="taxi",
+                    tableName="trips",
+                    sd=storage,
+                    partitionKeys=keys,
+                    parameters={},
+                    tableType="MANAGED_TABLE",
+                )
             )
             for day in ("2024-01-01", "2024-01-02"):
                 client.append_partition("taxi", "trips", [day])
         yield server.uri
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]])
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]]
+)
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = run(*command, "--help")
     assert shown.exit_code == 0
