@@ -23,6 +23,7 @@ from pyspark.sql import functions as f
 DAYS = 366  # 2024
 VENDORS = 3
 ZONES = 265
+LEAST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -377,6 +378,8 @@ def main() -> None:
         "--hive-jars", help="folder of that client's jars; without it Spark fetches them from Maven Central"
     )
     arguments = parser.parse_args()
+    if arguments.rows < LEAST_ROWS:
+        parser.error(f"--rows must be at least {LEAST_ROWS}, so that every day and zone has trips")
     spark = session(arguments)
     spark.sparkContext.setLogLevel("FATAL")  # what fails is raised; Spark also logs what it copes with
     trips = make_trips(spark, arguments.rows).cache()
