@@ -14,7 +14,8 @@
     |- NoSuchLock, TransactionOpen
     |- MetaError              everything else; what Java calls MetaException
     |  |- VersionMismatch     the database's schema is newer than this server
-    |  `- RequestTooLarge     a limit was met; the message names the setting
+    |  |- RequestTooLarge     a limit was met; the message names the setting
+    |  `- MissingArgument     an argument without which the call has no meaning was not sent
 
 A message names the object, what is wrong with it, and what to do.
 """
@@ -92,3 +93,10 @@ class VersionMismatch(MetaError):
 
 class RequestTooLarge(MetaError):
     """A configured limit was met."""
+
+
+class MissingArgument(MetaError):
+    """An argument without which the call has no meaning was not sent, in a method where Java's server ends the connection.
+
+    Hive's own clients take the end of the connection for the answer, so that is what they get; the log has the message.
+    """

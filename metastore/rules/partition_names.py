@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, MetaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,16 +97,16 @@ def _pairs(name: str | None) -> list[tuple[str, str]]:
 def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
     """Return the values of `name` in the order of the table's partition `keys`, whatever order the name has.
 
-    MetaError when the name lacks a key or holds another one.
+    InvalidObject when the name lacks a key; a key that the table does not have is passed over, as in Hive.
     """
-    spec = {key.lower(): value for key, value in partition_spec(name).items()}
-    lowered = [key.lower() for key in keys]
-    if len(spec) != len(lowered) or not all(key in spec for key in lowered):
-        raise MetaError(
-            f"Invalid partition name {name}: it holds the keys {_java_list(list(spec))}, "
-            f"the table is partitioned by {_java_list(lowered)}"
-        )
-    return [spec[key] for key in lowered]
+    try:
+        spec = partition_spec(name)
+    except MetaError as error:
+        raise InvalidObject(error.message) from error
+    for key in keys:
+        if key not in spec:
+            raise InvalidObject(f"incomplete partition name - missing {key}: {name}")
+    return [spec[key] for key in keys]
 
 
 def validate_values(values: Sequence[str | None], pattern: re.Pattern[str] | None) -> None:

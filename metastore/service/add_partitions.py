@@ -9,17 +9,17 @@ from copy import copy
 from functools import lru_cache
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
-from metastore.idl import FieldSchema, Partition, Table
+from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
-from metastore.rules.types import invalid_column
+from metastore.rules.table_kinds import VIEWS
 from metastore.service import quick_stats
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
-from metastore.service.tables import VIEWS, find_table
+from metastore.service.tables import find_table
 from metastore.store import partitions, tables
 from metastore.store.database import Session
 from metastore.warehouse.locations import join
@@ -90,6 +90,8 @@ def append_partition_by_name(
     call: Call, name: TableName, partition: str | None, *, environment: Mapping[str, str] | None = None
 ) -> Partition:
     """Like `append_partition`, with the values in a partition name."""
+    if not partition:
+        raise MetaError(f"{name}: the partition name is null or empty")
     try:
         table = find_table(call, name)
     except NoSuchObject as error:
@@ -102,7 +104,6 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
     """Check partitions against the table and each other; return them with their names."""
     pattern = whitelist(call.config.partition_name_whitelist)
     seen: set[str] = set()
-    checked: set[int] = set()
     out = []
     for partition in new:
         if partition is None:
@@ -113,10 +114,8 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
         if each in seen:
             raise MetaError(f"Duplicate partitions in the list: {name} {each}")
         seen.add(each)
-        if partition.sd is not None and partition.sd.cols and id(partition.sd.cols) not in checked:
-            checked.add(id(partition.sd.cols))
-            if wrong := invalid_column(partition.sd.cols):
-                raise InvalidObject(f"Invalid column {wrong} in partition {each} of {name}")
+        if partition.sd is None or partition.sd.serdeInfo is None:
+            raise MetaError(f"Partition {each} of {name} has no storage descriptor with a serde: set sd and sd.serdeInfo")
         out.append((each, partition))
     return out
 
@@ -143,10 +142,8 @@ def whitelist(text: str) -> re.Pattern[str] | None:
 def _initialized(call: Call, table: Table, each: str, partition: Partition, environment: Mapping[str, str]) -> Partition:
     """Return the partition as it will be stored: place, times, inherited parameters, basic statistics of data that is there."""
     stored = copy(partition)
-    sd = stored.sd = copy(partition.sd if partition.sd is not None else table.sd)
+    sd = stored.sd = copy(partition.sd)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
-    if sd.cols is None:
-        sd.cols = _columns(table)
     if table.tableType in VIEWS:
         if sd.location:
             raise MetaError(f"Partition {each} of view {table.tableName} has the location {sd.location}: a view has no data")
@@ -163,10 +160,6 @@ def _initialized(call: Call, table: Table, each: str, partition: Partition, envi
         parameters = quick_stats.from_directory(call, parameters, sd.location, environment)
     stored.parameters = quick_stats.without_marker(parameters)
     return stored
-
-
-def _columns(table: Table) -> list[FieldSchema]:
-    return table.sd.cols if table.sd is not None else []
 
 
 def _inherited(call: Call, table: Table) -> list[str]:

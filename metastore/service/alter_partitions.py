@@ -15,6 +15,7 @@ from metastore.idl import Partition, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
+from metastore.rules.table_kinds import VIEWS
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats
@@ -23,10 +24,10 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
-from metastore.service.tables import VIEWS, find_table
+from metastore.service.tables import find_table
 from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
-from metastore.warehouse.locations import join, same_place
+from metastore.warehouse.locations import is_absolute, join, same_place
 
 DDL_TIME = "transient_lastDdlTime"
 
@@ -37,6 +38,8 @@ def alter_partitions(
     """Replace the definitions of partitions, found by their values. InvalidOperation when one is missing; MetaError."""
     environment = environment or {}
     table = _table(call, name)
+    for partition in new:
+        _check_belongs(name, partition)
     named = [(partition_name(call, table, partition.values), partition) for partition in new]
     if len({each for each, _ in named}) < len(named):
         raise MetaError(f"Duplicate partitions in the list for {name}")
@@ -115,6 +118,12 @@ def rename_partition(
             raise
 
 
+def _check_belongs(name: TableName, partition: Partition) -> None:
+    if partition is None or normalize(partition.dbName or "") != name.database or normalize(partition.tableName or "") != name.table:
+        named = "null" if partition is None else f"{partition.dbName}.{partition.tableName}"
+        raise MetaError(f"Partition does not belong to target table {name}: it names {named}")
+
+
 def _table(call: Call, name: TableName) -> Table:
     try:
         return find_table(call, name)
@@ -139,8 +148,6 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
         validate_column_changes(old.sd.cols, stored.sd.cols)
     if not stored.sd.location:
         stored.sd.location = old.sd.location
-    elif table.tableType not in VIEWS:
-        stored.sd.location = call.warehouse.qualified(stored.sd.location)
     stored.createTime = new.createTime or old.createTime
     stored.parameters = dict(new.parameters or {})
     if stored.parameters.get(DDL_TIME) in (None, "", "0"):
@@ -153,7 +160,7 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
 
 def _needs_quick_stats(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> bool:
     """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
-    if table.tableType in VIEWS or not new.sd.location or not quick_stats.wanted(call, new.parameters, environment):
+    if table.tableType in VIEWS or not is_absolute(new.sd.location) or not quick_stats.wanted(call, new.parameters, environment):
         return False
     if not all(key in new.parameters for key in quick_stats.FAST):
         return True
@@ -180,6 +187,8 @@ def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_nam
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     place = old.sd.location
+    if not is_absolute(place) or not is_absolute(new.sd.location):
+        return None
     if not moves_on_rename(table) or not same_place(place, new.sd.location):
         return None
     if not same_place(place, join(table.sd.location, old_name)):

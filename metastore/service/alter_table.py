@@ -10,14 +10,14 @@ from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchO
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.table_kinds import table_label
+from metastore.rules.table_kinds import VIEWS, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
-from metastore.service.tables import VIEWS, find_table
+from metastore.service.tables import find_table
 from metastore.store import databases, partitions, statistics, tables
 from metastore.store.database import Session
 from metastore.warehouse.locations import same_place
@@ -32,8 +32,6 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
     InvalidOperation for a missing table, a taken name and what may not change; MetaError for a lost compare-and-swap, whose text
     Iceberg clients recognise by its beginning.
     """
-    if new is None:
-        raise MetaError(f"{name}: the new table cannot be null")
     environment = environment or {}
     cascade = cascade or environment.get("CASCADE", "").lower() == "true"
     try:
@@ -56,10 +54,8 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name))
             move = _new_place(call, session, before, after, database)
-            if quick_stats.wanted(call, new.parameters or {}, environment) and not after.partitionKeys and after.tableType not in VIEWS:
-                if after.sd is not None and after.sd.location:
-                    place = move[0] if move else after.sd.location
-                    after.parameters = quick_stats.from_directory(call, after.parameters, place, environment, force=True)
+            if _gathers(call, after, environment) and new_name == name:
+                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
@@ -80,17 +76,23 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             raise
 
 
+def _gathers(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
+    """Tell whether basic statistics of an unpartitioned table's directory are to be set."""
+    wanted = quick_stats.wanted(call, table.parameters, environment)
+    return wanted and not table.partitionKeys and table.tableType not in VIEWS and bool(table.sd.location)
+
+
 def _check(call: Call, name: TableName, old: Table, new: Table, environment: Mapping[str, str]) -> TableName:
     """Refuse what can not be altered; return the table's new name."""
-    if new.sd is None and new.tableType not in VIEWS:
-        raise MetaError(f"{name}: the new table has no storage descriptor: set sd")
-    if new.sd is not None and new.tableType not in VIEWS and (not new.sd.location or new.sd.serdeInfo is None):
-        raise MetaError(f"{name}: the new table's storage descriptor needs location and serdeInfo")
     new_name = table_name(new.dbName, new.tableName, new.catName or name.catalog, call.config.default_catalog)
     if new_name.catalog != name.catalog:
         raise InvalidOperation(
             f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}"
         )
+    if new.sd is None and new.tableType not in VIEWS:
+        raise MetaError(f"{name}: the new table has no storage descriptor: set sd")
+    if new.sd is not None and new.tableType not in VIEWS and (not new.sd.location or new.sd.serdeInfo is None):
+        raise MetaError(f"{name}: the new table's storage descriptor needs location and serdeInfo")
     try:
         validate_table_name(new_name.table, call.config.special_characters_in_table_names)
     except InvalidObject as error:

@@ -10,13 +10,13 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObje
 from metastore.idl import PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import CreateTable
 from metastore.rules.names import normalize, validate_table_name
+from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
 from metastore.service import constraints as constraint_service
 from metastore.service import quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import table_name
-from metastore.service.tables import VIEWS
 from metastore.store import databases, tables
 from metastore.store.database import Session
 

@@ -90,8 +90,8 @@ def alter_database(call: Call, catalog: str, name: str | None, new: Database) ->
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
     after = Database(**{**before.__dict__})
-    after.description, after.parameters = new.description, dict(new.parameters or {})
-    for field in ("locationUri", "managedLocationUri", "ownerName", "ownerType"):
+    after.parameters, after.ownerName = dict(new.parameters or {}), new.ownerName
+    for field in ("description", "locationUri", "managedLocationUri", "ownerType"):
         value = getattr(new, field)
         if value is not None:
             setattr(after, field, value)

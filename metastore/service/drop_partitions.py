@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metastore.errors import MetaError, NoSuchObject
+from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
 from metastore.rules.partition_names import values_for_keys
+from metastore.rules.table_kinds import VIEWS
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
-from metastore.service.tables import VIEWS, find_table
+from metastore.service.tables import find_table
 from metastore.store import partitions, tables
 from metastore.store.database import Session
 from metastore.warehouse.locations import is_below
@@ -36,10 +37,12 @@ def drop_partition_by_name(
 ) -> None:
     """Drop the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
     table = _table(call, name)
+    if not partition:
+        raise MetaError(f"{name}: the partition name is null or empty")
     try:
         values = values_for_keys([key.name for key in table.partitionKeys], partition)
-    except MetaError as error:
-        raise NoSuchObject(error.message) from error if partition else error
+    except InvalidObject as error:
+        raise NoSuchObject(error.message) from error
     found = partition_name(call, table, values)
     drop_named(call, name, table, [found], delete_data=delete_data, environment=environment)
 
@@ -75,7 +78,7 @@ def drop_named(
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {sorted(missing)[0]}")
             for _, each, partition in found if purges else ():
-                location = partition.sd.location if partition.sd is not None else None
+                location = _data(partition)
                 if location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
                     raise MetaError(f"Table partition not deleted since its parent directory is not writable: {location}")
             dropped[:] = [partition for _, _, partition in found]
@@ -88,12 +91,19 @@ def drop_named(
     return dropped
 
 
+def _data(partition: Partition) -> str | None:
+    """Return where a partition's data lies; an archived one has it at its original location."""
+    if (partition.parameters or {}).get("is_archived", "").lower() == "true":
+        return partition.parameters.get("original_location")
+    return partition.sd.location if partition.sd is not None else None
+
+
 def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purge: bool) -> None:
     """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
     root = table.sd.location
     parents: set[str] = set()
     for partition in dropped:
-        location = partition.sd.location if partition.sd is not None else None
+        location = _data(partition)
         if not location:
             continue
         delete_directory(call, location, purge=purge)

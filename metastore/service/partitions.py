@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
-from metastore.errors import MetaError, NoSuchObject, RequestTooLarge
-from metastore.idl import Partition, Table
+from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
+from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
 from metastore.rules.filters import compile_partition_filter, leading_prefixes, parse
+from metastore.rules.names import normalize
 from metastore.rules.partition_names import make_partition_name, partial_values, values_for_keys
+from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.store import partitions
@@ -42,23 +44,46 @@ def _with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]
     return database.read(both)
 
 
-def get_partition(call: Call, name: TableName, values: Sequence[str] | None) -> Partition:
+class Principal(NamedTuple):
+    """For whom a listing shows privileges."""
+
+    user: str | None
+    groups: Sequence[str]
+
+
+def _shown_to(principal: Principal | None, table: Table, found: list[Partition]) -> list[Partition]:
+    """Give partitions of a table with partition privileges what a principal may do; so far nothing is granted on partitions."""
+    if principal is not None and is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE")):
+        for partition in found:
+            partition.privileges = PrincipalPrivilegeSet(
+                userPrivileges={principal.user: []} if principal.user is not None else {},
+                groupPrivileges={group: [] for group in principal.groups}, rolePrivileges={"public": []},
+            )
+    return found
+
+
+def get_partition(call: Call, name: TableName, values: Sequence[str] | None, principal: Principal | None = None) -> Partition:
     """Return the partition with these values. NoSuchObject, MetaError."""
 
     def work(session: Session, table: Table) -> Partition:
         found = partitions.find(call.database, session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values or [])}]")
-        return found
+        return _shown_to(principal, table, [found])[0]
 
     return _with_table(call, name, work)
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
     """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+    if not partition:
+        raise MetaError(f"{name}: the partition name is null or empty")
 
     def work(session: Session, table: Table) -> Partition:
-        values = values_for_keys([key.name for key in table.partitionKeys], partition)
+        try:
+            values = values_for_keys([key.name for key in table.partitionKeys], partition)
+        except InvalidObject as error:
+            raise NoSuchObject(error.message) from error
         found = partitions.find(call.database, session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")
@@ -67,12 +92,12 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
     return _with_table(call, name, work)
 
 
-def get_partitions(call: Call, name: TableName, limit: int = -1) -> list[Partition]:
+def get_partitions(call: Call, name: TableName, limit: int = -1, principal: Principal | None = None) -> list[Partition]:
     """Return the first partitions, ascending by name; all with a negative limit. NoSuchObject."""
 
     def work(session: Session, table: Table) -> list[Partition]:
         _check_limit(call, session, table, limit)
-        return [] if limit == 0 else partitions.listing(call.database, session, table, limit)
+        return [] if limit == 0 else _shown_to(principal, table, partitions.listing(call.database, session, table, limit))
 
     return _with_table(call, name, work)
 
@@ -103,13 +128,16 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
     return _with_table(call, name, work)
 
 
-def get_partitions_by_values(call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1) -> list[Partition]:
+def get_partitions_by_values(
+    call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1, principal: Principal | None = None
+) -> list[Partition]:
     """Return the partitions whose leading values agree; an empty value matches any. NoSuchObject, MetaError."""
 
     def work(session: Session, table: Table) -> list[Partition]:
         rows = _rows_by_values(call, session, table, values)
-        _check_count(call, table, len(rows), limit)
-        return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
+        rows = rows if limit < 0 else rows[:limit]
+        _check_count(call, table, len(rows), -1)
+        return _shown_to(principal, table, partitions.Rows(call.database, session, table).structs(rows))
 
     return _with_table(call, name, work)
 
@@ -153,6 +181,33 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
     """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
     return _with_table(call, name, lambda session, table: len(_rows_by_filter(call, session, table, text)))
+
+
+def get_partition_values(
+    call: Call, name: TableName, wanted: Sequence[FieldSchema] | None, text: str | None, *, distinct: bool, ascending: bool, limit: int
+) -> list[list[str]]:
+    """Return the values of some of the partition keys, sorted as text. MetaError for a missing table or key."""
+    if not wanted:
+        raise MetaError(f"{name}: the list of partition keys is null or empty: name the keys whose values are wanted")
+
+    def work(session: Session, table: Table) -> list[list[str]]:
+        positions = {normalize(key.name): position for position, key in enumerate(table.partitionKeys)}
+        for key in wanted:
+            if normalize(key.name) not in positions:
+                raise MetaError(f"{key.name} is not a partitioning key of {name}")
+        chosen = [positions[normalize(key.name)] for key in wanted]
+        rows = [[values[position] for position in chosen] for values in map(orjson.loads, (
+            row[2] for row in _rows_by_filter(call, session, table, text)
+        ))]
+        if distinct:
+            rows = [list(values) for values in dict.fromkeys(map(tuple, rows))]
+        rows.sort(reverse=not ascending)
+        return rows if limit < 0 else rows[:limit]
+
+    try:
+        return _with_table(call, name, work)
+    except NoSuchObject as error:
+        raise MetaError(error.message) from error
 
 
 def _rows_by_filter(call: Call, session: Session, table: Table, text: str | None) -> list[Row]:

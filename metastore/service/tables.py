@@ -10,16 +10,13 @@ from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterTable, DropTable, ReadTable
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import normalize, pattern_matcher
-from metastore.rules.table_types import purges_data
+from metastore.rules.table_kinds import VIEWS, purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
-from metastore.store import databases, partitions, tables
+from metastore.store import catalogs, databases, partitions, tables
 from metastore.store.database import Session
-
-VIEWS = frozenset({"VIRTUAL_VIEW"})
-"""What has no directory; a materialized view has one."""
 
 
 def find_table(call: Call, name: TableName) -> Table:
@@ -71,11 +68,11 @@ def get_tables(call: Call, catalog: str, database: str | None, pattern: str | No
 def get_table_meta(
     call: Call, catalog: str, database_pattern: str | None, pattern: str | None, types: Sequence[str] | None
 ) -> list[TableMeta]:
-    """Return name, type, comment and owner of the tables of all databases that match."""
+    """Return name, type, comment and owner of the tables of all databases that match; catName is left out as Java does."""
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
-            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.parameters.get("comment"), catName=catalog,
+            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.parameters.get("comment"),
             ownerName=row.owner, ownerType=row.owner_type,
         )
         for row in call.database.read(lambda session: tables.meta(session, catalog))
@@ -95,6 +92,8 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
 
     passes = compile_table_filter(parse(text))
     rows = call.database.read(lambda session: tables.facts(session, catalog, database))
+    if not rows and call.database.read(lambda session: catalogs.find(session, catalog)) is None:
+        raise UnknownDatabase(f"Could not find database {catalog}.{database}: there is no catalog {catalog}")
     names = [row.name for row in rows if passes(TableFacts(*row))]
     return names if limit < 0 else names[:limit]
 

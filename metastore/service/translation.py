@@ -9,6 +9,7 @@ from typing import cast
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access
+from metastore.rules.table_kinds import VIEWS
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import join
@@ -30,7 +31,7 @@ def _client_name(call: Call, identifier: str | None = None) -> str:
 def on_create(call: Call, database: Database, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
     """Return the table as it will be stored, with its location. MetaError when the rules refuse it."""
     given = table.sd.location if table.sd is not None else None
-    if given and table.tableType not in table_types.VIEWS:
+    if given and table.tableType not in VIEWS:
         table.sd.location = call.warehouse.qualified(given)
     roots = _roots(call, database)
     translated = table_types.translate(

@@ -164,7 +164,7 @@ class PostgreSQLDriver(Driver):
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg = psycopg
-        self.dialect = dialect.dialect(paramstyle="pyformat")
+        self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     def connect(self) -> Any:

@@ -68,7 +68,7 @@ def columns(database: Database, hash_: int, body: str) -> Columns:
     found = database.cache.get(hash_)
     if found is None:
         found = database.cache[hash_] = [FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body)]
-    return found  # type: ignore[no-any-return]  # the cache holds both kinds
+    return found
 
 
 class StorageFormat:
@@ -90,7 +90,7 @@ class StorageFormat:
             "storedAsSubDirectories": raw["subdirectories"],
         }
 
-    def at(self, location: str | None, columns: Columns) -> StorageDescriptor:
+    def at(self, location: str | None, columns: Columns | None) -> StorageDescriptor:
         """Return a storage descriptor of this format."""
         sd = StorageDescriptor.__new__(StorageDescriptor)
         sd.__dict__ = {"cols": columns, "location": location, **self._parts}
@@ -102,7 +102,7 @@ def storage(database: Database, hash_: int, body: str) -> StorageFormat:
     found = database.cache.get(hash_)
     if found is None:
         found = database.cache[hash_] = StorageFormat(body)
-    return found  # type: ignore[no-any-return]  # the cache holds both kinds
+    return found
 
 
 def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> None:

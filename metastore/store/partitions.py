@@ -76,7 +76,7 @@ class Rows:
             struct = new(partition)
             struct.__dict__ = {
                 "values": loads(values), "dbName": database, "tableName": name, "createTime": created, "lastAccessTime": accessed,
-                "sd": cache[storage].at(location, cache[columns]) if storage is not None else None,
+                "sd": cache[storage].at(location, cache[columns] if columns is not None else None) if storage is not None else None,
                 "parameters": loads(parameters), "catName": catalog, "writeId": write_id,
             }
             out.append(struct)
@@ -91,8 +91,8 @@ def _row(table_id: int, base: str | None, name: str, partition: Partition, bodie
         if location is not None and base and location.startswith(base) and location[len(base) : len(base) + 1] == "/":
             location = "." + location[len(base) :]
         columns = seen.get(id(sd.cols))
-        if columns is None:
-            body = descriptors.encode_columns(sd.cols or [])
+        if columns is None and sd.cols is not None:
+            body = descriptors.encode_columns(sd.cols)
             columns = seen[id(sd.cols)] = descriptors.hash_of(body)
             bodies[columns] = body
         body = descriptors.encode_storage(sd)

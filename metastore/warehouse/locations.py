@@ -48,6 +48,11 @@ def parse(location: str) -> Location:
     return Location(scheme, authority, re.sub("/{2,}", "/", path))
 
 
+def is_absolute(location: str | None) -> bool:
+    """Tell whether a location names a place by itself; an alter may store one that does not."""
+    return bool(location) and LOCATION.fullmatch(location)[3].startswith("/")  # type: ignore[arg-type,index]  # matches any text
+
+
 def same_place(a: str, b: str) -> bool:
     """Tell whether two spellings name one directory (`file:/x`, `file:///x/` and `/x` do)."""
     return a == b or parse(a).key == parse(b).key
@@ -65,6 +70,10 @@ def join(base: str, name: str) -> str:
 
 
 def qualify(location: str) -> str:
-    """Give a location without scheme the local one, as Hadoop's default file system does; leave others as they came."""
+    """Give a location without scheme the local one, as Hadoop's default file system does; others come back as they came.
+
+    Only a slash at the end goes, as it does from every path in Hadoop.
+    """
     parsed = parse(location)
-    return location if parsed.scheme else f"file:{parsed.path}"
+    place = location if parsed.scheme else f"file:{parsed.path}"
+    return place.rstrip("/") if len(parsed.path) > 1 else place

@@ -15,6 +15,7 @@ import time
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
+from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
@@ -101,7 +102,11 @@ class Connection:
         except Unreadable as error:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)
-        reply = self._dispatcher.answer(message, self._client, self._dialect)
+        try:
+            reply = self._dispatcher.answer(message, self._client, self._dialect)
+        except MissingArgument as error:
+            self._log.warning("connection ended", client=self._client.address, method=message.name, reason=error.message)
+            return False
         if reply is not None:
             self.sock.sendall(reply)
         with self._state:

@@ -46,7 +46,10 @@ class Dispatcher:
         return cls
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> bytes | None:
-        """Run the call and return the reply; None for a oneway method, which has none."""
+        """Run the call and return the reply; None for a oneway method, which has none.
+
+        Raises MissingArgument when the connection is to end instead.
+        """
         started = time.perf_counter()
         method = message.name
         handler = self._methods.get(method)
@@ -70,6 +73,9 @@ class Dispatcher:
             args = self._arguments(message, dialect)
             subject = describe(method, args)
             reply = self._success(message, dialect, client, handler(call, args))
+        except errors.MissingArgument as error:
+            self._end(call, subject, started, error)
+            raise
         except Exception as error:  # noqa: BLE001  # every error of a handler has a reply
             failed = error
             reply = self._failure(message, dialect, client, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from metastore.errors import MetaError
+from metastore.errors import MissingArgument
 from metastore.idl import Partition, PartitionListComposingSpec, PartitionSpec
 from metastore.service import partitions, tables
 from metastore.service.add_partitions import add_partitions
@@ -15,19 +15,24 @@ from metastore.wire.methods import unpack
 
 
 def _members(spec: PartitionSpec) -> list[Partition]:
-    """Return the partitions of a spec; those of a shared descriptor lie below its location."""
+    """Return the partitions of a spec. Those of a shared descriptor lie where its location and their path, put together, say."""
+    if spec.partitionList is not None:
+        listed = list(spec.partitionList.partitions or [])
+        for partition in listed:
+            if partition is None or partition.dbName is None or partition.tableName is None:
+                raise MissingArgument(f"a partition in the spec of {spec.dbName}.{spec.tableName} names no database and table")
+        return listed
     shared = spec.sharedSDPartitionSpec
     if shared is None:
-        return list(spec.partitionList.partitions or []) if spec.partitionList is not None else []
+        return []
     if shared.sd is None:
-        raise MetaError(f"partition spec of {spec.dbName}.{spec.tableName} has no storage descriptor: set sd")
+        raise MissingArgument(f"the shared partition spec of {spec.dbName}.{spec.tableName} has no storage descriptor")
     out = []
     for slim in shared.partitions or []:
-        if slim is None:
-            raise MetaError(f"a partition of {spec.dbName}.{spec.tableName} in the spec is null")
+        if slim is None or slim.values is None:
+            raise MissingArgument(f"a partition in the spec of {spec.dbName}.{spec.tableName} has no values")
         sd = copy(shared.sd)
-        root = spec.rootPath or sd.location
-        sd.location = f"{root}{slim.relativePath}" if root and slim.relativePath else sd.location
+        sd.location = f"{'null' if sd.location is None else sd.location}{'null' if slim.relativePath is None else slim.relativePath}"
         out.append(Partition(
             values=slim.values, dbName=spec.dbName, tableName=spec.tableName, catName=spec.catName, createTime=slim.createTime,
             lastAccessTime=slim.lastAccessTime, sd=sd, parameters=slim.parameters, privileges=slim.privileges,
@@ -40,7 +45,7 @@ def add(call: Call, args: Any) -> int:
     specs = args.new_parts
     if not specs or specs[0] is None:
         return 0
-    name = unpack.table(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
+    name = unpack.partitioned(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
     members = [partition for spec in specs for partition in _members(spec)]
     return len(add_partitions(call, name, members)) if members else 0
 
@@ -55,12 +60,12 @@ def _spec(call: Call, name: TableName, found: list[Partition]) -> list[Partition
 
 def get(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the first partitions in one spec."""
-    name = unpack.table(call, args.db_name, args.tbl_name)
+    name = unpack.partitioned(call, args.db_name, args.tbl_name)
     return _spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts)))
 
 
 def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the partitions that pass a filter in one spec."""
-    name = unpack.table(call, args.db_name, args.tbl_name)
+    name = unpack.partitioned(call, args.db_name, args.tbl_name)
     found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts))
     return _spec(call, name, found)

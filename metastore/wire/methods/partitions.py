@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from metastore.errors import MetaError
+from metastore.errors import MetaError, MissingArgument
 from metastore.idl import (
     AddPartitionsResult,
     AlterPartitionsResponse,
@@ -16,6 +16,8 @@ from metastore.idl import (
     GetPartitionsPsWithAuthResponse,
     Partition,
     PartitionsResponse,
+    PartitionValuesResponse,
+    PartitionValuesRow,
     RenamePartitionResponse,
 )
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
@@ -30,7 +32,7 @@ from metastore.wire.methods.table import Handler
 
 
 def _name(call: Call, args: Any) -> TableName:
-    return unpack.table(call, args.db_name, args.tbl_name)
+    return unpack.partitioned(call, args.db_name, args.tbl_name)
 
 
 def _project(found: list[Partition], request: Any) -> list[Partition]:
@@ -68,7 +70,7 @@ def _add_partition(call: Call, args: Any) -> Partition:
 def _add_partitions(call: Call, args: Any) -> int:
     parts = args.new_parts
     if parts is None:
-        raise MetaError("Partition list cannot be null")
+        raise MissingArgument("add_partitions needs a list of partitions")
     if not parts:
         return 0
     first = parts[0]
@@ -106,11 +108,15 @@ def _append_req(call: Call, args: Any) -> Partition:
 
 
 def _alter_partition(call: Call, args: Any) -> None:
+    if args.new_part is None:
+        raise MissingArgument(f"{call.method} needs the new partition")
     context = getattr(args, "environment_context", None)
     rename_partition(call, _name(call, args), None, args.new_part, environment=unpack.environment(context))
 
 
 def _alter_partitions(call: Call, args: Any) -> None:
+    if args.new_parts is None:
+        raise MissingArgument(f"{call.method} needs the new partitions")
     context = getattr(args, "environment_context", None)
     alter_partitions(call, _name(call, args), args.new_parts or [], environment=unpack.environment(context))
 
@@ -120,6 +126,12 @@ def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
     sent = _with_columns(request.partitions or [], request)
     alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext))
     return AlterPartitionsResponse()
+
+
+def _rename_partition(call: Call, args: Any) -> None:
+    if args.new_part is None:
+        raise MissingArgument(f"{call.method} needs the new partition")
+    rename_partition(call, _name(call, args), args.part_vals, args.new_part)
 
 
 def _rename_partition_req(call: Call, args: Any) -> RenamePartitionResponse:
@@ -215,8 +227,15 @@ def _get_partitions(call: Call, args: Any) -> list[Partition]:
     return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts))
 
 
+def _partial(args: Any) -> list[str]:
+    if not args.part_vals:
+        raise MetaError("the list of partition values is null or empty: give a value for each leading key, \"\" for any")
+    values: list[str] = args.part_vals
+    return values
+
+
 def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(call, _name(call, args), args.part_vals, unpack.limit(args.max_parts))
+    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
@@ -228,7 +247,34 @@ def _get_partition_names(call: Call, args: Any) -> list[str]:
 
 
 def _get_partition_names_ps(call: Call, args: Any) -> list[str]:
-    return partitions.get_partition_names_by_values(call, _name(call, args), args.part_vals, unpack.limit(args.max_parts))
+    return partitions.get_partition_names_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
+
+
+def _principal(args: Any) -> partitions.Principal:
+    return partitions.Principal(args.user_name, args.group_names or [])
+
+
+def _get_partition_with_auth(call: Call, args: Any) -> Partition:
+    return partitions.get_partition(call, _name(call, args), args.part_vals, _principal(args))
+
+
+def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args))
+
+
+def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_values(
+        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args)
+    )
+
+
+def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
+    request = args.request
+    rows = partitions.get_partition_values(
+        call, unpack.target(call, request), request.partitionKeys, request.filter, distinct=request.applyDistinct is not False,
+        ascending=request.ascending is not False, limit=unpack.limit(request.maxParts),
+    )
+    return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 
 
 def _has_valid_characters(call: Call, args: Any) -> bool:
@@ -257,7 +303,7 @@ METHODS: dict[str, Handler] = {
     "alter_partitions": _alter_partitions,
     "alter_partitions_with_environment_context": _alter_partitions,
     "alter_partitions_req": _alter_partitions_req,
-    "rename_partition": lambda call, args: rename_partition(call, _name(call, args), args.part_vals, args.new_part),
+    "rename_partition": _rename_partition,
     "rename_partition_req": _rename_partition_req,
     "drop_partition": _drop_partition,
     "drop_partition_with_environment_context": _drop_partition,
@@ -266,18 +312,19 @@ METHODS: dict[str, Handler] = {
     "drop_partition_req": _drop_partition_req,
     "drop_partitions_req": _drop_partitions_req,
     "get_partition": _get_partition,
-    "get_partition_with_auth": _get_partition,
+    "get_partition_with_auth": _get_partition_with_auth,
     "get_partition_by_name": lambda call, args: partitions.get_partition_by_name(call, _name(call, args), args.part_name),
     "get_partition_req": lambda call, args: GetPartitionResponse(
         partition=partitions.get_partition(call, unpack.target(call, args.req), args.req.partVals)
     ),
     "get_partitions": _get_partitions,
-    "get_partitions_with_auth": _get_partitions,
+    "get_partitions_with_auth": _get_partitions_with_auth,
     "get_partitions_req": _get_partitions_req,
     "get_partitions_pspec": partition_specs.get,
     "get_part_specs_by_filter": partition_specs.get_by_filter,
     "get_partitions_ps": _get_partitions_ps,
-    "get_partitions_ps_with_auth": _get_partitions_ps,
+    "get_partitions_ps_with_auth": _get_partitions_ps_with_auth,
+    "get_partition_values": _get_partition_values,
     "get_partitions_ps_with_auth_req": _get_partitions_ps_with_auth_req,
     "get_partitions_by_names": lambda call, args: partitions.get_partitions_by_names(call, _name(call, args), args.names),
     "get_partitions_by_names_req": _get_partitions_by_names_req,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metastore.errors import InvalidObject, MetaError, NoSuchObject
+from thriftpy2.thrift import TApplicationException
+
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AlterTableResponse,
     ExtendedTableInfo,
@@ -138,6 +140,8 @@ def _get_tables_ext(call: Call, args: Any) -> list[ExtendedTableInfo]:
 
 
 def _alter(call: Call, args: Any, environment: Mapping[str, str], *, cascade: bool = False) -> None:
+    if args.new_tbl is None:
+        raise MissingArgument(f"{call.method} needs the new table")
     name = unpack.table(call, args.dbname, args.tbl_name)
     alter_table(call, name, args.new_tbl, environment=environment, cascade=cascade)
 
@@ -181,7 +185,13 @@ def _get_schema(call: Call, args: Any) -> list[FieldSchema]:
 
 
 def _truncate_table(call: Call, args: Any) -> None:
-    tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
+    try:
+        tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
+    except NoSuchObject as error:
+        # truncate_table declares no exception for it; clients know this answer of Java's.
+        raise TApplicationException(
+            TApplicationException.INTERNAL_ERROR, f"Internal error processing truncate_table: {error.message}"
+        ) from error
 
 
 def _truncate_table_req(call: Call, args: Any) -> TruncateTableResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from metastore.errors import MissingArgument
 from metastore.idl import EnvironmentContext
 from metastore.service.context import Call
 from metastore.service.names import TableName, database_name, table_name
@@ -13,6 +14,13 @@ from metastore.service.names import TableName, database_name, table_name
 def table(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
     """Return a table's normalised full name."""
     return table_name(database, name, catalog, call.config.default_catalog)
+
+
+def partitioned(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
+    """Return a table's normalised full name in a method about its partitions. MissingArgument when a part is absent."""
+    if name is None or database_name(database, catalog, call.config.default_catalog)[1] is None:
+        raise MissingArgument(f"{call.method} needs the names of database and table; got {database} and {name}")
+    return table(call, database, name, catalog)
 
 
 def database(call: Call, name: str | None, catalog: str | None = None) -> tuple[str, str | None]:
