@@ -98,6 +98,7 @@ def drop_catalog(call: Call, name: str | None) -> None:
     if wanted == call.config.default_catalog:
         raise MetaError(f"Can not drop {wanted} catalog")
     catalog = get_catalog(call, wanted)
+    default = call.database.read(lambda session: databases.find(session, wanted, DEFAULT_DATABASE))
     with change(call, DropCatalog(client=call.info, catalog=catalog)) as current:
 
         def work(session: Session) -> None:
@@ -111,4 +112,5 @@ def drop_catalog(call: Call, name: str | None) -> None:
             catalogs.delete(session, wanted)
 
         current.write(work)
-    database_service.delete_directory(call, catalog.locationUri, purge=False)
+    for location in {default.locationUri if default is not None else None, catalog.locationUri}:
+        database_service.delete_directory(call, location, purge=False)

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
-from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject, RequestTooLarge
 from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
 from metastore.rules.filters import compile_partition_filter, leading_prefixes, parse
@@ -188,7 +188,7 @@ def get_partition_values(
 ) -> list[list[str]]:
     """Return the values of some of the partition keys, sorted as text. MetaError for a missing table or key."""
     if not wanted:
-        raise MetaError(f"{name}: the list of partition keys is null or empty: name the keys whose values are wanted")
+        raise MissingArgument(f"{name}: the list of partition keys is null or empty: name the keys whose values are wanted")
 
     def work(session: Session, table: Table) -> list[list[str]]:
         positions = {normalize(key.name): position for position, key in enumerate(table.partitionKeys)}

@@ -1,0 +1,75 @@
+"""Join column statistics of several partitions, or of old and new data, into one. Never reads or stores them.
+
+Source: Hive's columnstats.aggr and columnstats.merge. Bit vectors are not joined: the number of distinct values is estimated between its
+bounds, and a joined result has a bit vector or histogram only when there was nothing to join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Decimal
+
+KINDS = (
+    "booleanStats", "longStats", "doubleStats", "stringStats", "binaryStats", "decimalStats", "dateStats", "timestampStats",
+)
+SUMMED = ("numNulls", "numTrues", "numFalses")
+GREATEST = ("maxColLen", "avgColLen")
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "dateStats": lambda value: value.daysSinceEpoch,
+    "timestampStats": lambda value: value.secondsSinceEpoch,
+    "decimalStats": lambda value: _decimal(value),
+}
+"""What a bound of each kind is ordered by; a plain number by itself."""
+
+
+def kind_of(data: ColumnStatisticsData) -> str | None:
+    """Return the name of the field that is set, None for an empty union."""
+    return next((kind for kind in KINDS if getattr(data, kind) is not None), None)
+
+
+def merge(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
+    """Return statistics of old and new data together; the new alone when the column changed its type."""
+    return new if kind_of(old.statsData) != kind_of(new.statsData) else aggregate([old, new])
+
+
+def aggregate(columns: Sequence[ColumnStatisticsObj], tuner: float = 0.0) -> ColumnStatisticsObj:
+    """Return statistics of one column over all partitions in `columns`, at least one.
+
+    Distinct values: lower + (upper - lower) * `tuner`, from 0 to 1, where the lower bound is the greatest count of a partition and the
+    upper bound the sum of all. Partitions whose statistics are of another type than the first's are left out.
+    """
+    first = columns[0]
+    kind = kind_of(first.statsData)
+    if kind is None or len(columns) == 1:
+        return first
+    parts = [data for data in (getattr(column.statsData, kind) for column in columns) if data is not None]
+    data = type(parts[0])()
+    for _, name, *_ in data.thrift_spec.values():
+        setattr(data, name, _joined(kind, name, [getattr(part, name) for part in parts], tuner))
+    return ColumnStatisticsObj(colName=first.colName, colType=first.colType, statsData=ColumnStatisticsData(**{kind: data}))
+
+
+def _joined(kind: str, name: str, values: Sequence[Any], tuner: float) -> Any:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if name in SUMMED:
+        return sum(known)
+    if name in GREATEST:
+        return max(known)
+    if name == "numDVs":
+        return int(max(known) + (sum(known) - max(known)) * tuner)
+    order = ORDERS.get(kind, lambda value: value)
+    if name == "lowValue":
+        return reduce(lambda low, value: value if order(value) < order(low) else low, known)
+    if name == "highValue":
+        return reduce(lambda high, value: value if order(value) > order(high) else high, known)
+    return None
+
+
+def _decimal(value: Decimal) -> Fraction:
+    return Fraction(int.from_bytes(value.unscaled, "big", signed=True)) / Fraction(10) ** value.scale
