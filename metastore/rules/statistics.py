@@ -18,10 +18,16 @@ KINDS = (
 )
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")
+
+
+def _decimal(value: Decimal) -> Fraction:
+    return Fraction(int.from_bytes(value.unscaled, "big", signed=True)) / Fraction(10) ** value.scale
+
+
 ORDERS: dict[str, Callable[[Any], Any]] = {
     "dateStats": lambda value: value.daysSinceEpoch,
     "timestampStats": lambda value: value.secondsSinceEpoch,
-    "decimalStats": lambda value: _decimal(value),
+    "decimalStats": _decimal,
 }
 """What a bound of each kind is ordered by; a plain number by itself."""
 
@@ -69,7 +75,3 @@ def _joined(kind: str, name: str, values: Sequence[Any], tuner: float) -> Any:
     if name == "highValue":
         return reduce(lambda high, value: value if order(value) > order(high) else high, known)
     return None
-
-
-def _decimal(value: Decimal) -> Fraction:
-    return Fraction(int.from_bytes(value.unscaled, "big", signed=True)) / Fraction(10) ** value.scale

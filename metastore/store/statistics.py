@@ -15,7 +15,6 @@ import sqlalchemy as sa
 
 from metastore import idl
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
-from metastore.rules.statistics import kind_of
 from metastore.store import partitions as partition_rows
 from metastore.store.database import Among, Row, Session
 from metastore.store.schema import partition_statistics, partitions, table_statistics
@@ -67,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 def encode(column: ColumnStatisticsObj, analyzed: int) -> list[Any]:
     """Return a column's statistics as they stand in the JSON; `analyzed` in seconds."""
-    kind = kind_of(column.statsData)
+    kind = next((name for name in _DATA if getattr(column.statsData, name) is not None), None)
     return [column.colType, analyzed, kind, None if kind is None else _plain(getattr(column.statsData, kind))]
 
 
@@ -78,18 +77,19 @@ def _fields(struct: type[Any]) -> dict[str, Any]:
 def _struct(cls: type[Any], raw: Mapping[str, Any]) -> Any:
     out = cls()
     for name, value in raw.items():
-        kind = _FIELDS[cls][name]
-        if isinstance(kind, type):
-            value = _struct(kind, value)
-        elif kind == _BINARY:
-            value = b64decode(value)
-        elif isinstance(value, str):
-            value = float(value)
-        setattr(out, name, value)
+        setattr(out, name, _field(_FIELDS[cls][name], value))
     return out
 
 
-_BINARY = next(spec[0] for spec in idl.Decimal.thrift_spec.values() if spec[1] == "unscaled")  # type: ignore[attr-defined]
+def _field(kind: Any, value: Any) -> Any:
+    if isinstance(kind, type):
+        return _struct(kind, value)
+    if kind == _BINARY:
+        return b64decode(value)
+    return float(value) if isinstance(value, str) else value
+
+
+_BINARY = next(spec[0] for spec in idl.Decimal.thrift_spec.values() if spec[1] == "unscaled")
 _DATA = _fields(ColumnStatisticsData)
 _FIELDS = {cls: _fields(cls) for cls in (*_DATA.values(), idl.Decimal, idl.Date, idl.Timestamp)}
 

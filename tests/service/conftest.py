@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,13 @@ def make_table(
 
 
 def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]]) -> None:
-    """Add partitions that look like the table."""
+    """Add partitions that look like the table, at their default places."""
     from metastore.service.add_partitions import add_partitions as add
+    from metastore.service.tables import get_table
 
+    sd = copy(get_table(call, name).sd)
+    sd.location = None  # type: ignore[assignment]  # the default place
     add(call, name, [
-        Partition(values=list(each), dbName=name.database, tableName=name.table, catName=name.catalog, parameters={}) for each in values
+        Partition(values=list(each), dbName=name.database, tableName=name.table, catName=name.catalog, parameters={}, sd=sd)
+        for each in values
     ])

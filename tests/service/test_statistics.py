@@ -1,0 +1,185 @@
+import math
+
+import pytest
+
+from metastore.errors import MetaError, NoSuchObject
+from metastore.idl import (
+    BinaryColumnStatsData,
+    BooleanColumnStatsData,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Date,
+    DateColumnStatsData,
+    Decimal,
+    DecimalColumnStatsData,
+    DoubleColumnStatsData,
+    LongColumnStatsData,
+    StringColumnStatsData,
+    Timestamp,
+    TimestampColumnStatsData,
+)
+from metastore.service import statistics
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.partitions import get_partition
+from metastore.service.tables import get_table
+from tests.service.conftest import Statements, add_partitions, make_table
+
+
+def column(name: str, kind: str, **data: object) -> ColumnStatisticsObj:
+    return ColumnStatisticsObj(colName=name, colType=kind, statsData=ColumnStatisticsData(**data))
+
+
+def numbers(name: str, low: int | None, high: int | None, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
+    return column(name, "int", longStats=LongColumnStatsData(lowValue=low, highValue=high, numNulls=nulls, numDVs=distinct))
+
+
+def texts(name: str, length: int, average: float, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
+    data = StringColumnStatsData(maxColLen=length, avgColLen=average, numNulls=nulls, numDVs=distinct, bitVectors=b"HL\xff")
+    return column(name, "string", stringStats=data)
+
+
+def of(name: TableName, *columns: ColumnStatisticsObj, partition: str | None = None, **options: object) -> ColumnStatistics:
+    description = ColumnStatisticsDesc(
+        isTblLevel=partition is None, dbName=name.database, tableName=name.table, partName=partition, catName=name.catalog
+    )
+    return ColumnStatistics(statsDesc=description, statsObj=list(columns), **options)
+
+
+ALL = [
+    column("boo", "boolean", booleanStats=BooleanColumnStatsData(numTrues=3, numFalses=4, numNulls=5, bitVectors=b"\x00\xff")),
+    column("lon", "bigint", longStats=LongColumnStatsData(lowValue=-(2**63), highValue=2**63 - 1, numNulls=0, numDVs=9, bitVectors=b"HL")),
+    column("dou", "double", doubleStats=DoubleColumnStatsData(lowValue=-math.inf, highValue=1.5, numNulls=1, numDVs=2, histogram=b"h")),
+    column("str", "string", stringStats=StringColumnStatsData(maxColLen=7, avgColLen=2.0, numNulls=1, numDVs=2)),
+    column("bin", "binary", binaryStats=BinaryColumnStatsData(maxColLen=7, avgColLen=2.5, numNulls=1)),
+    column("dec", "decimal(9,2)", decimalStats=DecimalColumnStatsData(
+        lowValue=Decimal(unscaled=b"\xff\x01", scale=2), highValue=Decimal(unscaled=b"\x01", scale=0), numNulls=1, numDVs=2)),
+    column("dat", "date", dateStats=DateColumnStatsData(lowValue=Date(-5), highValue=Date(19000), numNulls=1, numDVs=2)),
+    column("tim", "timestamp", timestampStats=TimestampColumnStatsData(highValue=Timestamp(12), numNulls=1, numDVs=2)),
+]
+
+
+def test_statistics_of_every_type_come_back_as_they_were_written(call: Call) -> None:
+    table = make_table(call, "t", [(each.colName, each.colType) for each in ALL])
+    statistics.set_statistics(call, [of(table, *ALL)])
+    found = statistics.get_table(call, table, [each.colName for each in ALL])
+    assert found.statsObj == ALL
+    assert found.statsDesc.lastAnalyzed is not None
+    assert found.statsDesc.isTblLevel
+
+
+def test_a_value_that_is_no_number_survives(call: Call) -> None:
+    table = make_table(call, "t", [("d", "double")])
+    data = DoubleColumnStatsData(lowValue=math.nan, highValue=math.nan, numNulls=0, numDVs=0)
+    statistics.update_table(call, table, of(table, column("d", "double", doubleStats=data)))
+    read = statistics.get_table(call, table, ["d"]).statsObj[0].statsData.doubleStats
+    assert math.isnan(read.lowValue)
+
+
+def test_a_column_without_statistics_is_left_out(call: Call) -> None:
+    table = make_table(call, "t")
+    statistics.set_statistics(call, [of(table, numbers("A", 1, 2))])
+    assert [each.colName for each in statistics.get_table(call, table, ["a", "B", "zz"]).statsObj] == ["a"]
+    with pytest.raises(NoSuchObject, match="column b"):
+        statistics.get_table_column(call, table, "b")
+
+
+def test_a_second_write_replaces_only_the_columns_that_it_names(call: Call) -> None:
+    table = make_table(call, "t")
+    statistics.set_statistics(call, [of(table, numbers("a", 1, 2), texts("b", 3, 1.5))])
+    statistics.set_statistics(call, [of(table, numbers("a", 10, 20))])
+    found = statistics.get_table(call, table, ["a", "b"]).statsObj
+    assert found == [numbers("a", 10, 20), texts("b", 3, 1.5)]
+
+
+def test_a_merge_joins_old_and_new(call: Call) -> None:
+    table = make_table(call, "t")
+    statistics.set_statistics(call, [of(table, numbers("a", 1, 5, nulls=2, distinct=3))])
+    statistics.set_statistics(call, [of(table, numbers("a", -4, 2, nulls=1, distinct=9))], merged=True)
+    assert statistics.get_table(call, table, ["a"]).statsObj == [numbers("a", -4, 5, nulls=3, distinct=9)]
+
+
+def test_engines_have_statistics_of_their_own(call: Call) -> None:
+    table = make_table(call, "t")
+    statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
+    statistics.set_statistics(call, [of(table, numbers("a", 3, 4), engine="impala")])
+    assert statistics.get_table(call, table, ["a"]).statsObj == [numbers("a", 1, 2)]
+    assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
+    statistics.delete_from_table(call, table, ["a"], "hive")
+    assert statistics.get_table(call, table, ["a"]).statsObj == []
+    assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
+
+
+def test_errors_name_what_is_missing(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "string")])
+    missing = TableName("hive", "default", "nope")
+    with pytest.raises(NoSuchObject, match="nope"):
+        statistics.set_statistics(call, [of(missing, numbers("a", 1, 2))])
+    with pytest.raises(NoSuchObject, match="nope"):
+        statistics.get_table(call, missing, ["a"])
+    with pytest.raises(MetaError, match="Column zz doesn't exist"):
+        statistics.set_statistics(call, [of(table, numbers("zz", 1, 2))])
+    with pytest.raises(NoSuchObject, match="p=1"):
+        statistics.set_statistics(call, [of(table, numbers("a", 1, 2), partition="p=1")])
+    with pytest.raises(NoSuchObject, match="doesn't exist"):
+        statistics.delete_from_table(call, table, ["a"])
+
+
+def test_statistics_of_two_tables_or_twice_of_one_partition_are_refused(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "string")])
+    other = make_table(call, "u", keys=[("p", "string")])
+    add_partitions(call, table, [["1"]])
+    one = of(table, numbers("a", 1, 2), partition="p=1")
+    with pytest.raises(MetaError, match="several objects"):
+        statistics.set_statistics(call, [one, of(other, numbers("a", 1, 2), partition="p=1")])
+    with pytest.raises(MetaError, match="more than once"):
+        statistics.set_statistics(call, [one, of(table, numbers("a", 1, 2), partition="P=1")])
+    assert statistics.get_partitions(call, table, ["p=1"], ["a"]) == {}
+
+
+def test_partitions_are_aggregated(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, table, [["1"], ["2"], ["3"]])
+    statistics.set_statistics(call, [
+        of(table, numbers("a", 5, 9, nulls=1, distinct=4), texts("b", 3, 1.5, nulls=2, distinct=2), partition="p=1"),
+        of(table, numbers("a", -1, 7, nulls=2, distinct=6), texts("b", 9, 1.0, nulls=3, distinct=3), partition="p=2"),
+    ])
+    found = statistics.get_aggregated(call, table, ["p=1", "p=2", "p=3"], ["a", "B"])
+    assert found.partsFound == 2
+    joined = texts("b", 9, 1.5, nulls=5, distinct=3)
+    joined.statsData.stringStats.bitVectors = None
+    assert found.colStats == [numbers("a", -1, 9, nulls=3, distinct=6), joined]
+    assert statistics.get_aggregated(call, table, [], ["a"]).partsFound == 0
+
+
+def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statements: Statements) -> None:
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [[str(number)] for number in range(1000)])
+    with statements() as first:
+        statistics.set_statistics(call, [of(table, numbers("a", 0, 1), partition="p=0")])
+    with statements() as all_of_them:
+        new = [of(table, numbers("a", n, n + 1), texts("b", n, 1.0), partition=f"p={n}") for n in range(1000)]
+        statistics.set_statistics(call, new)
+    assert len(all_of_them) == len(first) <= 8
+    names = [f"p={n}" for n in range(1000)]
+    with statements() as read:
+        found = statistics.get_partitions(call, table, names, ["a", "b"])
+    assert len(read) == 2
+    assert found["p=777"].statsObj == [numbers("a", 777, 778), texts("b", 777, 1.0)]
+    assert len(found) == 1000
+
+
+def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, table, [["1"]])
+    statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
+    statistics.set_statistics(call, [of(table, texts("b", 1, 2.0), partition="p=1")])
+    assert get_table(call, table).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"a":"true"}}'
+    assert get_partition(call, table, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"b":"true"}}'
+    statistics.delete(call, table, None, ["a"])
+    statistics.delete(call, table, ["p=1"], None)
+    assert "COLUMN_STATS_ACCURATE" not in get_table(call, table).parameters
+    assert "COLUMN_STATS_ACCURATE" not in get_partition(call, table, ["1"]).parameters
+    assert statistics.get_partitions(call, table, ["p=1"], ["a", "b"]) == {}
