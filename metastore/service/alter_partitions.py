@@ -81,6 +81,7 @@ def rename_partition(
     table = _table(call, name)
     if new is None or new.values is None:
         raise InvalidOperation(f"{name}: the new partition has no values")
+    _check_belongs(name, new)
     validate_values(new.values, whitelist(call.config.partition_name_whitelist))
     old_name, new_name = partition_name(call, table, old_values), partition_name(call, table, new.values)
     if old_name == new_name:
@@ -183,15 +184,11 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
 
 
 def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_name: str, new_name: str) -> tuple[str, str] | None:
-    """Set the location after a rename; return the move that it asks for."""
+    """Set the location after a rename, whatever the request says; return the move that it asks for."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
-    place = old.sd.location
-    if not is_absolute(place) or not is_absolute(new.sd.location):
-        return None
-    if not moves_on_rename(table) or not same_place(place, new.sd.location):
-        return None
-    if not same_place(place, join(table.sd.location, old_name)):
+    place = new.sd.location = old.sd.location
+    if not moves_on_rename(table) or not is_absolute(place) or not same_place(place, join(table.sd.location, old_name)):
         return None
     new.sd.location = join(table.sd.location, new_name)
     if call.warehouse.exists(new.sd.location):
