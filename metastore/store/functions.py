@@ -1,0 +1,82 @@
+"""Rows of functions. One function per statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.idl import Function, ResourceUri
+from metastore.store.database import Row, Session
+from metastore.store.schema import databases, functions
+
+F, D = functions.c, databases.c
+FIELDS = (
+    F.id, D.catalog, D.name, F.name, F.class_name, F.owner_name, F.owner_type, F.create_time, F.type, F.resources,
+)
+JOINED = functions.join(databases, F.database_id == D.id)
+IN_CATALOG = D.catalog == sa.bindparam("catalog_key")
+IN_DATABASE = sa.and_(IN_CATALOG, D.name == sa.bindparam("database_key"))
+FIND = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, F.name == sa.bindparam("name_key"))
+ALL_OF = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(F.name)
+ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_CATALOG).order_by(D.name, F.name)
+DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
+LOCK = sa.select(F.id).where(F.database_id == DATABASE_KEY, F.name == sa.bindparam("name_key")).with_for_update()
+VALUES = ("database_id", "name", "class_name", "owner_name", "owner_type", "create_time", "type", "resources")
+INSERT = sa.insert(functions).values({name: sa.bindparam(name) for name in VALUES})
+UPDATE = sa.update(functions).where(F.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in VALUES})
+DELETE = sa.delete(functions).where(F.id == sa.bindparam("key"))
+
+
+def _struct(row: Row) -> Function:
+    _, catalog, database, name, class_name, owner, owner_type, created, kind, resources = row
+    return Function(
+        functionName=name, dbName=database, className=class_name, ownerName=owner, ownerType=owner_type, createTime=created,
+        functionType=kind, resourceUris=[ResourceUri(*resource) for resource in orjson.loads(resources)], catName=catalog,
+    )
+
+
+def _values(function: Function) -> dict[str, Any]:
+    return {
+        "name": function.functionName, "class_name": function.className, "owner_name": function.ownerName,
+        "owner_type": function.ownerType, "create_time": function.createTime, "type": function.functionType,
+        "resources": orjson.dumps([[uri.resourceType, uri.uri] for uri in function.resourceUris or ()]).decode(),
+    }
+
+
+def find(session: Session, catalog: str, database: str, name: str) -> Function | None:
+    """Return a function, or None."""
+    row = session.row(FIND, catalog_key=catalog, database_key=database, name_key=name)
+    return None if row is None else _struct(row)
+
+
+def lock(session: Session, catalog: str, database: str, name: str) -> int | None:
+    """Lock a function's row until the transaction ends; return its key, or None."""
+    row = session.row(LOCK, catalog_key=catalog, database_key=database, name_key=name)
+    return None if row is None else int(row[0])
+
+
+def all_of(session: Session, catalog: str, database: str) -> list[Function]:
+    """Return a database's functions, ascending by name."""
+    return [_struct(row) for row in session.rows(ALL_OF, catalog_key=catalog, database_key=database)]
+
+
+def in_catalog(session: Session, catalog: str) -> list[Function]:
+    """Return a catalog's functions, ascending by database and name."""
+    return [_struct(row) for row in session.rows(ALL, catalog_key=catalog)]
+
+
+def insert(session: Session, database_id: int, function: Function) -> int:
+    """Add a function; return its key."""
+    return session.insert(INSERT, database_id=database_id, **_values(function))
+
+
+def update(session: Session, key: int, database_id: int, function: Function) -> None:
+    """Change a function, also its name and database."""
+    session.execute(UPDATE, key=key, database_id=database_id, **_values(function))
+
+
+def delete(session: Session, key: int) -> None:
+    """Remove a function."""
+    session.execute(DELETE, key=key)
