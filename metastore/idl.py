@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import thriftpy2
+from metastore import idl_reader
 
 
 def directory() -> Path:
@@ -17,7 +17,7 @@ def directory() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "idl"
 
 
-hive_metastore = thriftpy2.load(str(directory() / "hive_metastore.thrift"), module_name="hive_metastore_thrift")
+hive_metastore = idl_reader.read(directory() / "hive_metastore.thrift")
 fb303 = hive_metastore.fb303
 service = hive_metastore.ThriftHiveMetastore
 
