@@ -1,0 +1,85 @@
+"""Rows of constraints: one for each constraint, its columns as JSON. Tables are referred to by key, so a rename shows at once.
+
+What a column or a key must be is not checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.store.database import Row, Session
+from metastore.store.schema import constraints, databases, tables
+
+C = constraints.c
+CHILD, CHILD_DATABASE = tables.alias("child"), databases.alias("child_database")
+PARENT, PARENT_DATABASE = tables.alias("parent"), databases.alias("parent_database")
+FIELDS = (
+    C.kind, C.name, C.body, CHILD_DATABASE.c.catalog, CHILD_DATABASE.c.name, CHILD.c.name, PARENT_DATABASE.c.name, PARENT.c.name,
+)
+JOINED = (
+    constraints.join(CHILD, C.table_id == CHILD.c.id)
+    .join(CHILD_DATABASE, CHILD.c.database_id == CHILD_DATABASE.c.id)
+    .outerjoin(PARENT, C.parent_table_id == PARENT.c.id)
+    .outerjoin(PARENT_DATABASE, PARENT.c.database_id == PARENT_DATABASE.c.id)
+)
+FILTERS = {
+    "catalog": CHILD_DATABASE.c.catalog, "database": CHILD_DATABASE.c.name, "table": CHILD.c.name,
+    "parent_database": PARENT_DATABASE.c.name, "parent_table": PARENT.c.name, "kind": C.kind,
+}
+OF_KEY = sa.select(*FIELDS).select_from(JOINED).where(C.table_id == sa.bindparam("key")).order_by(C.id)
+DELETE = sa.delete(constraints).where(C.table_id == sa.bindparam("key"), C.name == sa.bindparam("name_key"))
+INSERTED = ("table_id", "kind", "name", "parent_table_id", "body")
+
+
+class Constraint(NamedTuple):
+    """A constraint with the names that its tables have now; `kind` as in the rows, `body` as the service made it."""
+
+    kind: str
+    name: str
+    body: dict[str, Any]
+    catalog: str = ""
+    database: str = ""
+    table: str = ""
+    parent_database: str | None = None
+    parent_table: str | None = None
+
+
+def _constraint(row: Row) -> Constraint:
+    kind, name, body, *names = row
+    return Constraint(kind, name, orjson.loads(body), *names)
+
+
+@cache
+def _listing(filters: tuple[str, ...]) -> sa.Select[Any]:
+    conditions = [FILTERS[name] == sa.bindparam(f"{name}_key") for name in filters]
+    return sa.select(*FIELDS).select_from(JOINED).where(*conditions).order_by(C.id)
+
+
+def find(session: Session, **filters: str | None) -> list[Constraint]:
+    """Return the constraints that agree with the filters (see `FILTERS`) that are not None, in the order they were added."""
+    given = {name: value for name, value in filters.items() if value is not None}
+    rows = session.rows(_listing(tuple(sorted(given))), **{f"{name}_key": value for name, value in given.items()})
+    return [_constraint(row) for row in rows]
+
+
+def of_table(session: Session, table_id: int) -> list[Constraint]:
+    """Return a table's constraints, in the order they were added."""
+    return [_constraint(row) for row in session.rows(OF_KEY, key=table_id)]
+
+
+def insert(session: Session, table_id: int, new: Iterable[tuple[Constraint, int | None]]) -> None:
+    """Add constraints (constraint, key of the parent table) to a table."""
+    rows: Sequence[Row] = [
+        (table_id, constraint.kind, constraint.name, parent, orjson.dumps(constraint.body).decode()) for constraint, parent in new
+    ]
+    session.insert_many(constraints, INSERTED, rows)
+
+
+def delete(session: Session, table_id: int, name: str) -> bool:
+    """Remove a constraint; tell whether it was there."""
+    return session.execute(DELETE, key=table_id, name_key=name) > 0
