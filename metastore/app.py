@@ -13,6 +13,7 @@ from metastore.config import Config
 from metastore.listeners import Listeners
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
+from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
@@ -31,6 +32,7 @@ def build(config: Config) -> Metastore:
             config.warehouse,
             config.external_warehouse,
             trash=config.trash_interval > 0,
+            threads=config.directory_threads,
             options=config.filesystem_options,
         ),
         listeners=Listeners.load(config),
@@ -44,7 +46,9 @@ def close(metastore: Metastore) -> None:
 
 
 def prepare(config: Config) -> None:
-    """Bring the schema up to date and make the objects that a server begins with; leave no connection open.
+    """Bring the schema up to date, make the objects that a server begins with and take back what a killed one had begun.
+
+    Leaves no connection open.
 
     Raises VersionMismatch when a newer server has made the schema.
     """
@@ -52,13 +56,15 @@ def prepare(config: Config) -> None:
     try:
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)
+        recover(metastore)
     finally:
         close(metastore)
 
 
 def start_worker(config: Config) -> Metastore:
-    """Make the parts of a worker process and run the init listeners."""
+    """Make the parts of a worker process, take back what a killed one that it replaces had begun, and run the init listeners."""
     metastore = build(config)
+    recover(metastore)
     metastore.listeners.started()
     return metastore
 
@@ -93,6 +99,6 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     supervisor = Supervisor(
         wire_settings(config), lambda: start_worker(config), ready=ready, close_metastore=close
     )
-    gc.collect()
-    gc.freeze()  # what is loaded stays shared between the workers
+    gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
+    gc.enable()
     return supervisor.run()

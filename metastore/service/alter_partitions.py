@@ -88,11 +88,9 @@ def rename_partition(
         alter_partitions(call, name, [new], environment=environment)
         return
     event = AlterPartitions(client=call.info, table=table, before=[], after=[new], environment=environment)
-    moved: list[tuple[str, str]] = []
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
         def work(session: Session) -> None:
-            moved.clear()
             found = _locked(call, session, name, table, [old_name, new_name])
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
@@ -105,18 +103,13 @@ def rename_partition(
             partitions.replace(session, table, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if move:
-                call.warehouse.rename(*move)
-                moved.append(move)
+                current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=table, before=[old], after=[stored], environment=environment)
 
         try:
             current.write(work)
-        except BaseException as error:
-            for source, target in moved:
-                call.warehouse.rename(target, source)
-            if isinstance(error, AlreadyExists):
-                raise InvalidOperation(error.message) from error
-            raise
+        except AlreadyExists as error:
+            raise InvalidOperation(error.message) from error
 
 
 def _check_belongs(name: TableName, partition: Partition) -> None:

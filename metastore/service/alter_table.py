@@ -41,10 +41,8 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
     new_name = _check(call, name, old, new, environment)
     event = AlterTable(client=call.info, before=old, after=new, environment=environment)
     with change(call, event, ("table", *new_name)) as current:
-        moved: list[tuple[str, str]] = []
 
         def work(session: Session) -> None:
-            moved.clear()
             new_database = _lock(call, session, name, new_name)
             before = tables.find(call.database, session, *name)
             if before is None or before.id is None:
@@ -61,19 +59,13 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             tables.update(session, before.id, new_database, after, before)
             _follow(session, before, after, cascade=cascade, moved=bool(move))
             if move:
-                call.warehouse.rename(*move)
-                moved.append(move)
+                current.move_directory(*move)
             elif after.sd is not None and after.sd.location and after.tableType not in VIEWS and before.sd is not None:
                 if not before.sd.location or not same_place(before.sd.location, after.sd.location):
                     current.make_directories([after.sd.location])
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
 
-        try:
-            current.write(work)
-        except BaseException:
-            for source, target in moved:
-                call.warehouse.rename(target, source)
-            raise
+        current.write(work)
 
 
 def _gathers(call: Call, table: Table, environment: Mapping[str, str]) -> bool:

@@ -6,43 +6,75 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+import structlog
+
+from metastore.errors import MetastoreError
 from metastore.listeners.events import Event
 from metastore.service.context import Call
+from metastore.service.recovery import take_back
 from metastore.store.database import Session
 from metastore.warehouse import MadeDirectories
 
+log = structlog.get_logger()
 T = TypeVar("T")
 
 
 class Change:
     """One change under way. `event` may be replaced by a fuller one inside the transaction."""
 
-    def __init__(self, call: Call, event: Event, made: MadeDirectories) -> None:
+    def __init__(self, call: Call, event: Event, made: MadeDirectories, subject: Sequence[str | list[str]]) -> None:
         self._call = call
         self._made = made
+        self._subject = subject
         self.event = event
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
 
-        Directories that it made are removed before a rollback, while the transaction still holds its rows: whoever waits for the
-        same name then makes its own.
+        Directories that it made or moved are taken back before a rollback, while the transaction still holds its rows: whoever waits
+        for the same name then makes its own. After a commit that failed the rows decide, since it may have been done all the same.
         """
+        ended = False
 
         def attempt(session: Session) -> T:
+            nonlocal ended
+            ended = False
+            self._made.undo_moves()
             try:
                 result = work(session)
                 self._call.listeners.within(self.event, session)
             except BaseException:
                 self._made.undo()
                 raise
+            ended = True
             return result
 
-        return self._call.database.write(attempt)
+        try:
+            return self._call.database.write(attempt)
+        except BaseException:
+            if ended:
+                self._settle()
+            raise
+
+    def _settle(self) -> None:
+        made = self._made
+        if not made.made and not made.moved:
+            return
+        try:
+            take_back(self._call.metastore, self._subject, made.made, made.moved)
+        except MetastoreError:
+            log.exception("directories of a failed commit could not be taken back; the next start tries again")
+            made.leave(noted=True)
+        else:
+            made.leave(noted=False)
 
     def make_directories(self, locations: Sequence[str]) -> list[bool]:
         """Make directories that go again if the change fails; tell for each whether it was missing."""
         return self._made.make(locations)
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Move a directory, which goes back if the change fails. MetaError when the target is there."""
+        self._made.move(source, target)
 
 
 @contextmanager
@@ -52,7 +84,7 @@ def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) ->
     `subject` is what the journal notes: ("table", catalog, database, name), ("partitions", catalog, database, table, [names]) ...
     """
     with MadeDirectories(call.warehouse, call.metastore.journal, subject) as made:
-        current = Change(call, event, made)
+        current = Change(call, event, made, subject)
         try:
             call.listeners.before(event)
             yield current

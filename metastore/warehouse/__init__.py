@@ -5,8 +5,9 @@
     Journal            what a killed process was making
 """
 
-from metastore.warehouse.directories import DirectorySummary, Warehouse
+from metastore.warehouse.directories import Warehouse
 from metastore.warehouse.journal import Journal
+from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.undo import MadeDirectories
 
 __all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Warehouse"]

@@ -1,69 +1,97 @@
-"""Make, rename, delete and summarise directories through fsspec. Never looks at the database."""
+"""Make, rename, delete and summarise directories by their locations, on any file system. Never looks at the database.
+
+Whatever a file system refuses is a MetaError that names the location. A root of the warehouse, a directory that holds one, and `/`
+are never deleted, whoever asks for it.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from getpass import getuser
-from pathlib import Path
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import fsspec
 
-from metastore.errors import MetaError
+from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
+from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
+from metastore.warehouse.remote import RemoteFiles
+from metastore.warehouse.summary import DirectorySummary
+from metastore.warehouse.trash import place_in_trash, prefix
+
+T = TypeVar("T")
+R = TypeVar("R")
+Files = LocalFiles | RemoteFiles
 
 PARALLEL = 16
-"""Threads that work on many directories of one call on a remote file system."""
+"""Threads that work on many directories of one call on a remote file system, unless the settings say otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectorySummary:
-    """What a directory holds, hidden names (`_x`, `.x`) left out: number of files and their bytes."""
-
-    files: int
-    size: int
+class ParentMissing(MetaError):
+    """The directory in which one was to be made is gone."""
 
 
 class Warehouse:
-    """The roots under which databases and tables lie by default, and the file systems that locations name."""
+    """The roots under which databases and tables lie by default, and the file systems that locations name.
+
+    `options` are fsspec's, by scheme; `threads` bounds the requests to remote file systems at one time.
+    """
 
     def __init__(
-        self, root: str, external_root: str | None = None, *, trash: bool = False, options: Mapping[str, Mapping[str, Any]] | None = None
+        self, root: str, external_root: str | None = None, *, trash: bool = False, threads: int = PARALLEL,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.root = locations.qualify(root).rstrip("/")
         self.external_root = locations.qualify(external_root).rstrip("/") if external_root else None
         self.trash = trash
+        self._threads = threads
         self._options = {locations.ALIASES.get(scheme, scheme): dict(value) for scheme, value in (options or {}).items()}
-        self._systems: dict[str, Any] = {}
+        self._local = LocalFiles()
+        self._remote: dict[tuple[str, str], tuple[RemoteFiles, type[Any]]] = {}
         self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
 
-    def _system(self, location: Location) -> Any:
-        protocol = location.protocol
-        system = self._systems.get(protocol)
-        if system is None:
-            with self._lock:
-                try:
-                    system = fsspec.filesystem(protocol, **self._options.get(protocol, {}))
-                except (ImportError, ValueError) as error:
-                    raise MetaError(f"no file system for scheme {location.scheme}: {error}; install its fsspec driver") from error
-                self._systems[protocol] = system
-        return system
-
-    def _at(self, text: str) -> tuple[Any, str, Location]:
-        """Return the file system, the path in its own form, and the parts of a location."""
+    def _at(self, text: str) -> tuple[Files, str]:
+        """Return the file system of a location and the path there."""
         location = parse(text)
-        system = self._system(location)
-        path = location.path.rstrip("/") or "/"
-        if location.protocol in OBJECT_STORES:
-            return system, location.authority + path, location
-        return system, path, location
+        _, authority, path = location.key
+        if location.protocol == "file":
+            if authority:
+                raise MetaError(f"{text} names the host {authority}: write file:///path, with three slashes, for a local file")
+            return self._local, path
+        found = self._remote.get((location.protocol, authority)) or self._open(text, location)
+        if location.protocol in OBJECT_STORES or location.protocol == "memory":
+            return found[0], found[1]._strip_protocol(f"{location.protocol}://{authority}{path}")  # noqa: SLF001  # a driver's hook
+        return found[0], path
+
+    def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:
+        protocol, authority, _ = location.key
+        if protocol in OBJECT_STORES and not authority:
+            raise MetaError(f"{text} names no bucket: write {location.scheme}://bucket/path")
+        options: dict[str, Any] = {"use_listings_cache": False} if protocol in OBJECT_STORES else {}
+        with self._lock:
+            try:
+                driver = fsspec.get_filesystem_class(protocol)
+                named = driver._get_kwargs_from_urls(f"{protocol}://{authority}/")  # noqa: SLF001  # a driver's hook
+                system = driver(**{**options, **named, **self._options.get(protocol, {})})
+            except Exception as error:
+                raise MetaError(f"{text}: no file system for scheme {location.scheme}: {error}; look at its driver and options") from error
+            found = self._remote[protocol, authority] = RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver
+        return found
+
+    def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
+        """Do one thing for many items: in parallel where a request crosses the network, as it does at the location `at`."""
+        if len(items) < 2 or parse(at).protocol in ("file", "memory"):
+            return [work(item) for item in items]
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, "directories")
+        return list(self._pool.map(work, items))
 
     def qualified(self, location: str) -> str:
         """Return a location with a scheme; one that has a scheme comes back as it is. MetaError when it is malformed."""
@@ -74,152 +102,163 @@ class Warehouse:
         return locations.is_below(location, root)
 
     def exists(self, location: str) -> bool:
-        """Tell whether a file or directory is there."""
-        system, path, parsed = self._at(location)
-        return os.path.lexists(path) if parsed.protocol == "file" else bool(system.exists(path))
+        """Tell whether a file or directory is there. MetaError."""
+        with _told(f"{location} can not be looked at"):
+            files, path = self._at(location)
+            return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
-        """Tell whether a directory is there; on an object store, whether anything lies below it."""
-        system, path, parsed = self._at(location)
-        return os.path.isdir(path) if parsed.protocol == "file" else bool(system.isdir(path))
+        """Tell whether a directory is there; on an object store, whether anything lies below it. MetaError."""
+        with _told(f"{location} can not be looked at"):
+            files, path = self._at(location)
+            return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
-        """Tell whether nothing lies in a directory; true for one that is not there."""
-        system, path, parsed = self._at(location)
-        try:
-            if parsed.protocol == "file":
-                with os.scandir(path) as entries:
-                    return next(entries, None) is None
-            return not system.ls(path, detail=False)
-        except FileNotFoundError:
-            return True
+        """Tell whether nothing lies in a directory; true for one that is not there. MetaError."""
+        with _told(f"{location} can not be listed"):
+            files, path = self._at(location)
+            try:
+                return files.is_empty(path)
+            except FileNotFoundError:
+                return True
 
-    def missing(self, location: str) -> list[str]:
-        """Return the directories that `make` would have to make, outermost first; none on an object store."""
+    def is_writable(self, location: str) -> bool:
+        """Tell whether entries of the directory can be removed; true where the file system does not say."""
+        files, path = self._at(location)
+        return files.is_writable(path)
+
+    def missing(self, location: str, present: set[str] | None = None) -> list[str]:
+        """Return the directories that `make` would have to make, outermost first; none on an object store.
+
+        `present` remembers the directories that were found for other locations of one call. MetaError when a file is in the way.
+        """
         parsed = parse(location)
-        if parsed.protocol in OBJECT_STORES:
-            return []
-        if self.is_directory(location):
-            return []
-        out = []
-        prefix = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else _prefix(parsed)
-        path = parsed.path.rstrip("/")
-        while path and not self.is_directory(prefix + path):
-            if self.exists(prefix + path):
-                raise MetaError(f"{prefix + path} is not a directory or unable to create one: a file of that name is there")
-            out.append(prefix + path)
-            path = path.rpartition("/")[0]
+        present = set() if present is None else present
+        begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else prefix(parsed)
+        name = parsed.path.rstrip("/")
+        out: list[str] = []
+        with _told(f"{location} can not be looked at"):
+            files, path = self._at(location)
+            if not files.makes_directories:
+                return []
+            while name and begin + name not in present:
+                if files.is_directory(path):
+                    present.add(begin + name)
+                    break
+                if files.exists(path):
+                    raise MetaError(f"{begin + name} is not a directory or unable to create one: a file of that name is there")
+                out.append(begin + name)
+                name, path = name.rpartition("/")[0], path.rpartition("/")[0]
         return out[::-1]
 
     def make(self, location: str) -> bool:
-        """Make one directory whose parent is there; return whether this call made it."""
-        system, path, parsed = self._at(location)
-        try:
-            if parsed.protocol == "file":
-                os.mkdir(path)
-            elif parsed.protocol not in OBJECT_STORES:
-                system.mkdir(path, create_parents=False)
-            else:
+        """Make one directory; return whether this call made it. ParentMissing, MetaError."""
+        with _told(f"{location} is not a directory or unable to create one"):
+            files, path = self._at(location)
+            if not files.makes_directories:
                 return False
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise MetaError(f"{location} is not a directory or unable to create one: {error.strerror or error}") from error
-        return True
+            try:
+                files.make(path)
+            except FileExistsError:
+                return False
+            except FileNotFoundError as error:
+                raise ParentMissing(f"{location} is not a directory or unable to create one: its parent was removed") from error
+            return True
 
     def remove_if_empty(self, location: str) -> None:
-        """Remove a directory unless something lies in it or it is gone."""
-        system, path, parsed = self._at(location)
+        """Remove a directory unless something lies in it or it is gone; what else is in the way leaves it there."""
         try:
-            if parsed.protocol == "file":
-                os.rmdir(path)
-            elif parsed.protocol not in OBJECT_STORES and self.is_empty(location):
-                system.rmdir(path)
-        except OSError:
+            files, path = self._at(location)
+            if files.makes_directories:
+                files.remove_empty(path)
+        except Exception:  # noqa: BLE001  # drivers raise many kinds; an empty directory is left behind
             return
 
     def rename(self, source: str, target: str) -> None:
         """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""
-        system, old, parsed = self._at(source)
-        _, new, other = self._at(target)
-        if parsed.key[:2] != other.key[:2]:
+        if parse(source).key[:2] != parse(target).key[:2]:
             raise MetaError(f"{source} and {target} are on different file systems: copy the data and set the location")
-        if self.exists(target):
-            raise MetaError(f"{target} exists already: remove it or choose another name")
-        try:
-            if parsed.protocol == "file":
-                os.makedirs(os.path.dirname(new), exist_ok=True)
-                os.rename(old, new)
-            else:
-                if parsed.protocol not in OBJECT_STORES:
-                    system.makedirs(new.rpartition("/")[0], exist_ok=True)
-                system.mv(old, new, recursive=True)
-        except OSError as error:
-            raise MetaError(f"{source} can not be moved to {target}: {error.strerror or error}") from error
+        with _told(f"{source} can not be moved to {target}"):
+            files, old = self._at(source)
+            _, new = self._at(target)
+            files.make_all(new.rpartition("/")[0] or "/")
+            try:
+                files.rename(old, new)
+            except FileExistsError as error:
+                raise MetaError(f"{target} exists already: remove it or choose another name") from error
 
     def delete(self, location: str, *, purge: bool = False) -> None:
-        """Remove a directory and all in it; into the trash when there is one and `purge` is not asked for."""
-        system, path, parsed = self._at(location)
-        if not self.exists(location):
-            return
-        try:
-            if self.trash and not purge:
-                self._to_trash(location, parsed)
-            elif parsed.protocol == "file":
-                if os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
-            else:
-                system.rm(path, recursive=True)
-        except OSError as error:
-            raise MetaError(f"{location} can not be deleted: {error.strerror or error}") from error
+        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError."""
+        self._refuse_roots(location)
+        with _told(f"{location} can not be deleted"):
+            files, path = self._at(location)
+            if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
+                return
+            files.delete(path)
 
-    def delete_all(self, many: list[str], *, purge: bool = False) -> None:
-        """Delete many directories; in parallel where a request crosses the network."""
-        if len(many) < 2 or parse(many[0]).protocol == "file":
-            for location in many:
+    def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
+        """Delete many directories, in parallel where that helps; return why some could not be deleted."""
+
+        def one(location: str) -> MetastoreError | None:
+            try:
                 self.delete(location, purge=purge)
-            return
-        with ThreadPoolExecutor(PARALLEL) as pool:
-            list(pool.map(lambda location: self.delete(location, purge=purge), many))
+            except MetastoreError as error:
+                return error
+            return None
 
-    def _to_trash(self, location: str, parsed: Location) -> None:
-        """Move below HOME/.Trash/Current at the same path, as Hadoop's TrashPolicyDefault does; a taken name gets the time."""
-        home = str(Path.home()) if parsed.protocol == "file" else f"/user/{getuser()}"
-        prefix = _prefix(parsed)
-        target = f"{prefix}{home}/.Trash/Current{parsed.path.rstrip('/')}"
-        if self.exists(target):
-            target += str(time.time_ns() // 1_000_000)
-        self.rename(location, target)
+        if not many:
+            return {}
+        errors = self.each(one, many, many[0])
+        return {location: error for location, error in zip(many, errors, strict=True) if error is not None}
 
-    def is_writable(self, location: str) -> bool:
-        """Tell whether entries of the directory can be removed; true where the file system does not say."""
-        _, path, parsed = self._at(location)
-        return parsed.protocol != "file" or not os.path.isdir(path) or os.access(path, os.W_OK)
+    def _refuse_roots(self, location: str) -> None:
+        parsed = parse(location)
+        place = location
+        if parsed.protocol == "file":
+            path = parsed.key[2]
+            folder, name = os.path.split(path)
+            place = path if os.path.islink(path) else os.path.join(os.path.realpath(folder), name)
+        if parsed.key[2] == "/":
+            raise MetaError(f"{location} is the root of a file system: it is never deleted")
+        for root in (self.root, self.external_root):
+            if root is None:
+                continue
+            real = os.path.realpath(parse(root).path) if parse(root).protocol == "file" else root
+            if locations.is_below(real, place) or locations.is_below(root, location):
+                raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
+
+    def _to_trash(self, location: str, files: Files, path: str) -> bool:
+        """Move into the trash; False for what lies there already. A taken name, or a file where a parent belongs, gets the time."""
+        wanted = place_in_trash(location, parse(location))
+        if wanted is None:
+            return False
+        while True:
+            target = wanted
+            parent = target.rpartition("/")[0]
+            try:
+                files.make_all(self._at(parent)[1], 0o700)
+                if files.exists(self._at(target)[1]):
+                    target = wanted + _millis()
+                files.rename(path, self._at(target)[1])
+            except NotADirectoryError:
+                pass
+            except FileExistsError:
+                if files.is_directory(self._at(parent)[1]):
+                    continue  # another took the name: the time is a different one now
+            else:
+                return True
+            file = parent
+            while not files.exists(self._at(file)[1]):
+                file = file.rpartition("/")[0]
+            if files.is_directory(self._at(file)[1]):
+                continue
+            wanted = wanted.replace(file, file + _millis(), 1)
 
     def summarize(self, location: str) -> DirectorySummary:
-        """Count the files below a directory and add up their bytes."""
-        system, path, parsed = self._at(location)
-        files = size = 0
-        if parsed.protocol == "file":
-            for folder, names, leaves in os.walk(path):
-                names[:] = [name for name in names if name[0] not in "._"]
-                for leaf in leaves:
-                    if leaf[0] not in "._":
-                        files += 1
-                        size += os.lstat(os.path.join(folder, leaf)).st_size
-            return DirectorySummary(files, size)
-        try:
-            found = system.find(path, detail=True)
-        except FileNotFoundError:
-            return DirectorySummary(0, 0)
-        for name, entry in found.items():
-            relative = name[len(path.strip("/")) :] if not name.startswith(path) else name[len(path) :]
-            if not any(part[0] in "._" for part in relative.split("/") if part):
-                files += 1
-                size += int(entry.get("size") or 0)
-        return DirectorySummary(files, size)
+        """Count the files below a directory and add up their bytes. MetaError."""
+        with _told(f"{location} can not be listed"):
+            files, path = self._at(location)
+            return files.summarize(path)
 
     def database_location(self, name: str, *, catalog_root: str | None = None) -> str:
         """Return where a database lies by default: below the catalog's own root, the external root, or the root."""
@@ -230,8 +269,17 @@ class Warehouse:
         return join(catalog_root or self.root, f"{name}.db")
 
 
-def _prefix(parsed: Location) -> str:
-    """Return scheme and authority as a location begins with them."""
-    if parsed.authority:
-        return f"{parsed.scheme}://{parsed.authority}"
-    return f"{parsed.scheme}:" if parsed.scheme else ""
+def _millis() -> str:
+    return str(time.time_ns() // 1_000_000)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turn what a file system raises into a MetaError; drivers raise many kinds."""
+    try:
+        yield
+    except MetastoreError:
+        raise
+    except Exception as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        raise MetaError(f"{what}: {reason}") from error

@@ -1,7 +1,8 @@
-"""Note which directories a process is about to make, so that a killed process leaves none behind. Never removes a file itself.
+"""Note which directories a process is about to make or move, so that a killed process leaves no trace. Never changes a directory itself.
 
-One file per process, locked for the process's life: a file whose lock is free belongs to a dead process. Lines are JSON; a line with
-directories opens an entry, the bare number closes it. The file is not synced: it outlives a kill, not a power cut.
+One file per process, locked for the process's life: a file whose lock is free belongs to a dead process. Lines are JSON;
+a list [number, subject, directories, moves] opens an entry, the bare number closes it. The file is not synced: it outlives
+a kill, not a power cut.
 """
 
 from __future__ import annotations
@@ -10,19 +11,29 @@ import fcntl
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
+import structlog
+
+from metastore.errors import MetaError
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Directories that were being made for an object: ("table", catalog, database, name) or ("partitions", ..., [names])."""
+    """What was being done for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
+    ("partitions", catalog, database, table, [names]).
+    """
 
     subject: tuple[str | list[str], ...]
     directories: list[str]
+    """Those that were missing, outermost first."""
+    moves: list[tuple[str, str]]
+    """From where to where."""
 
 
 class Journal:
@@ -35,52 +46,86 @@ class Journal:
         self._lock = threading.Lock()
         self._open: set[int] = set()
 
-    def begin(self, subject: Sequence[str | list[str]], directories: list[str]) -> int:
-        """Write an entry; return the number that closes it."""
+    def begin(self, subject: Sequence[str | list[str]], directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()) -> int:
+        """Write an entry; return the number that closes it. MetaError when the disk is full: what is not noted is not to be done."""
         number = next(self._numbers)
+        line = orjson.dumps([number, list(subject), list(directories), list(moves)]) + b"\n"
         with self._lock:
-            if self._file is None:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                name = f"{os.getpid()}-{os.urandom(4).hex()}.journal"
-                self._file = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                if self._file is None:
+                    self._file = self._create()
+                self._append(self._file, line)
+            except OSError as error:
+                raise MetaError(
+                    f"the journal of directories can not be written in {self._folder}: {error.strerror or error}; make room there"
+                ) from error
             self._open.add(number)
-            os.write(self._file, orjson.dumps([number, list(subject), directories]) + b"\n")
         return number
 
+    def _create(self) -> int:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            path = self._folder / f"{os.getpid()}-{os.urandom(4).hex()}.journal"
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists():
+                return file
+            os.close(file)  # a process that looked for the dead took it before it was locked
+
+    def _append(self, file: int, line: bytes) -> None:
+        """Write a whole line or nothing."""
+        size = os.fstat(file).st_size
+        if os.write(file, line) < len(line):
+            os.ftruncate(file, size)
+            raise OSError(28, os.strerror(28))
+
     def end(self, number: int) -> None:
-        """Close an entry; the file is emptied when none is open."""
+        """Close an entry; the file is emptied when none is open. A full disk leaves it open, which only makes recovery look twice."""
         with self._lock:
             assert self._file is not None
             self._open.discard(number)
-            if self._open:
-                os.write(self._file, b"%d\n" % number)
-            else:
-                os.ftruncate(self._file, 0)
+            try:
+                if self._open:
+                    self._append(self._file, b"%d\n" % number)
+                else:
+                    os.ftruncate(self._file, 0)
+            except OSError as error:
+                log.warning("journal entry was not closed", folder=str(self._folder), error=str(error))
 
-    def abandoned(self) -> Iterator[Entry]:
-        """Yield the open entries of dead processes; a file goes when its entries have been taken."""
+    def abandoned(self) -> Generator[Entry, None, None]:
+        """Yield the open entries of dead processes, the latest of a process first.
+
+        A file goes when its entries have been taken; it stays for the next time when the consumer ends the iteration early.
+        """
         for path in sorted(self._folder.glob("*.journal")):
             try:
-                file = os.open(path, os.O_RDWR)
+                file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not os.path.exists(path):
+                if not path.exists():
                     continue
-                with open(file, "rb", closefd=False) as text:
-                    lines = text.read().split(b"\n")
-                entries: dict[int, Entry] = {}
-                for line in lines[:-1]:
-                    value = orjson.loads(line)
-                    if isinstance(value, int):
-                        entries.pop(value, None)
-                    else:
-                        entries[value[0]] = Entry(tuple(value[1]), value[2])
-                yield from entries.values()
+                yield from reversed(_open_entries(path))
                 path.unlink()
             except BlockingIOError:
                 continue
             finally:
                 os.close(file)
+
+
+def _open_entries(path: Path) -> list[Entry]:
+    """Read a journal; a line cut short by the kill is not there."""
+    entries: dict[int, Entry] = {}
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            log.exception("journal line is not readable, passed over", journal=str(path))
+            continue
+        if isinstance(value, int):
+            entries.pop(value, None)
+        else:
+            number, subject, directories, moves = value
+            entries[number] = Entry(tuple(subject), directories, [(source, target) for source, target in moves])
+    return list(entries.values())

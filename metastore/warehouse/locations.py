@@ -1,4 +1,7 @@
-"""Read and join locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system."""
+"""Read and join locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system.
+
+A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop's Path.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ OBJECT_STORES = frozenset({"s3", "gs", "abfs", "oss", "cos", "obs"})
 
 
 class Location(NamedTuple):
-    """The parts of a location: scheme and authority may be empty, the path begins with a slash."""
+    """The parts of a location: scheme and authority may be empty, the path begins with a slash and has no `.` or empty component."""
 
     scheme: str
     authority: str
@@ -29,7 +32,8 @@ class Location(NamedTuple):
     @property
     def key(self) -> tuple[str, str, str]:
         """What is equal for two spellings of one place."""
-        return self.protocol, self.authority, self.path.rstrip("/") or "/"
+        local = self.protocol == "file" and self.authority.lower() == "localhost"
+        return self.protocol, "" if local else self.authority, self.path.rstrip("/") or "/"
 
 
 def parse(location: str) -> Location:
@@ -43,8 +47,11 @@ def parse(location: str) -> Location:
         path = "/"
     if not path.startswith("/"):
         raise MetaError(f"location {location!r} is not absolute: give scheme://authority/path or /path")
-    if ".." in path and ".." in path.split("/"):
-        raise MetaError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
+    if "/." in path:
+        components = path.split("/")
+        if ".." in components:
+            raise MetaError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
+        path = "/".join(component for component in components if component != ".") or "/"
     return Location(scheme, authority, re.sub("/{2,}", "/", path))
 
 

@@ -1,18 +1,26 @@
-"""Make directories for one call and take exactly those back when it fails. Never removes a directory that was there before."""
+"""Make and move directories for one call and take exactly that back when it fails. Never removes a directory that was there before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 
-from metastore.warehouse.directories import PARALLEL, Warehouse
+import structlog
+
+from metastore.errors import MetastoreError
+from metastore.warehouse.directories import ParentMissing, Warehouse
 from metastore.warehouse.journal import Journal
-from metastore.warehouse.locations import parse
+from metastore.warehouse.locations import same_place
+
+log = structlog.get_logger()
+
+ATTEMPTS = 5
+"""How often directories are looked for again when another call, undone meanwhile, took a parent away."""
 
 
 class MadeDirectories:
-    """A context: directories made inside it are removed, empty as they are, when it is left with an error."""
+    """A context: what was made and moved inside it is taken back, empty as it is, when it is left with an error."""
 
     def __init__(self, warehouse: Warehouse, journal: Journal | None, subject: Sequence[str | list[str]]) -> None:
         self._warehouse = warehouse
@@ -20,47 +28,92 @@ class MadeDirectories:
         self._subject = subject
         self._entries: list[int] = []
         self._made: list[str] = []
+        self._moved: list[tuple[str, str]] = []
+        self._keep_entries = False
 
-    def __enter__(self) -> MadeDirectories:
+    def __enter__(self) -> MadeDirectories:  # noqa: PYI034  # Self needs Python 3.11
         return self
+
+    @property
+    def made(self) -> list[str]:
+        """What was made and is not undone."""
+        return list(self._made)
+
+    @property
+    def moved(self) -> list[tuple[str, str]]:
+        """What was moved, as (from, to), and is not undone."""
+        return list(self._moved)
 
     def make(self, wanted: Sequence[str]) -> list[bool]:
         """Make each location with its parents where missing; return for each whether it had to be made.
 
         Raises MetaError when one can not be made; what was made before it stays until the context ends.
         """
-        warehouse = self._warehouse
-        missing = [warehouse.missing(location) for location in wanted]
-        steps = list(dict.fromkeys(step for steps in missing for step in steps))
-        if steps:
-            if self._journal is not None:
-                self._entries.append(self._journal.begin(self._subject, steps))
-            if len(steps) < 4 or parse(steps[0]).protocol in ("file", "memory"):
-                for step in steps:
-                    self._make(step)
-            else:
+        had_to_be_made = [False] * len(wanted)
+        for attempt in range(ATTEMPTS):
+            present: set[str] = set()
+            missing = self._warehouse.each(partial(self._warehouse.missing, present=present), wanted, wanted[0]) if wanted else []
+            had_to_be_made = [before or bool(steps) for before, steps in zip(had_to_be_made, missing, strict=True)]
+            steps = list(dict.fromkeys(step for steps in missing for step in steps))
+            if not steps:
+                break
+            self._note(steps, [])
+            try:
                 by_depth: dict[int, list[str]] = {}
                 for step in steps:
                     by_depth.setdefault(step.count("/"), []).append(step)
-                with ThreadPoolExecutor(PARALLEL) as pool:
-                    for depth in sorted(by_depth):
-                        list(pool.map(self._make, by_depth[depth]))
-        return [bool(steps) for steps in missing]
+                for depth in sorted(by_depth):
+                    self._warehouse.each(self._make, by_depth[depth], steps[0])
+                break
+            except ParentMissing:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        return had_to_be_made
 
     def _make(self, step: str) -> None:
         if self._warehouse.make(step):
             self._made.append(step)
 
+    def move(self, source: str, target: str) -> None:
+        """Move a directory, its target's parent being made where missing. MetaError when the target is there."""
+        parent = target.rstrip("/").rpartition("/")[0]
+        if not same_place(parent, source.rstrip("/").rpartition("/")[0]):
+            self.make([parent])
+        self._note([], [(source, target)])
+        self._warehouse.rename(source, target)
+        self._moved.append((source, target))
+
+    def _note(self, directories: list[str], moves: list[tuple[str, str]]) -> None:
+        if self._journal is not None:
+            self._entries.append(self._journal.begin(self._subject, directories, moves))
+
     def undo(self) -> None:
-        """Remove what was made, innermost first."""
+        """Move back what was moved and remove what was made, innermost first."""
+        self.undo_moves()
         for step in sorted(self._made, key=len, reverse=True):
             self._warehouse.remove_if_empty(step)
         self._made.clear()
 
+    def undo_moves(self) -> None:
+        """Move back what was moved."""
+        for source, target in reversed(self._moved):
+            try:
+                self._warehouse.rename(target, source)
+            except MetastoreError:
+                log.exception("directory of a failed call was not moved back", source=source, target=target)
+        self._moved.clear()
+
+    def leave(self, *, noted: bool) -> None:
+        """Take nothing back at the end; with `noted` the journal keeps its entries for the next start."""
+        self._made.clear()
+        self._moved.clear()
+        self._keep_entries = noted
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None:
             self.undo()
-        for number in self._entries:
-            assert self._journal is not None
-            self._journal.end(number)
+        if not self._keep_entries:
+            for number in self._entries:
+                assert self._journal is not None
+                self._journal.end(number)
         self._entries.clear()

@@ -1,0 +1,91 @@
+"""Work on a file system or object store through its fsspec driver. Never keeps a listing: other processes write there too.
+
+Paths are in the driver's own form. Methods raise what the driver raises, which is not always an OSError.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from metastore.warehouse.summary import DirectorySummary, is_hidden
+
+
+class RemoteFiles:
+    """One file system; on an object store a directory is a prefix of names, so that it is neither made nor removed."""
+
+    is_remote = True
+
+    def __init__(self, system: Any, *, is_object_store: bool) -> None:
+        self._system = system
+        self.makes_directories = not is_object_store
+
+    def exists(self, path: str) -> bool:
+        return bool(self._system.exists(path))
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether a directory is there; on an object store, whether anything lies below it."""
+        return bool(self._system.isdir(path))
+
+    def is_empty(self, path: str) -> bool:
+        """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""
+        return not self._system.ls(path, detail=False)
+
+    def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles
+        """Return True: the driver does not say."""
+        return True
+
+    def make(self, path: str) -> None:
+        """Make one directory. FileExistsError."""
+        self._system.mkdir(path, create_parents=False)
+
+    def make_all(self, path: str, mode: int = 0o777) -> None:  # noqa: ARG002  # see LocalFiles
+        """Make a directory with its parents; `mode` is the driver's business."""
+        if self.makes_directories:
+            self._system.makedirs(path, exist_ok=True)
+
+    def remove_empty(self, path: str) -> None:
+        """Remove a directory in which nothing lies; OSError for any other."""
+        if not self.is_empty(path):
+            raise OSError(f"{path} is not empty")
+        self._system.rmdir(path)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a directory another name; FileExistsError when that is taken.
+
+        An object store copies each object and then removes the old ones; nothing of the copies stays if that fails.
+        """
+        if self._system.exists(new):
+            raise FileExistsError(new)
+        if self.makes_directories:
+            self._system.mv(old, new, recursive=True)
+            return
+        try:
+            self._system.copy(old, new, recursive=True, on_error="raise")
+        except Exception:
+            with suppress(Exception):
+                self._system.rm(new, recursive=True)
+            raise
+        self._system.rm(old, recursive=True)
+
+    def delete(self, path: str) -> None:
+        """Remove a directory and all below it."""
+        with suppress(FileNotFoundError):
+            self._system.rm(path, recursive=True)
+
+    def summarize(self, path: str) -> DirectorySummary:
+        """Count the files below a directory; objects that only mark a directory are no files."""
+        try:
+            found = self._system.find(path, detail=True)
+        except FileNotFoundError:
+            return DirectorySummary(0, 0)
+        base = len(path.strip("/"))
+        files = size = 0
+        for name, entry in found.items():
+            relative = name.lstrip("/")[base:]
+            if entry.get("type") == "directory" or relative.endswith(("/", "_$folder$")):
+                continue
+            if not any(is_hidden(part) for part in relative.split("/") if part):
+                files += 1
+                size += int(entry.get("size") or 0)
+        return DirectorySummary(files, size)
