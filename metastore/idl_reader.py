@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -207,7 +207,7 @@ def _fill(struct: Any, fields: list[Field]) -> None:
     struct.__init__ = _constructor(tuple(field[1] for field in fields))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _constructor(names: tuple[str, ...]) -> Callable[..., None]:
     """Make an `__init__` that takes these names; many structs of arguments and results share one."""
     made: Callable[..., None] = init_func_generator(object, [(name, None) for name in names])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated
 
 import typer
@@ -31,6 +32,7 @@ def serve(
     }  # fmt: skip
     chosen = settings(options, config, hive_site, assignments)
 
+    gc.disable()  # nothing that is loaded is garbage; `app.serve` sets it aside and turns the collector on again
     from metastore import app
     from metastore.errors import MetastoreError
 
