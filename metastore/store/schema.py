@@ -223,6 +223,11 @@ locks = Table(
     sqlite_autoincrement=True,
 )
 
+lock_queues = Table(
+    "lock_queues", metadata,
+    Column("name", name_type(513), primary_key=True, comment="catalog.database; whoever changes its locks holds this row"),
+)
+
 lock_components = Table(
     "lock_components", metadata,
     Column("lock_id", ID, primary_key=True, autoincrement=False),

@@ -1,0 +1,68 @@
+"""Say which locks wait for which. Never stores a lock.
+
+Source: Hive 4's CheckLockFunction and LockInfo. Locks wait in the order of their ids: only an earlier one, granted or still waiting,
+holds a later one back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from metastore.idl import LockType
+
+READ, WRITE, EXCLUSIVE, EXCLUSIVE_WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
+WAITS_FOR: dict[int, frozenset[int]] = {
+    READ: frozenset({EXCLUSIVE}),
+    WRITE: frozenset({EXCLUSIVE_WRITE, EXCLUSIVE}),
+    EXCLUSIVE_WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE}),
+    EXCLUSIVE: frozenset({READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE}),
+}
+"""From the type that is asked for to the earlier types that it waits for on the same object."""
+
+
+class Component(NamedTuple):
+    """One object to be locked; a table or partition that is None means all of them."""
+
+    catalog: str
+    database: str
+    table: str | None
+    partition: str | None
+    type: int
+
+
+class Earlier(NamedTuple):
+    """A component of an earlier lock; `transaction` is 0 for a lock without one."""
+
+    lock: int
+    number: int
+    transaction: int
+    component: Component
+
+
+def waits(wanted: Component, held: Component) -> bool:
+    """Tell whether the component `wanted` waits for the earlier one `held`.
+
+    Objects meet when one contains the other. Two exceptions: reading a database does not wait for an exclusive lock on something inside
+    it, nor does an exclusive lock on something inside it wait for readers of the database.
+    """
+    if (wanted.catalog, wanted.database) != (held.catalog, held.database):
+        return False
+    for ours, theirs in ((wanted.table, held.table), (wanted.partition, held.partition)):
+        if ours is not None and theirs is not None and ours != theirs:
+            return False
+    if held.type not in WAITS_FOR[wanted.type]:
+        return False
+    if wanted.type == READ and wanted.table is None and held.table is not None:
+        return False
+    return not (held.type == READ and held.table is None and wanted.type == EXCLUSIVE and wanted.table is not None)
+
+
+def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier]) -> Earlier | None:
+    """Return what a lock waits for, None when all its components are free. Locks of one transaction never block each other."""
+    for held in earlier:
+        if transaction and held.transaction == transaction:
+            continue
+        if any(waits(component, held.component) for component in wanted):
+            return held
+    return None

@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.rules.locks import EXCLUSIVE, EXCLUSIVE_WRITE, READ, WRITE, Component, Earlier, blocker, waits
+
+TYPES = (READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE)
+WAIT, PASS = True, False
+MATRIX = {
+    READ: (PASS, PASS, PASS, WAIT),
+    WRITE: (PASS, PASS, WAIT, WAIT),
+    EXCLUSIVE_WRITE: (PASS, WAIT, WAIT, WAIT),
+    EXCLUSIVE: (WAIT, WAIT, WAIT, WAIT),
+}
+
+
+def on(kind: int, table: str | None = None, partition: str | None = None, database: str = "db") -> Component:
+    return Component("hive", database, table, partition, kind)
+
+
+OBJECTS = st.sampled_from([(None, None), ("t", None), ("t", "p=1"), ("t", "p=2"), ("u", None), ("u", "p=1")])
+
+
+@pytest.mark.parametrize("wanted", TYPES)
+def test_types_on_one_table_wait_as_in_hive(wanted: int) -> None:
+    assert tuple(waits(on(wanted, "t"), on(held, "t")) for held in TYPES) == MATRIX[wanted]
+
+
+@given(st.sampled_from(TYPES), st.sampled_from(TYPES), OBJECTS)
+def test_other_databases_and_other_objects_never_meet(
+    wanted: int, held: int, thing: tuple[str | None, str | None]
+) -> None:
+    assert not waits(on(wanted, *thing), on(held, *thing, database="other"))
+    assert not waits(on(wanted, "t", "p=1"), on(held, "t", "p=2"))
+    assert not waits(on(wanted, "t"), on(held, "u"))
+
+
+@given(OBJECTS, OBJECTS)
+def test_an_exclusive_lock_waits_for_everything_that_it_contains_or_lies_in(
+    ours: tuple[str | None, str | None], theirs: tuple[str | None, str | None]
+) -> None:
+    meets = all(one is None or other is None or one == other for one, other in zip(ours, theirs, strict=True))
+    assert waits(on(EXCLUSIVE, *ours), on(EXCLUSIVE, *theirs)) == meets
+
+
+def test_readers_of_a_database_and_exclusive_locks_inside_it_pass_each_other() -> None:
+    assert not waits(on(READ), on(EXCLUSIVE, "t"))
+    assert not waits(on(EXCLUSIVE, "t"), on(READ))
+    assert not waits(on(EXCLUSIVE, "t", "p=1"), on(READ))
+    assert waits(on(READ), on(EXCLUSIVE))
+    assert waits(on(READ, "t"), on(EXCLUSIVE))
+    assert waits(on(EXCLUSIVE), on(READ, "t"))
+
+
+def test_the_first_blocker_is_named_and_the_own_transaction_is_none() -> None:
+    earlier = [Earlier(3, 1, 0, on(READ, "t")), Earlier(4, 1, 7, on(EXCLUSIVE, "t")), Earlier(5, 1, 0, on(EXCLUSIVE, "t"))]
+    assert blocker([on(READ, "x"), on(READ, "t")], 0, earlier) == earlier[1]
+    assert blocker([on(READ, "t")], 7, earlier) == earlier[2]
+    assert blocker([on(READ, "x")], 0, earlier) is None
