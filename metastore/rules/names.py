@@ -86,6 +86,11 @@ def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str
     return catalog, "" if database == NULL_NAME_MARK else database
 
 
+def exact_name(pattern: str | None) -> str | None:
+    """Return the one name that a pattern can match, None when it may match several."""
+    return normalize(pattern) if pattern and _PLAIN.fullmatch(normalize(pattern)) else None
+
+
 def pattern_matcher(pattern: str | None) -> Callable[[str], bool]:
     """Return a predicate over names for one of Hive's name patterns.
 

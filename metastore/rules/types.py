@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
@@ -54,6 +55,7 @@ class HiveType:
     field_names: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def type_name(text: str) -> str:
     """Return the bare name of a type in lower case: `varchar` for `VARCHAR(20)`, `int` for `integer`."""
     lowered = text.strip().lower()
@@ -163,6 +165,7 @@ def _expect(text: str, position: int, character: str) -> int:
     return found.end()
 
 
+@lru_cache(maxsize=4096)
 def is_compatible_change(old: str, new: str) -> bool:
     """Tell whether a column of type `old` may become `new`: the same kind, strings, wider numbers, text of anything."""
     before, after = type_name(old), type_name(new)

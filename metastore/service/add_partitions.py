@@ -45,6 +45,7 @@ def add_partitions(
     subject: list[str | list[str]] = ["partitions", *name, []]
     with change(call, event, subject) as current:
         named = _named(call, name, table, new)
+        partitions.share_columns(call.database, new)
         subject[-1] = [each for each, _ in named]
 
         def work(session: Session) -> list[Partition]:

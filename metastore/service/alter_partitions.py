@@ -40,6 +40,7 @@ def alter_partitions(
     table = _table(call, name)
     for partition in new:
         _check_belongs(name, partition)
+    partitions.share_columns(call.database, new)
     named = [(partition_name(call, table, partition.values), partition) for partition in new]
     if len({each for each, _ in named}) < len(named):
         raise MetaError(f"Duplicate partitions in the list for {name}")
@@ -136,10 +137,11 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
     stored = copy(new)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     stored.sd = copy(new.sd if new.sd is not None else old.sd)
-    if wrong := invalid_column(stored.sd.cols or []):
-        raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
-    if call.config.disallow_incompatible_col_type_changes and old.sd is not None and stored.sd.cols:
-        validate_column_changes(old.sd.cols, stored.sd.cols)
+    if old.sd is None or stored.sd.cols is not old.sd.cols:
+        if wrong := invalid_column(stored.sd.cols or []):
+            raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
+        if call.config.disallow_incompatible_col_type_changes and old.sd is not None and stored.sd.cols:
+            validate_column_changes(old.sd.cols or [], stored.sd.cols)
     if not stored.sd.location:
         stored.sd.location = old.sd.location
     stored.createTime = new.createTime or old.createTime

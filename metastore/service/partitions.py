@@ -109,7 +109,7 @@ def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[st
         key = table_rows.key(session, *name)
         if key is None:
             raise NoSuchObject(f"{name} table not found")
-        return [] if limit == 0 else [found for found, _ in partitions.names(session, key, limit)]
+        return [] if limit == 0 else partitions.names(session, key, limit)
 
     return call.database.read(work)
 
@@ -148,7 +148,7 @@ def get_partition_names_by_values(call: Call, name: TableName, values: Sequence[
     def work(session: Session, table: Table) -> list[str]:
         prefix, matches = _partial(call, table, values)
         assert table.id is not None
-        rows = partitions.names_with_prefix(session, table.id, prefix) if prefix else partitions.names(session, table.id)
+        rows = partitions.names_with_prefix(session, table.id, prefix)
         names = [found for found, found_values in rows if matches(orjson.loads(found_values))]
         return names if limit < 0 else names[:limit]
 

@@ -9,7 +9,7 @@ from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownD
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterTable, DropTable, ReadTable
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
-from metastore.rules.names import normalize, pattern_matcher
+from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -72,10 +72,10 @@ def get_table_meta(
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
-            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.parameters.get("comment"),
+            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.comment,
             ownerName=row.owner, ownerType=row.owner_type,
         )
-        for row in call.database.read(lambda session: tables.meta(session, catalog))
+        for row in call.database.read(lambda session: tables.meta(session, catalog, exact_name(database_pattern)))
         if (not types or row.type in types) and in_database(row.database) and matches(row.name)
     ]
 

@@ -66,9 +66,20 @@ def insert(session: Session, table_id: int, bodies: Iterable[tuple[int, str]]) -
 def columns(database: Database, hash_: int, body: str) -> Columns:
     """Return the decoded column list, shared."""
     found = database.cache.get(hash_)
-    if found is None:
-        found = database.cache[hash_] = [FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body)]
+    return _decoded(database, hash_, body) if found is None else found
+
+
+def _decoded(database: Database, hash_: int, body: str) -> Columns:
+    found = database.cache[hash_] = [FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body)]
     return found
+
+
+def share(database: Database, columns: Columns) -> Columns:
+    """Return the one list in this process that equals `columns`, so that equal lists are compared by identity."""
+    body = encode_columns(columns)
+    hash_ = hash_of(body)
+    found = database.cache.get(hash_)
+    return _decoded(database, hash_, body) if found is None else found
 
 
 class StorageFormat:

@@ -26,8 +26,9 @@ ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
 LOCK_NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name).with_for_update()
 LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name).with_for_update()
 EXISTING = sa.select(P.name).where(OF_TABLE, Among(P.name, "names"))
-NAMES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
+NAMES = sa.select(P.name).where(OF_TABLE).order_by(P.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
+NAMES_AND_VALUES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
 NAMES_RANGE = (
     sa.select(P.name, P.partition_values)
     .where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high"))
@@ -120,6 +121,18 @@ def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]
     return rows
 
 
+def share_columns(database: Database, changed: Iterable[Partition]) -> None:
+    """Let partitions with equal columns share one list, which is the stored partitions' own where it is the same."""
+    seen: dict[int, descriptors.Columns] = {}
+    for partition in changed:
+        if partition.sd is not None and partition.sd.cols is not None:
+            columns = seen.get(id(partition.sd.cols))
+            if columns is None:
+                columns = descriptors.share(database, partition.sd.cols)
+                seen[id(columns)] = columns
+            partition.sd.cols = columns
+
+
 def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:
     """Add partitions (name, struct) to a table."""
     session.insert_many(partitions, INSERTED, _rows(session, table, named))
@@ -179,14 +192,16 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
     )
 
 
-def names(session: Session, table_id: int, limit: int = -1) -> list[tuple[str, str]]:
-    """Return (name, values as JSON) of the first `limit` partitions, ascending by name; all with a negative limit."""
+def names(session: Session, table_id: int, limit: int = -1) -> list[str]:
+    """Return the names of the first `limit` partitions, ascending; all with a negative limit."""
     rows = session.rows(NAMES, table_id=table_id) if limit < 0 else session.rows(NAMES_FIRST, table_id=table_id, limit=limit)
-    return [(row[0], row[1]) for row in rows]
+    return [name for (name,) in rows]
 
 
 def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tuple[str, str]]:
-    """Return (name, values as JSON) of the partitions whose name begins with a prefix, ascending by name."""
+    """Return (name, values as JSON) of the partitions whose name begins with a prefix, ascending by name; "" takes all."""
+    if not prefix:
+        return [(row[0], row[1]) for row in session.rows(NAMES_AND_VALUES, table_id=table_id)]
     return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, low=prefix, high=prefix + "\U0010ffff")]
 
 

@@ -50,6 +50,7 @@ META = (
     .where(D.catalog == sa.bindparam("catalog_key"))
     .order_by(D.name, T.name)
 )
+META_OF_DATABASE = META.where(D.name == sa.bindparam("database_key"))
 FACTS = (
     sa.select(T.name, T.type, T.owner, T.last_access_time, T.parameters)
     .select_from(tables.join(databases, T.database_id == D.id))
@@ -95,7 +96,7 @@ class TableMeta(NamedTuple):
     database: str
     name: str
     type: str
-    parameters: dict[str, str]
+    comment: str | None
     owner: str | None
     owner_type: int | None
 
@@ -203,9 +204,14 @@ def names(session: Session, catalog: str, database_name: str) -> list[tuple[str,
     return [(name, kind) for name, kind in session.rows(NAMES, catalog_key=catalog, database_key=database_name)]
 
 
-def meta(session: Session, catalog: str) -> list[TableMeta]:
-    """Return what a listing shows of all tables of a catalog, ascending by database and name."""
-    return [TableMeta(row[0], row[1], row[2], orjson.loads(row[3]), row[4], row[5]) for row in session.rows(META, catalog_key=catalog)]
+def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:
+    """Return what a listing shows of all tables of a database, or of a whole catalog, ascending by database and name."""
+    if database_name is None:
+        rows = session.rows(META, catalog_key=catalog)
+    else:
+        rows = session.rows(META_OF_DATABASE, catalog_key=catalog, database_key=database_name)
+    return [TableMeta(row[0], row[1], row[2], orjson.loads(row[3]).get("comment") if '"comment"' in row[3] else None, row[4], row[5])
+            for row in rows]
 
 
 def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:

@@ -27,8 +27,10 @@ from metastore.service.alter_partitions import alter_partitions, rename_partitio
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
 from metastore.service.names import TableName
+from metastore.wire.encoding import Encoded
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
+from metastore.wire.partition_lists import encoded
 
 
 def _name(call: Call, args: Any) -> TableName:
@@ -172,27 +174,32 @@ def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
     return DropPartitionsResult(partitions=_project(dropped, request) if request.needResult is not False else None)
 
 
-def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
+def _get_partitions_by_names(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions_by_names(call, _name(call, args), args.names))
+
+
+def _get_partitions_by_names_req(call: Call, args: Any) -> Encoded:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    return GetPartitionsByNamesResult(partitions=_project(partitions.get_partitions_by_names(call, name, request.names), request))
+    found = _project(partitions.get_partitions_by_names(call, name, request.names), request)
+    return encoded(found, lambda found: GetPartitionsByNamesResult(partitions=found))
 
 
-def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
+def _get_partitions_req(call: Call, args: Any) -> Encoded:
     request = args.req
     found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts))
-    return PartitionsResponse(partitions=_project(found, request))
+    return encoded(_project(found, request), lambda found: PartitionsResponse(partitions=found))
 
 
-def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
+def _get_partitions_by_filter_req(call: Call, args: Any) -> Encoded:
     request = args.req
     found = partitions.get_partitions_by_filter(
         call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts)
     )
-    return _project(found, request)
+    return encoded(_project(found, request))
 
 
-def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse:
+def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> Encoded:
     request = args.req
     name = unpack.target(call, request)
     if request.partNames is not None:
@@ -201,7 +208,7 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWi
         found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts))
     else:
         found = partitions.get_partitions(call, name, unpack.limit(request.maxParts))
-    return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
+    return encoded(_project(found, request), lambda found: GetPartitionsPsWithAuthResponse(partitions=found))
 
 
 def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
@@ -223,8 +230,8 @@ def _get_partition(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals)
 
 
-def _get_partitions(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts))
+def _get_partitions(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts)))
 
 
 def _partial(args: Any) -> list[str]:
@@ -234,12 +241,12 @@ def _partial(args: Any) -> list[str]:
     return values
 
 
-def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
+def _get_partitions_ps(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts)))
 
 
-def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts))
+def _get_partitions_by_filter(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts)))
 
 
 def _get_partition_names(call: Call, args: Any) -> list[str]:
@@ -258,14 +265,14 @@ def _get_partition_with_auth(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals, _principal(args))
 
 
-def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args))
+def _get_partitions_with_auth(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args)))
 
 
-def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(
+def _get_partitions_ps_with_auth(call: Call, args: Any) -> Encoded:
+    return encoded(partitions.get_partitions_by_values(
         call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args)
-    )
+    ))
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
@@ -326,7 +333,7 @@ METHODS: dict[str, Handler] = {
     "get_partitions_ps_with_auth": _get_partitions_ps_with_auth,
     "get_partition_values": _get_partition_values,
     "get_partitions_ps_with_auth_req": _get_partitions_ps_with_auth_req,
-    "get_partitions_by_names": lambda call, args: partitions.get_partitions_by_names(call, _name(call, args), args.names),
+    "get_partitions_by_names": _get_partitions_by_names,
     "get_partitions_by_names_req": _get_partitions_by_names_req,
     "get_partitions_by_filter": _get_partitions_by_filter,
     "get_partitions_by_filter_req": _get_partitions_by_filter_req,
