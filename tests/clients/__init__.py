@@ -1,0 +1,1 @@
+"""Tests with the clients that people use, each against a server process."""
