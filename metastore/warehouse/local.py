@@ -37,7 +37,7 @@ class LocalFiles:
 
     def is_writable(self, path: str) -> bool:
         """Tell whether entries can be removed from a directory."""
-        return not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK)
+        return not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
     def make(self, path: str) -> None:
         """Make one directory. FileExistsError, FileNotFoundError without a parent."""

@@ -5,6 +5,8 @@ Paths are in the driver's own form. Methods raise what the driver raises, which 
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -60,8 +62,11 @@ class RemoteFiles:
         if self.makes_directories:
             self._system.mv(old, new, recursive=True)
             return
+        names = self._system.find(old)
+        if not names:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
         try:
-            self._system.copy(old, new, recursive=True, on_error="raise")
+            self._system.copy(names, [new + name[len(old) :] for name in names], on_error="raise")
         except Exception:
             with suppress(Exception):
                 self._system.rm(new, recursive=True)

@@ -1,0 +1,78 @@
+"""Locations are read as Hadoop writes them and come back as they came."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.errors import MetaError
+from metastore.warehouse.locations import is_absolute, is_below, join, parse, qualify, same_place
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["file:/x/y", "file:///x/y", "file://localhost/x/y", "s3a://b/x", "s3n://b/x", "s3://b/x", "S3A://B/x", "hdfs://nn:8020/x",
+     "abfs://c@account.dfs.core.windows.net/x", "memory://m/x", "s3://b", "s3://b/a b%20c#d?e"],
+)  # fmt: skip
+def test_a_location_with_a_scheme_comes_back_unchanged(location: str) -> None:
+    assert qualify(location) == location
+
+
+@pytest.mark.parametrize(
+    ("given_location", "stored"),
+    [("/x/y", "file:/x/y"), ("/x/y/", "file:/x/y"), ("/", "file:/"), ("s3://b/x/", "s3://b/x"), ("//localhost/x", "file:/x")],
+)
+def test_a_path_gets_the_local_scheme_and_a_slash_at_the_end_goes(given_location: str, stored: str) -> None:
+    assert qualify(given_location) == stored
+
+
+@pytest.mark.parametrize(
+    "other", ["file:/x/y", "file:///x/y", "file://localhost/x/y", "/x/y/", "file:///x//y", "file:/x/./y", "file:/x/y/."]
+)
+def test_spellings_of_a_local_place_are_equal(other: str) -> None:
+    assert same_place("file:/x/y", other)
+
+
+def test_s3_schemes_name_one_place_and_buckets_differ() -> None:
+    assert same_place("s3a://b/x", "s3://b/x/")
+    assert same_place("s3n://b/x", "s3://b/x")
+    assert not same_place("s3://b/x", "s3://c/x")
+    assert not same_place("s3://b/x", "s3://b/X")
+
+
+def test_percent_and_question_mark_are_characters_of_a_name() -> None:
+    assert parse("file:/x/a%2Fb?c#d").path == "/x/a%2Fb?c#d"
+    assert not same_place("file:/x/%79", "file:/x/y")
+    assert parse("file:/x/%2e%2e/y").path == "/x/%2e%2e/y"
+
+
+@pytest.mark.parametrize("location", ["file:/wh/../etc", "/..", "s3://b/a/../../c", "file:/wh/x/.."])
+def test_a_location_that_climbs_out_is_refused(location: str) -> None:
+    with pytest.raises(MetaError, match=r"climbs out of its directory with '\.\.'"):
+        parse(location)
+
+
+@pytest.mark.parametrize("location", ["", "x/y", "file:x", "../x", "warehouse"])
+def test_a_location_that_is_not_absolute_is_refused(location: str) -> None:
+    with pytest.raises(MetaError, match="is not absolute: give scheme://authority/path or /path"):
+        parse(location)
+    assert not is_absolute(location)
+
+
+def test_a_nul_character_is_refused() -> None:
+    with pytest.raises(MetaError, match="holds a NUL character"):
+        parse("file:/x\0y")
+
+
+def test_below_means_whole_components() -> None:
+    assert is_below("file:///wh/db", "file:/wh")
+    assert is_below("/wh", "file:/wh/")
+    assert is_below("file:/a", "file:/")
+    assert not is_below("file:/wh2", "file:/wh")
+    assert not is_below("s3://b/wh/x", "file:/wh")
+
+
+@given(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1).filter(lambda name: name not in (".", "..")))
+def test_a_joined_name_lies_directly_below(name: str) -> None:
+    joined = join("file:/wh/", name)
+    assert is_below(joined, "file:/wh")
+    assert parse(joined).path == f"/wh/{name}"
