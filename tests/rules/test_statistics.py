@@ -3,7 +3,13 @@ from decimal import Decimal as Number
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Decimal, DecimalColumnStatsData, LongColumnStatsData
+from metastore.idl import (
+    ColumnStatisticsData,
+    ColumnStatisticsObj,
+    Decimal,
+    DecimalColumnStatsData,
+    LongColumnStatsData,
+)
 from metastore.rules.statistics import aggregate, merge
 
 LONGS = st.integers(-(2**63), 2**63 - 1)

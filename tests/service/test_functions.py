@@ -1,6 +1,6 @@
 import pytest
 
-from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
+from metastore.errors import AlreadyExists, InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
 from metastore.service import functions
 from metastore.service.context import Call
@@ -47,8 +47,8 @@ def test_a_second_function_of_a_name_is_refused(call: Call) -> None:
     ("wrong", "error"),
     [
         (function("a;b"), InvalidObject), (function(""), InvalidObject), (function("f", className=None), InvalidObject),
-        (function("f", "nope"), NoSuchObject), (function("f", ownerType=None), MetaError), (None, MetaError),
-        (function(None), MetaError),
+        (function("f", "nope"), NoSuchObject), (function("f", ownerType=None), MissingArgument), (None, MissingArgument),
+        (function(None), MissingArgument),
     ],
 )  # fmt: skip
 def test_what_can_not_be_stored_is_refused(call: Call, wrong: Function | None, error: type[Exception]) -> None:

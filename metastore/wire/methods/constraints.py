@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException
-
-from metastore.errors import InvalidObject
 from metastore.idl import (
     AllTableConstraintsResponse,
     CheckConstraintsResponse,
@@ -21,24 +18,11 @@ from metastore.service import constraints
 from metastore.service.context import Call
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
-
-
-def _as_java(handler: Handler) -> Handler:
-    """Answer an invalid object as Java's servers do: no method here declares it, and their clients do not take a MetaException."""
-
-    def answer(call: Call, args: Any) -> Any:
-        try:
-            return handler(call, args)
-        except InvalidObject as error:
-            raise TApplicationException(
-                TApplicationException.INTERNAL_ERROR, f"Internal error processing {call.method}: {error.message}"
-            ) from error
-
-    return answer
+from metastore.wire.methods.undeclared import undeclared
 
 
 def _add(field: str) -> Handler:
-    return _as_java(lambda call, args: constraints.add(call, getattr(args.req, field) or []))
+    return undeclared(lambda call, args: constraints.add(call, getattr(args.req, field) or []))
 
 
 def _get(kind: str, response: type[Any], field: str) -> Handler:
@@ -79,7 +63,7 @@ METHODS: dict[str, Handler] = {
     "add_not_null_constraint": _add("notNullConstraintCols"),
     "add_default_constraint": _add("defaultConstraintCols"),
     "add_check_constraint": _add("checkConstraintCols"),
-    "drop_constraint": _as_java(_drop),
+    "drop_constraint": undeclared(_drop),
     "get_primary_keys": _get(constraints.PRIMARY, PrimaryKeysResponse, "primaryKeys"),
     "get_foreign_keys": _get_foreign_keys,
     "get_unique_constraints": _get(constraints.UNIQUE, UniqueConstraintsResponse, "uniqueConstraints"),

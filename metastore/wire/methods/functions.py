@@ -8,6 +8,7 @@ from metastore.idl import GetAllFunctionsResponse, GetFunctionsResponse
 from metastore.service import functions
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
+from metastore.wire.methods.undeclared import undeclared
 
 
 def _get_functions(call: Call, args: Any) -> list[str]:
@@ -28,6 +29,6 @@ METHODS: dict[str, Handler] = {
     "get_functions": _get_functions,
     "get_functions_req": _get_functions_req,
     "get_all_functions": lambda call, args: GetAllFunctionsResponse(functions=functions.get_all_functions(call)),
-    "alter_function": lambda call, args: functions.alter_function(call, args.dbName, args.funcName, args.newFunc),
+    "alter_function": undeclared(lambda call, args: functions.alter_function(call, args.dbName, args.funcName, args.newFunc)),
     "drop_function": lambda call, args: functions.drop_function(call, args.dbName, args.funcName),
 }
