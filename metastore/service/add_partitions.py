@@ -55,7 +55,11 @@ def add_partitions(
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {sorted(there)[0]}")
             existing[:] = [partition for each, partition in named if each in there]
-            added = [(each, _initialized(call, table, each, partition, environment)) for each, partition in named if each not in there]
+            inherited = _inherited(call, table)
+            added = [
+                (each, _initialized(call, table, each, partition, inherited, environment))
+                for each, partition in named if each not in there
+            ]
             current.event = AddPartitions(
                 client=call.info, table=table, partitions=[partition for _, partition in added], environment=environment
             )
@@ -140,7 +144,9 @@ def whitelist(text: str) -> re.Pattern[str] | None:
     return re.compile(text) if text else None
 
 
-def _initialized(call: Call, table: Table, each: str, partition: Partition, environment: Mapping[str, str]) -> Partition:
+def _initialized(
+    call: Call, table: Table, each: str, partition: Partition, inherited: Mapping[str, str], environment: Mapping[str, str]
+) -> Partition:
     """Return the partition as it will be stored: place, times, inherited parameters, basic statistics of data that is there."""
     stored = copy(partition)
     sd = stored.sd = copy(partition.sd)
@@ -153,18 +159,15 @@ def _initialized(call: Call, table: Table, each: str, partition: Partition, envi
     else:
         sd.location = call.warehouse.qualified(sd.location)
     stored.createTime = int(time.time())
-    parameters = {**(stored.parameters or {})}
+    parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))
-    for key in _inherited(call, table):
-        parameters.setdefault(key, table.parameters[key])
     if sd.location and quick_stats.wanted(call, parameters, environment) and call.warehouse.is_directory(sd.location):
         parameters = quick_stats.from_directory(call, parameters, sd.location, environment)
     stored.parameters = quick_stats.without_marker(parameters)
     return stored
 
 
-def _inherited(call: Call, table: Table) -> list[str]:
+def _inherited(call: Call, table: Table) -> dict[str, str]:
     """Return the table parameters that new partitions take over."""
-    wanted = call.config.hive_value(INHERIT, "") or ""
-    names = [part.strip() for part in wanted.split(",") if part.strip()]
-    return list(table.parameters) if "*" in names else [part for part in names if part in table.parameters]
+    wanted = [part.strip() for part in (call.config.hive_value(INHERIT, "") or "").split(",")]
+    return {key: value for key, value in table.parameters.items() if key in wanted or "*" in wanted}

@@ -102,10 +102,8 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
 
 
 def _same_keys(old: Table, new: Table) -> bool:
-    """Tell whether names and types of the partition keys agree; comments may differ."""
-    return [(normalize(key.name), key.type) for key in old.partitionKeys] == [
-        (normalize(key.name), key.type) for key in new.partitionKeys or []
-    ]
+    """Tell whether the partition keys have the same names; types and comments may differ."""
+    return [normalize(key.name) for key in old.partitionKeys] == [normalize(key.name) for key in new.partitionKeys or []]
 
 
 def _lock(call: Call, session: Session, name: TableName, new_name: TableName) -> int:
