@@ -419,6 +419,8 @@ class Database:
         try:
             cursor.execute("COMMIT")
         except Exception as error:
+            with suppress(Exception):
+                cursor.execute("ROLLBACK")  # SQLite keeps a transaction open that it could not commit
             kind = self.driver.classify(error)
             if kind is Unavailable:
                 raise MetaError(f"the connection to the database broke at commit: {error}; look whether the change was made") from error
