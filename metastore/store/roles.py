@@ -6,14 +6,59 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.idl import PrincipalType
-from metastore.store.database import Session
-from metastore.store.schema import role_grants, roles
+from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from metastore.store.database import Among, Row, Session
+from metastore.store.schema import privileges, role_grants, roles
 
 NAMES = sa.select(roles.c.name).order_by(roles.c.name)
 STARTUP_ROLES = ("admin", "public")
+R, G = roles.c, role_grants.c
+FIND = sa.select(R.name, R.create_time, R.owner_name).where(R.name == sa.bindparam("name_key"))
+LOCK = sa.select(R.name).where(R.name == sa.bindparam("name_key")).with_for_update()
+INSERT = sa.insert(roles).values({name: sa.bindparam(name) for name in ("name", "create_time", "owner_name")})
+DELETE = sa.delete(roles).where(R.name == sa.bindparam("name_key"))
+DELETE_GRANTS = sa.delete(role_grants).where(
+    sa.or_(
+        G.role_name == sa.bindparam("name_key"),
+        sa.and_(G.principal_name == sa.bindparam("name_key"), G.principal_type == sa.literal_column(str(PrincipalType.ROLE))),
+    )
+)
+DELETE_PRIVILEGES = sa.delete(privileges).where(
+    privileges.c.principal_name == sa.bindparam("name_key"), privileges.c.principal_type == sa.literal_column(str(PrincipalType.ROLE))
+)
+GRANT_FIELDS = (G.role_name, G.principal_name, G.principal_type, G.grant_option, G.grant_time, G.grantor, G.grantor_type)
+HELD = (
+    sa.select(*GRANT_FIELDS)
+    .where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
+    .order_by(G.role_name, G.principal_name)
+)
+HELD_ROLES = (
+    sa.select(R.name, R.create_time, R.owner_name)
+    .select_from(roles.join(role_grants, G.role_name == R.name))
+    .where(G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key"))
+    .order_by(R.name)
+)
+MEMBERS = sa.select(*GRANT_FIELDS).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
+BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == sa.literal_column(str(PrincipalType.ROLE)))
+ONE_GRANT = sa.and_(
+    G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
+)
+GRANT = sa.insert(role_grants).values({
+    name: sa.bindparam(name)
+    for name in ("role_name", "principal_name", "principal_type", "grant_option", "grant_time", "grantor", "grantor_type")
+})
+REVOKE = sa.delete(role_grants).where(ONE_GRANT)
+REVOKE_OPTION = (
+    sa.update(role_grants).where(ONE_GRANT, G.grant_option == sa.literal_column("1")).values(grant_option=sa.literal_column("0"))
+)
 ADMINS = sa.select(role_grants.c.principal_name).where(
     role_grants.c.role_name == sa.literal_column("'admin'"), role_grants.c.principal_type == sa.literal_column(str(PrincipalType.USER))
+)
+
+ADMIN_MAY = sa.select(privileges.c.id).where(
+    privileges.c.principal_name == sa.literal_column("'admin'"),
+    privileges.c.principal_type == sa.literal_column(str(PrincipalType.ROLE)),
+    privileges.c.object_type == sa.literal_column(str(HiveObjectType.GLOBAL)),
 )
 
 
@@ -30,10 +75,86 @@ def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
 
 
 def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> None:
-    """Make the roles `admin` and `public`; users named in the settings hold the first."""
+    """Make the roles `admin` and `public`; users named in the settings hold the first, which may do everything."""
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
+    lock(session, STARTUP_ROLES[0])
+    if not session.rows(ADMIN_MAY):
+        session.insert_many(privileges, *_admin_may(now))
     session.insert_missing(role_grants, [
         {"role_name": "admin", "principal_name": user, "principal_type": PrincipalType.USER, "grant_option": 1, "grant_time": now,
          "grantor": "admin", "grantor_type": PrincipalType.ROLE}
         for user in admins
     ])
+
+
+def _admin_may(now: int) -> tuple[Sequence[str], list[tuple[object, ...]]]:
+    """Return columns and row of the privilege that the role `admin` begins with."""
+    row = {
+        "object_type": HiveObjectType.GLOBAL, "principal_name": "admin", "principal_type": PrincipalType.ROLE, "privilege": "All",
+        "grant_option": 1, "create_time": now, "grantor": "admin", "grantor_type": PrincipalType.ROLE, "authorizer": "SQL",
+    }
+    return tuple(row), [tuple(row.values())]
+
+
+def lock(session: Session, name: str) -> bool:
+    """Lock a role's row until the transaction ends; tell whether it is there."""
+    return session.row(LOCK, name_key=name) is not None
+
+
+def find(session: Session, name: str) -> Role | None:
+    """Return a role, or None."""
+    row = session.row(FIND, name_key=name)
+    return None if row is None else Role(*row)
+
+
+def insert(session: Session, role: Role) -> None:
+    """Add a role."""
+    session.execute(INSERT, name=role.roleName, create_time=role.createTime, owner_name=role.ownerName)
+
+
+def delete(session: Session, name: str) -> None:
+    """Remove a role, its members, its memberships and its privileges."""
+    session.execute(DELETE_PRIVILEGES, name_key=name)
+    session.execute(DELETE_GRANTS, name_key=name)
+    session.execute(DELETE, name_key=name)
+
+
+def _grants(rows: Sequence[Row]) -> list[RolePrincipalGrant]:
+    return [
+        RolePrincipalGrant(role, principal, kind, bool(option), time, grantor, grantor_kind)
+        for role, principal, kind, option, time, grantor, grantor_kind in rows
+    ]
+
+
+def held_by(session: Session, principal_names: Sequence[str], kind: int) -> list[RolePrincipalGrant]:
+    """Return the grants of roles to principals of one kind, ascending by role."""
+    return _grants(session.rows(HELD, names=list(principal_names), type_key=kind))
+
+
+def roles_of(session: Session, principal: str, kind: int) -> list[Role]:
+    """Return the roles granted to a principal, ascending by name."""
+    return [Role(*row) for row in session.rows(HELD_ROLES, principal_key=principal, type_key=kind)]
+
+
+def members(session: Session, name: str) -> list[RolePrincipalGrant]:
+    """Return the grants of a role, ascending by kind and name of the principal."""
+    return _grants(session.rows(MEMBERS, name_key=name))
+
+
+def between_roles(session: Session) -> list[tuple[str, str]]:
+    """Return (role, the role that it was granted to) of all such grants."""
+    return [(role, member) for role, member in session.rows(BETWEEN_ROLES)]
+
+
+def grant(session: Session, new: RolePrincipalGrant) -> None:
+    """Grant a role."""
+    session.execute(
+        GRANT, role_name=new.roleName, principal_name=new.principalName, principal_type=new.principalType,
+        grant_option=int(bool(new.grantOption)), grant_time=new.grantTime, grantor=new.grantorName, grantor_type=new.grantorPrincipalType,
+    )
+
+
+def revoke(session: Session, name: str, principal: str, kind: int, *, option_only: bool) -> bool:
+    """Take a role from a principal, or only the option to grant it on; tell whether there was something to take."""
+    clause = REVOKE_OPTION if option_only else REVOKE
+    return session.execute(clause, name_key=name, principal_key=principal, type_key=kind) > 0

@@ -6,9 +6,9 @@ No rule of the catalog stands here.
 
 from __future__ import annotations
 
-from metastore.wire.methods import catalogs, constraints, fb303, functions, locks, partitions, server, statistics, tables
+from metastore.wire.methods import catalogs, constraints, fb303, functions, locks, partitions, privileges, server, statistics, tables
 from metastore.wire.methods.table import Handler, merge
 
 __all__ = ["METHODS", "Handler"]
 
-METHODS: dict[str, Handler] = merge((fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks))
+METHODS: dict[str, Handler] = merge((fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, privileges))

@@ -1,0 +1,122 @@
+"""Rows of privileges: one for each privilege of a principal on an object. Objects are referred to by key, so a rename shows at once.
+
+Nothing is enforced here. Writers take their turn by locking the role `public` first, since rows with absent keys can not be unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
+from metastore.store.database import Among, Row, Session
+from metastore.store.schema import databases, partitions, privileges, tables
+
+P = privileges.c
+DATABASE, TABLE_DATABASE = databases.alias("own_database"), databases.alias("table_database")
+NAMES = (
+    P.object_type, sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
+    sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name), tables.c.name, partitions.c.partition_values, P.column_name,
+    P.principal_name, P.principal_type, P.privilege, P.create_time, P.grantor, P.grantor_type, P.grant_option, P.authorizer, P.id,
+)
+JOINED = (
+    privileges.outerjoin(DATABASE, P.database_id == DATABASE.c.id)
+    .outerjoin(tables, P.table_id == tables.c.id)
+    .outerjoin(TABLE_DATABASE, tables.c.database_id == TABLE_DATABASE.c.id)
+    .outerjoin(partitions, P.partition_id == partitions.c.id)
+)
+FILTERS = {
+    "principal_name": P.principal_name, "principal_type": P.principal_type, "object_type": P.object_type,
+    "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog), "authorizer": P.authorizer,
+    "database_id": P.database_id, "table_id": P.table_id, "partition_id": P.partition_id, "column_name": P.column_name,
+}
+VALUES = (
+    "object_type", "database_id", "table_id", "partition_id", "column_name", "principal_name", "principal_type", "privilege",
+    "grant_option", "create_time", "grantor", "grantor_type", "authorizer",
+)
+DELETE = sa.delete(privileges).where(Among(P.id, "keys"))
+TAKE_OPTION = sa.update(privileges).where(Among(P.id, "keys")).values(grant_option=sa.literal_column("0"))
+
+
+class Object(NamedTuple):
+    """What a privilege is on: the keys of its rows, None for those that do not belong to its type."""
+
+    type: int
+    database_id: int | None = None
+    table_id: int | None = None
+    partition_id: int | None = None
+    column: str | None = None
+
+
+class Granted(NamedTuple):
+    """A stored privilege and its key."""
+
+    key: int
+    privilege: HiveObjectPrivilege
+
+
+def _granted(row: Row) -> Granted:
+    kind, catalog, database, table, values, column, name, principal, privilege, created, grantor, grantor_type, option, by, key = row
+    return Granted(key, HiveObjectPrivilege(
+        hiveObject=HiveObjectRef(
+            objectType=kind, dbName=database, objectName=table, partValues=orjson.loads(values) if values else None, columnName=column,
+            catName=catalog,
+        ),
+        principalName=name, principalType=principal, authorizer=by,
+        grantInfo=PrivilegeGrantInfo(
+            privilege=privilege, createTime=created, grantor=grantor, grantorType=grantor_type, grantOption=bool(option)
+        ),
+    ))
+
+
+@cache
+def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
+    conditions = [FILTERS[name] == sa.bindparam(f"{name}_key") for name in equal]
+    return sa.select(*NAMES).select_from(JOINED).where(*conditions, *(FILTERS[name].is_(None) for name in absent)).order_by(P.id)
+
+
+def find(session: Session, **filters: Any) -> list[Granted]:
+    """Return the privileges that agree with the filters (see `FILTERS`) that are not None, in the order they were granted."""
+    given = {name: value for name, value in filters.items() if value is not None}
+    rows = session.rows(_listing(tuple(sorted(given)), ()), **{f"{name}_key": value for name, value in given.items()})
+    return [_granted(row) for row in rows]
+
+
+def on(session: Session, thing: Object, **filters: Any) -> list[Granted]:
+    """Return the privileges on exactly one object that agree with further filters."""
+    keys: Mapping[str, Any] = {
+        "object_type": thing.type, "database_id": thing.database_id, "table_id": thing.table_id, "partition_id": thing.partition_id,
+        "column_name": thing.column, **{name: value for name, value in filters.items() if value is not None},
+    }
+    absent = tuple(sorted(name for name, value in keys.items() if value is None))
+    given = {name: value for name, value in keys.items() if value is not None}
+    rows = session.rows(_listing(tuple(sorted(given)), absent), **{f"{name}_key": value for name, value in given.items()})
+    return [_granted(row) for row in rows]
+
+
+def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) -> None:
+    """Add privileges on objects; each `grantInfo` names one privilege."""
+    session.insert_many(privileges, VALUES, [
+        (
+            *thing, each.principalName, each.principalType, each.grantInfo.privilege, int(bool(each.grantInfo.grantOption)),
+            each.grantInfo.createTime or 0, each.grantInfo.grantor, each.grantInfo.grantorType, each.authorizer,
+        )
+        for thing, each in new
+    ])
+
+
+def delete(session: Session, keys: Sequence[int]) -> None:
+    """Remove privileges."""
+    session.execute(DELETE, keys=list(keys))
+
+
+def take_option(session: Session, keys: Sequence[int]) -> None:
+    """Take the option to grant privileges on."""
+    session.execute(TAKE_OPTION, keys=list(keys))
+
+
+GLOBAL = Object(HiveObjectType.GLOBAL)

@@ -1,0 +1,191 @@
+from typing import Any
+
+import pytest
+
+from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
+from metastore.idl import (
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Role,
+)
+from metastore.service import privileges, roles
+from metastore.service.alter_table import alter_table
+from metastore.service.catalogs import create_startup_objects
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.tables import drop_table, get_table
+from tests.service.conftest import add_partitions, make_table
+
+USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE
+GLOBAL, DATABASE, TABLE = HiveObjectType.GLOBAL, HiveObjectType.DATABASE, HiveObjectType.TABLE
+PARTITION, COLUMN = HiveObjectType.PARTITION, HiveObjectType.COLUMN
+
+
+def on(kind: int, table: TableName | None = None, **fields: Any) -> HiveObjectRef:
+    if table is not None:
+        fields = {"catName": table.catalog, "dbName": table.database, "objectName": table.table, **fields}
+    return HiveObjectRef(objectType=kind, **fields)
+
+
+def privilege(ref: HiveObjectRef, names: str, principal: str = "bob", kind: int = USER, **info: Any) -> HiveObjectPrivilege:
+    grant = PrivilegeGrantInfo(privilege=names, grantor="alice", grantorType=USER, **{"grantOption": False, **info})
+    return HiveObjectPrivilege(hiveObject=ref, principalName=principal, principalType=kind, grantInfo=grant, authorizer="SQL")
+
+
+def grant(call: Call, *each: HiveObjectPrivilege) -> None:
+    privileges.grant(call, PrivilegeBag(privileges=list(each)))
+
+
+def listed(call: Call, principal: str | None, kind: int | None, ref: HiveObjectRef | None) -> list[tuple[str, str, bool]]:
+    return [
+        (each.principalName, each.grantInfo.privilege, each.grantInfo.grantOption)
+        for each in privileges.list_privileges(call, principal, kind, ref)
+    ]
+
+
+def role_names(call: Call, principal: str, kind: int) -> list[str]:
+    return [role.roleName for role in roles.list_roles(call, principal, kind)]
+
+
+def test_a_server_begins_with_admin_and_public(call: Call) -> None:
+    assert roles.get_role_names(call) == ["admin", "public"]
+    assert listed(call, "admin", ROLE, on(GLOBAL)) == [("admin", "All", True)]
+    create_startup_objects(call.metastore)
+    assert listed(call, None, None, None) == [("admin", "All", True)]
+
+
+def test_roles_are_made_granted_and_dropped(call: Call) -> None:
+    roles.create_role(call, Role(roleName="Analyst", ownerName="alice"))
+    with pytest.raises(AlreadyExists):
+        roles.create_role(call, Role(roleName="analyst"))
+    roles.grant_role(call, "analyst", "bob", USER, "alice", USER, option=True)
+    with pytest.raises(AlreadyExists):
+        roles.grant_role(call, "analyst", "bob", USER, "alice", USER, option=False)
+    assert role_names(call, "bob", USER) == ["analyst", "public"]
+    assert role_names(call, "bob", GROUP) == []
+    (grant_of_bob,) = roles.get_principals(call, "ANALYST")
+    assert (grant_of_bob.principalName, grant_of_bob.grantOption, grant_of_bob.grantorName) == ("bob", True, "alice")
+    assert [each.roleName for each in roles.get_role_grants(call, "bob", USER)] == ["analyst", "public"]
+    roles.revoke_role(call, "analyst", "bob", USER, option_only=True)
+    assert not roles.get_principals(call, "analyst")[0].grantOption
+    roles.revoke_role(call, "analyst", "bob", USER)
+    with pytest.raises(NoSuchObject):
+        roles.revoke_role(call, "analyst", "bob", USER)
+    roles.grant_role(call, "analyst", "bob", USER, "alice", USER, option=True)
+    roles.drop_role(call, "analyst")
+    assert role_names(call, "bob", USER) == ["public"]
+    with pytest.raises(NoSuchObject):
+        roles.drop_role(call, "analyst")
+
+
+def test_admin_and_public_can_not_be_misused(call: Call) -> None:
+    for name in ("admin", "public"):
+        with pytest.raises(MetaError, match="can't be dropped"):
+            roles.drop_role(call, name)
+    with pytest.raises(MetaError, match="implicitly"):
+        roles.create_role(call, Role(roleName="public"))
+    with pytest.raises(MetaError, match="public"):
+        roles.grant_role(call, "public", "bob", USER, "alice", USER, option=False)
+
+
+def test_roles_can_not_be_granted_in_a_circle(call: Call) -> None:
+    for name in ("a", "b", "c"):
+        roles.create_role(call, Role(roleName=name))
+    roles.grant_role(call, "a", "b", ROLE, "alice", USER, option=False)
+    roles.grant_role(call, "b", "c", ROLE, "alice", USER, option=False)
+    with pytest.raises(MetaError, match="no cycles"):
+        roles.grant_role(call, "c", "a", ROLE, "alice", USER, option=False)
+    with pytest.raises(NoSuchObject, match="nope"):
+        roles.grant_role(call, "a", "nope", ROLE, "alice", USER, option=False)
+
+
+def test_privileges_are_listed_by_principal_and_object(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, table, [["1"]])
+    grant(
+        call, privilege(on(TABLE, table), "SELECT,INSERT"), privilege(on(TABLE, table), "SELECT", "team", GROUP, grantOption=True),
+        privilege(on(DATABASE, dbName="Default"), "CREATE"), privilege(on(COLUMN, table, columnName="A"), "SELECT"),
+        privilege(on(PARTITION, table, partValues=["1"]), "UPDATE"),
+        privilege(on(COLUMN, table, columnName="a", partValues=["1"]), "UPDATE"),
+    )
+    assert listed(call, "bob", USER, on(TABLE, table)) == [("bob", "SELECT", False), ("bob", "INSERT", False)]
+    assert listed(call, None, None, on(TABLE, table))[-1] == ("team", "SELECT", True)
+    assert listed(call, "bob", USER, on(DATABASE, dbName="default")) == [("bob", "CREATE", False)]
+    assert listed(call, "bob", USER, on(COLUMN, table, columnName="a")) == [("bob", "SELECT", False)]
+    assert listed(call, "bob", USER, on(PARTITION, table, partValues=["1"])) == [("bob", "UPDATE", False)]
+    assert len(listed(call, "bob", USER, None)) == 6
+    assert len(listed(call, "bob", USER, on(TABLE))) == 2
+    assert listed(call, "bob", USER, on(TABLE, table._replace(table="nope"))) == []
+    found = privileges.list_privileges(call, "bob", USER, on(PARTITION, table, partValues=["1"]))[0].hiveObject
+    assert (found.catName, found.dbName, found.objectName, found.partValues) == ("hive", "default", "t", ["1"])
+
+
+def test_a_bag_is_granted_and_revoked_as_a_whole(call: Call) -> None:
+    table = make_table(call, "t")
+    grant(call, privilege(on(TABLE, table), "SELECT"))
+    with pytest.raises(InvalidObject, match="already granted"):
+        grant(call, privilege(on(TABLE, table), "INSERT,SELECT"))
+    with pytest.raises(InvalidObject, match="No grant of DELETE"):
+        privileges.revoke(call, PrivilegeBag(privileges=[privilege(on(TABLE, table), "SELECT,DELETE")]))
+    assert listed(call, "bob", USER, on(TABLE, table)) == [("bob", "SELECT", False)]
+    with pytest.raises(NoSuchObject, match="nope"):
+        grant(call, privilege(on(TABLE, table._replace(table="nope")), "SELECT"))
+    with pytest.raises(NoSuchObject, match="Role nope"):
+        grant(call, privilege(on(TABLE, table), "SELECT", "nope", ROLE))
+    privileges.revoke(call, PrivilegeBag(privileges=[privilege(on(TABLE, table), "select")]))
+    assert listed(call, "bob", USER, on(TABLE, table)) == []
+
+
+def test_the_grant_option_alone_can_be_taken(call: Call) -> None:
+    table = make_table(call, "t")
+    grant(call, privilege(on(TABLE, table), "SELECT", grantOption=True))
+    bag = PrivilegeBag(privileges=[privilege(on(TABLE, table), "SELECT")])
+    privileges.revoke(call, bag, option_only=True)
+    assert listed(call, "bob", USER, on(TABLE, table)) == [("bob", "SELECT", False)]
+    with pytest.raises(InvalidObject, match="grant option"):
+        privileges.revoke(call, bag, option_only=True)
+
+
+def test_refresh_replaces_what_one_authorizer_granted(call: Call) -> None:
+    table = make_table(call, "t")
+    other = privilege(on(TABLE, table), "SELECT", "carol")
+    other.authorizer = "Ranger"
+    grant(call, privilege(on(TABLE, table), "SELECT"), other)
+    privileges.refresh(call, on(TABLE, table), "SQL", PrivilegeBag(privileges=[privilege(on(TABLE, table), "DELETE")]))
+    assert listed(call, None, None, on(TABLE, table)) == [("carol", "SELECT", False), ("bob", "DELETE", False)]
+
+
+def test_privileges_follow_a_renamed_table_and_go_with_a_dropped_one(call: Call) -> None:
+    table = make_table(call, "t")
+    grant(call, privilege(on(TABLE, table), "SELECT"))
+    new = get_table(call, table)
+    new.tableName = "renamed"
+    alter_table(call, table, new)
+    renamed = table._replace(table="renamed")
+    assert listed(call, "bob", USER, on(TABLE, renamed)) == [("bob", "SELECT", False)]
+    drop_table(call, renamed, delete_data=False)
+    assert listed(call, "bob", USER, None) == []
+
+
+def test_the_privilege_set_holds_those_of_all_roles(call: Call) -> None:
+    table = make_table(call, "t")
+    for name in ("inner", "outer", "stranger"):
+        roles.create_role(call, Role(roleName=name))
+    roles.grant_role(call, "inner", "outer", ROLE, "alice", USER, option=False)
+    roles.grant_role(call, "outer", "bob", USER, "alice", USER, option=False)
+    grant(
+        call, privilege(on(TABLE, table), "SELECT", "inner", ROLE), privilege(on(TABLE, table), "INSERT", "stranger", ROLE),
+        privilege(on(TABLE, table), "DELETE"), privilege(on(TABLE, table), "UPDATE", "team", GROUP),
+    )
+    found = privileges.get_privilege_set(call, on(TABLE, table), "bob", ["team", "none"])
+
+    def names(grants: dict[str, list[PrivilegeGrantInfo]]) -> dict[str, list[str]]:
+        return {name: [each.privilege for each in infos] for name, infos in grants.items()}
+
+    assert names(found.userPrivileges) == {"bob": ["DELETE"]}
+    assert names(found.groupPrivileges) == {"team": ["UPDATE"], "none": []}
+    assert names(found.rolePrivileges) == {"inner": ["SELECT"], "outer": [], "public": []}
