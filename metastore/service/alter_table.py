@@ -184,5 +184,5 @@ def _follow(session: Session, before: Table, after: Table, *, cascade: bool, mov
         lost = [normalize(column.name) for column in before.sd.cols if (normalize(column.name), column.type) not in kept]
         if lost:
             statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
-        if cascade and after.partitionKeys:
-            partitions.set_columns(session, before.id, after.sd.cols)
+    if cascade and after.partitionKeys:
+        partitions.set_columns(session, before.id, after.sd.cols)

@@ -42,7 +42,7 @@ DELETE_PRIVILEGES = sa.delete(privileges).where(Among(privileges.c.partition_id,
 DETACH = (
     sa.update(partitions)
     .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
-    .values(location=sa.bindparam("base") + sa.func.substr(P.location, 2))
+    .values(location=sa.bindparam("base", type_=sa.String()) + sa.func.substr(P.location, 2, type_=sa.String()))
 )
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
 INSERTED = (
@@ -86,7 +86,9 @@ class Rows:
 
 def _row(table_id: int, base: str | None, name: str, partition: Partition, bodies: dict[int, str], seen: dict[int, int]) -> Row:
     sd = partition.sd
-    columns = storage = location = None
+    columns: int | None = None
+    storage: int | None = None
+    location: str | None = None
     if sd is not None:
         location = sd.location
         if location is not None and base and location.startswith(base) and location[len(base) : len(base) + 1] == "/":

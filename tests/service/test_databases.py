@@ -1,0 +1,147 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import Catalog, Database, PrincipalType
+from metastore.service import catalogs, databases, tables
+from metastore.service.context import Call
+from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
+
+
+def path_of(location: str) -> str:
+    return location.removeprefix("file:")
+
+
+def test_a_new_server_has_a_catalog_a_database_and_two_roles(call: Call) -> None:
+    assert catalogs.get_catalogs(call) == ["hive"]
+    default = databases.get_database(call, "hive", "default")
+    assert (default.ownerName, default.ownerType, default.locationUri) == ("public", PrincipalType.ROLE, call.warehouse.root)
+    catalogs.create_startup_objects(call.metastore)
+    assert catalogs.get_catalogs(call) == ["hive"]
+
+
+def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call: Call) -> None:
+    databases.create_database(call, Database(
+        name="Sales", description="all of it", parameters={"k": "v"}, ownerName="bob", ownerType=PrincipalType.USER
+    ))
+    found = databases.get_database(call, "HIVE", "SALES")
+    assert found.name == "sales"
+    assert found.locationUri == f"{call.warehouse.root}/sales.db"
+    assert (found.description, found.parameters, found.ownerName) == ("all of it", {"k": "v"}, "bob")
+    assert os.path.isdir(path_of(found.locationUri))
+
+
+def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(external_warehouse=str(tmp_path / "external"))
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    databases.create_database(call, Database(name="d", managedLocationUri=f"{metastore.warehouse.root}/special"))
+    found = databases.get_database(call, "hive", "d")
+    assert found.locationUri == f"file:{tmp_path}/external/d.db"
+    assert found.managedLocationUri == f"{metastore.warehouse.root}/special"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a.b", "../x", "a\0b", "ä", "x" * 300])
+def test_a_bad_name_is_refused_and_leaves_no_directory(call: Call, name: str) -> None:
+    before = sorted(Path(path_of(call.warehouse.root)).rglob("*"))
+    with pytest.raises(InvalidObject):
+        databases.create_database(call, Database(name=name))
+    assert sorted(Path(path_of(call.warehouse.root)).rglob("*")) == before
+
+
+def test_a_second_database_of_a_name_is_refused(call: Call) -> None:
+    make_database(call, "d")
+    with pytest.raises(AlreadyExists, match="Database d already exists"):
+        make_database(call, "D")
+
+
+def test_a_database_of_an_unknown_catalog_is_refused(call: Call) -> None:
+    with pytest.raises(InvalidObject, match="No such catalog nope"):
+        databases.create_database(call, Database(name="d", catalogName="nope"))
+
+
+def test_databases_are_listed_by_pattern_in_order(call: Call) -> None:
+    for name in ("sales_b", "sales_a", "hr"):
+        make_database(call, name)
+    assert databases.get_databases(call, "hive", None) == ["default", "hr", "sales_a", "sales_b"]
+    assert databases.get_databases(call, "hive", "sales*|hr") == ["hr", "sales_a", "sales_b"]
+    assert databases.get_databases(call, "nope", None) == []
+
+
+def test_an_alter_changes_what_it_sends_and_keeps_the_rest(call: Call) -> None:
+    databases.create_database(call, Database(name="d", description="old", parameters={"k": "v"}))
+    place = databases.get_database(call, "hive", "d").locationUri
+    databases.alter_database(call, "hive", "d", Database(name="d", ownerName="eve", ownerType=PrincipalType.ROLE))
+    found = databases.get_database(call, "hive", "d")
+    assert (found.description, found.locationUri, found.ownerName, found.ownerType) == ("old", place, "eve", PrincipalType.ROLE)
+    assert found.parameters == {}
+
+
+def test_a_missing_database_is_told(call: Call) -> None:
+    for work in (
+        lambda: databases.get_database(call, "hive", "nope"),
+        lambda: databases.alter_database(call, "hive", "nope", Database(name="nope")),
+        lambda: databases.drop_database(call, "hive", "nope", delete_data=True, cascade=False),
+    ):
+        with pytest.raises(NoSuchObject, match="nope"):
+            work()
+    databases.drop_database(call, "hive", "nope", delete_data=True, cascade=False, ignore_unknown=True)
+
+
+def test_only_an_empty_database_is_dropped_without_cascade(call: Call) -> None:
+    make_database(call, "d")
+    make_table(call, "t", database="d")
+    with pytest.raises(InvalidOperation, match=r"Database d is not empty. One or more tables exist."):
+        databases.drop_database(call, "hive", "d", delete_data=True, cascade=False)
+    assert tables.get_tables(call, "hive", "d", None) == ["t"]
+
+
+def test_a_cascade_takes_tables_partitions_and_directories(call: Call) -> None:
+    make_database(call, "d")
+    place = path_of(databases.get_database(call, "hive", "d").locationUri)
+    name = make_table(call, "t", keys=[("p", "string")], database="d")
+    add_partitions(call, name, [["1"], ["2"]])
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    assert not os.path.exists(place)
+    make_database(call, "d")
+    assert tables.get_tables(call, "hive", "d", None) == []
+
+
+def test_data_of_an_external_table_survives_its_database(call: Call) -> None:
+    make_database(call, "d")
+    make_table(call, "t", database="d", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})
+    place = path_of(databases.get_database(call, "hive", "d").locationUri)
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    assert os.path.isdir(f"{place}/t")
+
+
+def test_the_default_database_can_not_be_dropped(call: Call) -> None:
+    with pytest.raises(MetaError, match="Can not drop default database in catalog hive"):
+        databases.drop_database(call, "hive", "default", delete_data=True, cascade=True)
+
+
+def test_a_catalog_has_databases_of_its_own(call: Call, tmp_path: Path) -> None:
+    catalogs.create_catalog(call, Catalog(name="Lab", locationUri=f"file:{tmp_path}/lab"))
+    databases.create_database(call, Database(name="d", catalogName="lab"))
+    assert databases.get_database(call, "lab", "d").locationUri == f"file:{tmp_path}/lab/d.db"
+    assert databases.get_databases(call, "lab", None) == ["d", "default"]
+    with pytest.raises(InvalidOperation):
+        catalogs.drop_catalog(call, "lab")
+    databases.drop_database(call, "lab", "d", delete_data=True, cascade=False)
+    catalogs.drop_catalog(call, "lab")
+    assert catalogs.get_catalogs(call) == ["hive"]
+    assert not os.path.exists(tmp_path / "lab")
+
+
+def test_a_catalog_is_altered_but_not_renamed(call: Call, tmp_path: Path) -> None:
+    catalogs.create_catalog(call, Catalog(name="lab", locationUri=f"file:{tmp_path}/lab"))
+    catalogs.alter_catalog(call, "lab", Catalog(name="lab", locationUri=f"file:{tmp_path}/lab2", description="x"))
+    assert catalogs.get_catalog(call, "lab").description == "x"
+    with pytest.raises(InvalidOperation):
+        catalogs.alter_catalog(call, "lab", Catalog(name="other", locationUri="file:/x"))
+    with pytest.raises(MetaError):
+        catalogs.drop_catalog(call, "hive")
+    with pytest.raises(NoSuchObject):
+        catalogs.get_catalog(call, "nope")

@@ -1,0 +1,184 @@
+import datetime
+from collections.abc import Sequence
+
+import pytest
+
+from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
+from metastore.idl import FieldSchema
+from metastore.service import partitions
+from metastore.service.add_partitions import append_partition, append_partition_by_name
+from metastore.service.context import Call
+from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.names import TableName
+from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
+
+NOWHERE = TableName("hive", "default", "nope")
+
+
+def days(call: Call, name: str = "t") -> TableName:
+    """Make a table with the partitions ds=2024-01-01..03 x hr=8..10 (nine)."""
+    table = make_table(call, name, keys=[("ds", "string"), ("hr", "int")])
+    add_partitions(call, table, [[f"2024-01-0{day}", str(hour)] for day in (1, 2, 3) for hour in (8, 9, 10)])
+    return table
+
+
+def values(found: Sequence[object]) -> list[list[str]]:
+    return [partition.values for partition in found]  # type: ignore[attr-defined]
+
+
+def test_names_are_listed_in_the_order_of_their_bytes(call: Call) -> None:
+    name = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, name, [["b"], ["B"], ["a/b"], ["é"], ["10"], ["9"], [""]])
+    assert partitions.get_partition_names(call, name) == [
+        "p=10", "p=9", "p=B", "p=__HIVE_DEFAULT_PARTITION__", "p=a%2Fb", "p=b", "p=é"
+    ]
+    assert partitions.get_partition_names(call, name, 2) == ["p=10", "p=9"]
+    assert partitions.get_partition_names(call, name, 0) == []
+
+
+def test_values_that_differ_in_case_or_trailing_space_are_partitions_of_their_own(call: Call) -> None:
+    name = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, name, [["a"], ["A"], ["a "]])
+    assert sorted(values(partitions.get_partitions(call, name))) == [["A"], ["a"], ["a "]]
+
+
+def test_a_partition_comes_back_with_the_tables_columns_and_its_own_place(call: Call) -> None:
+    name = days(call)
+    found = partitions.get_partition(call, name, ["2024-01-02", "9"])
+    assert found.sd.location == f"{call.warehouse.root}/t/ds=2024-01-02/hr=9"
+    assert [column.name for column in found.sd.cols] == ["a", "b"]
+    assert (found.dbName, found.tableName, found.catName, found.values) == ("default", "t", "hive", ["2024-01-02", "9"])
+    assert partitions.get_partition_by_name(call, name, "hr=9/ds=2024-01-02") == found
+
+
+def test_a_missing_partition_or_table_is_told(call: Call) -> None:
+    name = days(call)
+    for work in (
+        lambda: partitions.get_partition(call, name, ["2024-01-02", "11"]),
+        lambda: partitions.get_partition_by_name(call, name, "ds=2024-01-02/hr=11"),
+        lambda: partitions.get_partition_by_name(call, name, "ds=2024-01-02"),
+        lambda: partitions.get_partitions(call, NOWHERE),
+        lambda: partitions.get_partition_names(call, NOWHERE),
+        lambda: partitions.get_partitions_by_filter(call, NOWHERE, "", -1),
+    ):
+        with pytest.raises(NoSuchObject):
+            work()
+    with pytest.raises(MetaError, match="Invalid partition key & values"):
+        partitions.get_partition(call, name, ["2024-01-02"])
+
+
+def test_named_partitions_are_returned_and_unknown_names_left_out(call: Call) -> None:
+    name = days(call)
+    wanted = ["ds=2024-01-03/hr=8", "ds=2024-01-01/hr=8", "ds=2024-01-09/hr=8", "ds=2024-01-01/hr=8"]
+    assert values(partitions.get_partitions_by_names(call, name, wanted)) == [["2024-01-01", "8"], ["2024-01-03", "8"]]
+    assert partitions.get_partitions_by_names(call, name, []) == []
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    (["2024-01-02"], 3), (["2024-01-02", ""], 3), (["", "9"], 3), (["2024-01-02", "9"], 1), (["", ""], 9), (["2024"], 0),
+])
+def test_partial_values_select_partitions(call: Call, given: list[str], expected: int) -> None:
+    name = days(call)
+    found = partitions.get_partitions_by_values(call, name, given)
+    assert len(found) == expected
+    assert len(partitions.get_partition_names_by_values(call, name, given)) == expected
+    assert len(partitions.get_partitions_by_values(call, name, given, 1)) == min(1, expected)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("", 9), ("ds = '2024-01-02'", 3), ('ds >= "2024-01-02" and hr < 10', 4), ("hr in (8, 10)", 6), ("hr between 9 and 10", 6),
+    ("(ds = '2024-01-01' and hr = 8) or (ds = '2024-01-03' and hr = 10)", 2), ("ds like '2024-01-0_'", 9), ("hr > 9", 3), ("9 < hr", 3),
+    ("ds = '2024-01-02' and ds = '2024-01-03'", 0), ("hr != 9", 6),
+])
+def test_a_filter_selects_partitions(call: Call, text: str, expected: int) -> None:
+    name = days(call)
+    assert len(partitions.get_partitions_by_filter(call, name, text)) == expected
+    assert partitions.get_num_partitions_by_filter(call, name, text) == expected
+
+
+@pytest.mark.parametrize(("kind", "text", "chosen"), [
+    ("string", "k = 'b'", ["b"]), ("char(3)", "k = 'b'", ["b"]), ("varchar(5)", "k > 'a'", ["b"]),
+    ("tinyint", "k > 9", ["10"]), ("smallint", "k > 9", ["10"]), ("int", "k > 9", ["10"]), ("bigint", "k > 9", ["10"]),
+    ("date", "k >= '2024-02-01'", ["2024-02-01"]), ("timestamp", "k >= '2024-02-01 00:00:00'", ["2024-02-01 10:00:00"]),
+    ("decimal(10,2)", "k > 9", ["10.50"]), ("boolean", "k = 'true'", ["true"]),
+])
+def test_filters_work_on_every_type_of_key(call: Call, kind: str, text: str, chosen: list[str]) -> None:
+    stored = {
+        "string": ["a", "b"], "char(3)": ["a", "b"], "varchar(5)": ["a", "b"], "date": ["2024-01-31", "2024-02-01"],
+        "timestamp": ["2024-01-31 10:00:00", "2024-02-01 10:00:00"], "decimal(10,2)": ["9.00", "10.50"], "boolean": ["true", "false"],
+    }.get(kind, ["9", "10"])
+    name = make_table(call, "t", keys=[("k", kind)])
+    add_partitions(call, name, [[value] for value in [*stored, ""]])
+    assert values(partitions.get_partitions_by_filter(call, name, text)) == [[value] for value in chosen]
+
+
+def test_a_bad_filter_is_a_clear_error(call: Call) -> None:
+    name = days(call)
+    with pytest.raises(MetaError, match="Error parsing partition filter"):
+        partitions.get_partitions_by_filter(call, name, "ds = = 'x'")
+    with pytest.raises(MetaError, match="Specified key <?nope>? is not a partitioning key for the table"):
+        partitions.get_partitions_by_filter(call, name, "nope = 'x'")
+
+
+def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: MetastoreMaker, call: Call) -> None:
+    name = days(call)
+    limited = call_of(make_metastore(limit_partition_request=5))
+    for work in (
+        lambda: partitions.get_partitions(limited, name), lambda: partitions.get_partitions(limited, name, 6),
+        lambda: partitions.get_partitions_by_filter(limited, name, "hr > 7"),
+    ):
+        with pytest.raises(RequestTooLarge, match="limit.partition.request"):
+            work()
+    assert len(partitions.get_partitions(limited, name, 5)) == 5
+
+
+def test_values_of_keys_are_listed(call: Call) -> None:
+    name = days(call)
+    keys = [FieldSchema("hr", "int")]
+    rows = partitions.get_partition_values(call, name, keys, None, distinct=True, ascending=True, limit=-1)
+    assert rows == [["10"], ["8"], ["9"]]
+    rows = partitions.get_partition_values(call, name, keys, "ds = '2024-01-01'", distinct=False, ascending=False, limit=2)
+    assert rows == [["9"], ["8"]]
+
+
+def test_append_makes_a_partition_like_the_table(call: Call) -> None:
+    name = make_table(call, "t", keys=[("ds", "string"), ("hr", "int")])
+    first = append_partition(call, name, ["d", "1"])
+    second = append_partition_by_name(call, name, "hr=2/ds=d")
+    assert first.sd.location == f"{call.warehouse.root}/t/ds=d/hr=1"
+    assert second.values == ["d", "2"]
+    with pytest.raises(InvalidObject, match="missing hr"):
+        append_partition_by_name(call, name, "ds=d")
+    with pytest.raises(InvalidObject):
+        append_partition(call, NOWHERE, ["x"])
+
+
+def test_partitions_are_dropped_by_values_names_and_request(call: Call) -> None:
+    name = days(call)
+    drop_partition(call, name, ["2024-01-01", "8"], delete_data=True)
+    drop_partition_by_name(call, name, "hr=9/ds=2024-01-01", delete_data=True)
+    with pytest.raises(NoSuchObject):
+        drop_partition(call, name, ["2024-01-01", "8"], delete_data=True)
+    with pytest.raises(NoSuchObject):
+        drop_partitions(call, name, ["ds=2024-01-02/hr=8", "ds=nope/hr=8"], delete_data=True, if_exists=False)
+    assert len(partitions.get_partition_names(call, name)) == 7
+    dropped = drop_partitions(call, name, ["ds=2024-01-02/hr=8", "ds=nope/hr=8"], delete_data=True, if_exists=True)
+    assert values(dropped) == [["2024-01-02", "8"]]
+    assert len(partitions.get_partition_names(call, name)) == 6
+
+
+def test_emptied_directories_above_a_partition_go_up_to_the_tables(call: Call) -> None:
+    name = days(call)
+    names = [f"ds=2024-01-01/hr={hour}" for hour in (8, 9, 10)]
+    drop_partitions(call, name, names, delete_data=True, if_exists=False)
+    assert not call.warehouse.exists(f"{call.warehouse.root}/t/ds=2024-01-01")
+    assert call.warehouse.exists(f"{call.warehouse.root}/t/ds=2024-01-02/hr=8")
+    drop_partitions(call, name, partitions.get_partition_names(call, name), delete_data=True, if_exists=False)
+    assert call.warehouse.exists(f"{call.warehouse.root}/t")
+
+
+def test_a_column_added_to_the_table_is_in_new_partitions_only(call: Call) -> None:
+    name = days(call)
+    date = datetime.date(2030, 1, 1).isoformat()
+    append_partition(call, name, [date, "1"])
+    assert partitions.get_partition(call, name, [date, "1"]).sd.cols is partitions.get_partition(call, name, ["2024-01-01", "8"]).sd.cols
