@@ -23,7 +23,6 @@ STATEMENTS = (
     sa.delete(constraints).where(sa.or_(constraints.c.table_id.in_(_TABLES), constraints.c.parent_table_id.in_(_TABLES))),
     sa.delete(tables).where(tables.c.database_id == sa.bindparam("key")),
     sa.delete(functions).where(functions.c.database_id == sa.bindparam("key")),
-    sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key")),
 )
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from metastore.idl import Database as DatabaseStruct
 from metastore.store.database import Session
-from metastore.store.schema import databases, functions, tables
+from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c
 FIELDS = (
@@ -34,6 +34,7 @@ UPDATE = sa.update(databases).where(HERE).values(
     )}
 )
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
+DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
 IN_USE = sa.select(sa.exists(sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))),
                    sa.exists(sa.select(functions.c.id).where(functions.c.database_id == sa.bindparam("key"))))
 
@@ -102,5 +103,6 @@ def has_tables_or_functions(session: Session, key: int) -> tuple[bool, bool]:
 
 
 def delete(session: Session, key: int) -> None:
-    """Remove an empty database."""
+    """Remove an empty database with the privileges on it: a later one may get its key."""
+    session.execute(DELETE_PRIVILEGES, key=key)
     session.execute(DELETE, key=key)

@@ -16,9 +16,10 @@ from metastore.service import privileges, roles
 from metastore.service.alter_table import alter_table
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call
+from metastore.service.databases import drop_database
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table
-from tests.service.conftest import add_partitions, make_table
+from tests.service.conftest import add_partitions, make_database, make_table
 
 USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE
 GLOBAL, DATABASE, TABLE = HiveObjectType.GLOBAL, HiveObjectType.DATABASE, HiveObjectType.TABLE
@@ -168,6 +169,15 @@ def test_privileges_follow_a_renamed_table_and_go_with_a_dropped_one(call: Call)
     renamed = table._replace(table="renamed")
     assert listed(call, "bob", USER, on(TABLE, renamed)) == [("bob", "SELECT", False)]
     drop_table(call, renamed, delete_data=False)
+    assert listed(call, "bob", USER, None) == []
+
+
+def test_a_new_database_does_not_inherit_the_privileges_of_a_dropped_one(call: Call) -> None:
+    make_database(call, "d")
+    grant(call, privilege(on(DATABASE, dbName="d"), "CREATE"))
+    drop_database(call, "hive", "d", delete_data=False, cascade=False)
+    make_database(call, "d")
+    assert listed(call, None, None, on(DATABASE, dbName="d")) == []
     assert listed(call, "bob", USER, None) == []
 
 
