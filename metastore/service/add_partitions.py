@@ -53,7 +53,7 @@ def add_partitions(
                 raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
             there = partitions.existing(session, table.id, [each for each, _ in named])
             if there and not if_not_exists:
-                raise AlreadyExists(f"Partition already exists: {name} {sorted(there)[0]}")
+                raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             existing[:] = [partition for each, partition in named if each in there]
             inherited = _inherited(call, table)
             added = [

@@ -60,12 +60,18 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             _follow(session, before, after, cascade=cascade, moved=bool(move))
             if move:
                 current.move_directory(*move)
-            elif after.sd is not None and after.sd.location and after.tableType not in VIEWS and before.sd is not None:
-                if not before.sd.location or not same_place(before.sd.location, after.sd.location):
-                    current.make_directories([after.sd.location])
+            elif _lies_elsewhere(before, after):
+                current.make_directories([after.sd.location])
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
 
         current.write(work)
+
+
+def _lies_elsewhere(before: Table, after: Table) -> bool:
+    """Tell whether the request gives the table another directory."""
+    if after.sd is None or before.sd is None or after.tableType in VIEWS or not after.sd.location:
+        return False
+    return not before.sd.location or not same_place(before.sd.location, after.sd.location)
 
 
 def _gathers(call: Call, table: Table, environment: Mapping[str, str]) -> bool:

@@ -31,7 +31,9 @@ def create_startup_objects(metastore: Metastore) -> None:
 
     def work(session: Session) -> None:
         if catalogs.find(session, catalog) is None:
-            catalogs.insert(session, Catalog(name=catalog, description="Default catalog, for Hive", locationUri=warehouse.root, createTime=now))
+            catalogs.insert(
+                session, Catalog(name=catalog, description="Default catalog, for Hive", locationUri=warehouse.root, createTime=now)
+            )
         if databases.find(session, catalog, DEFAULT_DATABASE) is None:
             databases.insert(session, Database(
                 catalogName=catalog, name=DEFAULT_DATABASE, description="Default Hive database",

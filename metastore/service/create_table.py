@@ -69,6 +69,17 @@ def create_table(
         current.write(work)
 
 
+def dry_run(call: Call, table: Table, *, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+    """Return the table as `create_table` would store it, and store nothing. InvalidObject, NoSuchObject, MetaError."""
+    name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
+    table.catName, table.dbName, table.tableName = name
+    _check(call, table)
+    database = call.database.read(lambda session: databases.find(session, name.catalog, name.database))
+    if database is None:
+        raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
+    return translation.on_create(call, database, table, capabilities, identifier)
+
+
 def _check(call: Call, table: Table) -> None:
     """Refuse what can not be stored; give containers that were not sent their empty value."""
     validate_table_name(table.tableName, call.config.special_characters_in_table_names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from copy import copy
 
 import structlog
 
@@ -89,7 +90,7 @@ def alter_database(call: Call, catalog: str, name: str | None, new: Database) ->
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
-    after = Database(**{**before.__dict__})
+    after = copy(before)
     after.parameters, after.ownerName = dict(new.parameters or {}), new.ownerName
     for field in ("description", "locationUri", "managedLocationUri", "ownerType"):
         value = getattr(new, field)
@@ -189,5 +190,5 @@ def delete_directory(call: Call, location: str | None, *, purge: bool, only_empt
             call.warehouse.delete(location, purge=purge)
         else:
             call.warehouse.remove_if_empty(location)
-    except (MetastoreError, OSError) as error:
-        log.error("data of a dropped object was not deleted", location=location, error=str(error))
+    except (MetastoreError, OSError):
+        log.exception("data of a dropped object was not deleted", location=location)

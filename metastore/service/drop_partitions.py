@@ -76,8 +76,8 @@ def drop_named(
             found = partitions.lock_named(call.database, session, table, list(dict.fromkeys(wanted)))
             missing = set(wanted) - {each for _, each, _ in found}
             if missing and not if_exists:
-                raise NoSuchObject(f"Partition or table doesn't exist. {name} {sorted(missing)[0]}")
-            for _, each, partition in found if purges else ():
+                raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")
+            for _, _, partition in found if purges else ():
                 location = _data(partition)
                 if location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
                     raise MetaError(f"Table partition not deleted since its parent directory is not writable: {location}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
@@ -202,6 +202,13 @@ def update_creation_metadata(call: Call, name: TableName, metadata: CreationMeta
 
 
 def materialized_views(call: Call, catalog: str, database: str) -> list[str]:
-    """Return the names of a database's materialized views that queries may be rewritten to."""
-    found: Callable[[Session], list[Table]] = lambda session: tables.all_of(call.database, session, catalog, database)  # noqa: E731  # typed
-    return [table.tableName for table in call.database.read(found) if table.tableType == "MATERIALIZED_VIEW" and table.rewriteEnabled]
+    """Return the names of a database's materialized views that queries may be rewritten to, ascending."""
+    found = call.database.read(lambda session: tables.materialized_views(call.database, session, catalog))
+    return [table.tableName for table in found if table.dbName == database and table.rewriteEnabled]
+
+
+def materialized_view_objects(call: Call) -> list[Table]:
+    """Return the default catalog's materialized views that queries may be rewritten to."""
+    catalog = call.config.default_catalog
+    found = call.database.read(lambda session: tables.materialized_views(call.database, session, catalog))
+    return [table for table in found if table.rewriteEnabled]

@@ -14,7 +14,7 @@ from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import join
 
-ACCESS_NAMES = {number: name for name, number in ClientCapability._NAMES_TO_VALUES.items()}
+CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 
 def _roots(call: Call, database: Database) -> Roots:
@@ -65,7 +65,8 @@ def default_location(call: Call, database: Database, table: Table) -> str | None
 def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | None) -> None:
     """Refuse a table that the client would misread. MetaError."""
     if call.config.client_capability_check:
-        known = [ACCESS_NAMES[value] for value in (capabilities.values if capabilities is not None else None) or () if value in ACCESS_NAMES]
+        sent = (capabilities.values if capabilities is not None else None) or []
+        known = [CAPABILITY_NAMES[value] for value in sent if value in CAPABILITY_NAMES]
         table_types.check_capabilities(table, known, _client_name(call))
 
 

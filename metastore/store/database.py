@@ -91,7 +91,7 @@ class Driver:
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
-        raise AssertionError(self.name)
+        raise AssertionError(self.name, error)
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert rows in one statement or one stream."""
@@ -145,7 +145,7 @@ class SQLiteDriver(Driver):
     @contextmanager
     def writer(self) -> Iterator[None]:
         """Wait for this process's turn to write."""
-        with open(f"{self.path}.lock", "wb") as file:
+        with Path(f"{self.path}.lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -391,7 +391,7 @@ class Database:
             except (Retry, UniqueViolation, Unavailable) as error:
                 if attempt == ATTEMPTS - 1 or (isinstance(error, Unavailable) and attempt >= 3):
                     raise MetaError(f"database {self.url.get_backend_name()}: {error.__cause__}; try again") from error
-            time.sleep(random.uniform(0, min(0.2, 0.002 * 2**attempt)))
+            time.sleep(random.uniform(0, min(0.2, 0.002 * 2**attempt)))  # noqa: S311  # spreads retries, guards nothing
         raise AssertionError
 
     def _plain(self, work: Callable[[Session], T]) -> T:

@@ -83,7 +83,7 @@ def _exclusive(database: Database) -> Iterator[Any]:
     try:
         if isinstance(database.driver, SQLiteDriver):
             database.driver.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(f"{database.driver.path}.upgrade", "wb") as file:
+            with Path(f"{database.driver.path}.upgrade").open("wb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 with engine.begin() as connection:
                     yield connection

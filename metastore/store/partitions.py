@@ -15,7 +15,8 @@ from metastore.store.schema import partition_statistics, partitions, privileges
 
 P = partitions.c
 FIELDS = (
-    P.id, P.name, P.partition_values, P.location, P.columns_hash, P.storage_hash, P.parameters, P.create_time, P.last_access_time, P.write_id
+    P.id, P.name, P.partition_values, P.location, P.columns_hash, P.storage_hash, P.parameters, P.create_time, P.last_access_time,
+    P.write_id,
 )
 OF_TABLE = P.table_id == sa.bindparam("table_id")
 ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
@@ -71,9 +72,8 @@ class Rows:
         database, name, catalog = table.dbName, table.tableName, table.catName
         loads, new, partition = orjson.loads, Partition.__new__, Partition
         out = []
-        for _, _, values, location, columns, storage, parameters, created, accessed, write_id in rows:
-            if location is not None and location[:2] == "./":
-                location = base + location[1:]
+        for _, _, values, place, columns, storage, parameters, created, accessed, write_id in rows:
+            location = base + place[1:] if place is not None and place[:2] == "./" else place
             struct = new(partition)
             struct.__dict__ = {
                 "values": loads(values), "dbName": database, "tableName": name, "createTime": created, "lastAccessTime": accessed,
@@ -113,8 +113,8 @@ def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]
     assert table.id is not None
     bodies: dict[int, str] = {}
     seen: dict[int, int] = {}
-    base = table.sd.location if table.sd is not None else None
-    base = base.rstrip("/") if base else None
+    place = table.sd.location if table.sd is not None else None
+    base = place.rstrip("/") if place else None
     rows = [_row(table.id, base, name, partition, bodies, seen) for name, partition in named]
     if table.sd is not None:
         bodies.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)

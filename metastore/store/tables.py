@@ -39,6 +39,12 @@ ONE = sa.and_(IN_DATABASE, T.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS).select_from(JOINED).where(ONE)
 FIND_MANY = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, Among(T.name, "names")).order_by(T.name)
 ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
+MATERIALIZED_VIEWS = (
+    sa.select(*FIELDS)
+    .select_from(JOINED)
+    .where(D.catalog == sa.bindparam("catalog_key"), T.type == sa.literal_column("'MATERIALIZED_VIEW'"))
+    .order_by(D.name, T.name)
+)
 DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
 LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
 KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
@@ -149,8 +155,8 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     bodies: list[tuple[int, str]] = []
     columns_hash = storage_hash = None
     if table.sd is not None:
-        for body in (descriptors.encode_columns(table.sd.cols or []), descriptors.encode_storage(table.sd)):
-            bodies.append((descriptors.hash_of(body), body))
+        texts = (descriptors.encode_columns(table.sd.cols or []), descriptors.encode_storage(table.sd))
+        bodies = [(descriptors.hash_of(body), body) for body in texts]
         columns_hash, storage_hash = bodies[0][0], bodies[1][0]
     return {
         "name": table.tableName, "type": table.tableType, "owner": table.owner, "owner_type": table.ownerType,
@@ -179,6 +185,11 @@ def find_many(database: Database, session: Session, catalog: str, database_name:
 def all_of(database: Database, session: Session, catalog: str, database_name: str) -> list[Table]:
     """Return all tables of a database, ascending by name."""
     return [_struct(database, row) for row in session.rows(ALL, catalog_key=catalog, database_key=database_name)]
+
+
+def materialized_views(database: Database, session: Session, catalog: str) -> list[Table]:
+    """Return all materialized views of a catalog, ascending by database and name."""
+    return [_struct(database, row) for row in session.rows(MATERIALIZED_VIEWS, catalog_key=catalog)]
 
 
 def key(session: Session, catalog: str, database_name: str, name: str) -> int | None:

@@ -74,8 +74,7 @@ class _Encoder:
         texts, text = self._texts, self._text
         values, parameters, location = part.values, part.parameters, part.sd.location
         out.append(LIST_OF_STRINGS(TType.LIST, PARTITION["values"], TType.STRING, len(values)))
-        for value in values:
-            out.append(texts.get(value) or text(value))
+        out.extend([texts.get(value) or text(value) for value in values])
         before, behind = self._descriptor(part.sd)
         out.append(self._head(part))
         out.append(before)

@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call:
     assert found.name == "sales"
     assert found.locationUri == f"{call.warehouse.root}/sales.db"
     assert (found.description, found.parameters, found.ownerName) == ("all of it", {"k": "v"}, "bob")
-    assert os.path.isdir(path_of(found.locationUri))
+    assert Path(path_of(found.locationUri)).is_dir()
 
 
 def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
@@ -104,7 +103,7 @@ def test_a_cascade_takes_tables_partitions_and_directories(call: Call) -> None:
     name = make_table(call, "t", keys=[("p", "string")], database="d")
     add_partitions(call, name, [["1"], ["2"]])
     databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
-    assert not os.path.exists(place)
+    assert not Path(place).exists()
     make_database(call, "d")
     assert tables.get_tables(call, "hive", "d", None) == []
 
@@ -114,7 +113,7 @@ def test_data_of_an_external_table_survives_its_database(call: Call) -> None:
     make_table(call, "t", database="d", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})
     place = path_of(databases.get_database(call, "hive", "d").locationUri)
     databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
-    assert os.path.isdir(f"{place}/t")
+    assert Path(place, "t").is_dir()
 
 
 def test_the_default_database_can_not_be_dropped(call: Call) -> None:
@@ -132,7 +131,7 @@ def test_a_catalog_has_databases_of_its_own(call: Call, tmp_path: Path) -> None:
     databases.drop_database(call, "lab", "d", delete_data=True, cascade=False)
     catalogs.drop_catalog(call, "lab")
     assert catalogs.get_catalogs(call) == ["hive"]
-    assert not os.path.exists(tmp_path / "lab")
+    assert not (tmp_path / "lab").exists()
 
 
 def test_a_catalog_is_altered_but_not_renamed(call: Call, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_bad_filter_is_a_clear_error(call: Call) -> None:
     name = days(call)
     with pytest.raises(MetaError, match="Error parsing partition filter"):
         partitions.get_partitions_by_filter(call, name, "ds = = 'x'")
-    with pytest.raises(MetaError, match="Specified key <?nope>? is not a partitioning key for the table"):
+    with pytest.raises(MetaError, match=r"Specified key <?nope>? is not a partitioning key for the table"):
         partitions.get_partitions_by_filter(call, name, "nope = 'x'")
 
 
@@ -127,7 +127,7 @@ def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: Meta
         lambda: partitions.get_partitions(limited, name), lambda: partitions.get_partitions(limited, name, 6),
         lambda: partitions.get_partitions_by_filter(limited, name, "hr > 7"),
     ):
-        with pytest.raises(RequestTooLarge, match="limit.partition.request"):
+        with pytest.raises(RequestTooLarge, match=r"limit\.partition\.request"):
             work()
     assert len(partitions.get_partitions(limited, name, 5)) == 5
 

@@ -50,7 +50,8 @@ def new_partitions(call: Call, name: TableName, size: int) -> list[Partition]:
     sd = deepcopy(tables.get_table(call, name).sd)
     sd.location = None  # type: ignore[assignment]  # the default place
     return [
-        Partition(values=[str(number)], dbName=name.database, tableName=name.table, parameters={}, sd=deepcopy(sd)) for number in range(size)
+        Partition(values=[str(number)], dbName=name.database, tableName=name.table, parameters={}, sd=deepcopy(sd))
+        for number in range(size)
     ]
 
 

@@ -1,12 +1,20 @@
-import os
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
-from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
-from metastore.idl import CreationMetadata, FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from metastore.errors import (
+    AlreadyExists,
+    InvalidObject,
+    InvalidOperation,
+    MetaError,
+    NoSuchObject,
+    UnknownDatabase,
+    UnknownTable,
+)
+from metastore.idl import CreationMetadata, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from metastore.service import partitions, tables
+from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
@@ -21,7 +29,8 @@ def path_of(location: str) -> str:
 def full_table() -> Table:
     """Return a table that uses every part of a storage descriptor."""
     return Table(
-        tableName="full", dbName="default", owner="bob", retention=7, tableType="MANAGED_TABLE", parameters={"a": "b", "umlaut": "äöü 漢字"},
+        tableName="full", dbName="default", owner="bob", retention=7, tableType="MANAGED_TABLE",
+        parameters={"a": "b", "umlaut": "äöü 漢字"},
         sd=StorageDescriptor(
             cols=[FieldSchema("Id", "int", "the key"), FieldSchema("m", "map<string,array<int>>")], inputFormat="in", outputFormat="out",
             compressed=True, numBuckets=4, bucketCols=["id"], parameters={"sd": "p"}, storedAsSubDirectories=True,
@@ -47,7 +56,7 @@ def test_a_table_comes_back_as_it_was_made(call: Call) -> None:
     assert {key: found.parameters[key] for key in made.parameters} == made.parameters
     assert found.parameters["transient_lastDdlTime"] == str(found.createTime)
     assert (found.owner, found.retention, found.tableType, found.catName) == ("bob", 7, "MANAGED_TABLE", "hive")
-    assert os.path.isdir(path_of(found.sd.location))
+    assert Path(path_of(found.sd.location)).is_dir()
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "/x", "file:///x", "a\0b", "a;b"])
@@ -71,7 +80,7 @@ def test_a_table_needs_its_database_and_a_free_name(call: Call) -> None:
     make_table(call, "t")
     with pytest.raises(AlreadyExists, match=r"Table hive.default.t already exists"):
         make_table(call, "T")
-    assert os.path.isdir(path_of(f"{call.warehouse.root}/t"))
+    assert Path(path_of(f"{call.warehouse.root}/t")).is_dir()
 
 
 def test_a_location_that_can_not_be_made_leaves_no_table(call: Call, tmp_path: Path) -> None:
@@ -94,7 +103,7 @@ def test_a_view_has_no_directory_and_a_materialized_view_has_one(call: Call) -> 
     view = tables.get_table(call, TableName("hive", "default", "virtual_view"))
     assert (view.sd.location, view.viewOriginalText) == (None, "select 1")
     made = tables.get_table(call, TableName("hive", "default", "materialized_view"))
-    assert os.path.isdir(path_of(made.sd.location))
+    assert Path(path_of(made.sd.location)).is_dir()
     assert made.creationMetadata is not None
     assert made.creationMetadata.tablesUsed == ["hive.default.base"]
     assert tables.materialized_views(call, "hive", "default") == ["materialized_view"]
@@ -160,7 +169,7 @@ def test_a_drop_takes_data_of_managed_tables_and_of_external_ones_that_purge(cal
     for name in (kept, purged, managed):
         tables.drop_table(call, name, delete_data=True)
     tables.drop_table(call, spared, delete_data=False)
-    root = Path(path_of(call.warehouse.root))
+    root = Path(path_of(call.warehouse.root)).is_dir()
     assert sorted(entry.name for entry in root.iterdir()) == ["kept", "spared"]
     with pytest.raises(NoSuchObject, match=r"hive.default.kept table not found"):
         tables.drop_table(call, kept, delete_data=True)
@@ -170,9 +179,6 @@ def test_a_drop_takes_partitions_that_lie_elsewhere(call: Call, tmp_path: Path) 
     name = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, name, [["1"]])
     table = tables.get_table(call, name)
-    from metastore.idl import Partition
-    from metastore.service.add_partitions import add_partitions as add
-
     sd = deepcopy(table.sd)
     sd.location = f"file:{tmp_path}/elsewhere"
     add(call, name, [Partition(values=["2"], dbName="default", tableName="t", sd=sd, parameters={})])
@@ -188,7 +194,7 @@ def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:
         Path(path_of(call.warehouse.root), place, "data").write_text("x")
     tables.truncate_table(call, plain, None, None)
     tables.truncate_table(call, parted, ["k=1"], None)
-    root = Path(path_of(call.warehouse.root))
+    root = Path(path_of(call.warehouse.root)).is_dir()
     assert [sorted(entry.name for entry in (root / place).iterdir()) for place in ("t", "p/k=1", "p/k=2")] == [[], [], ["data"]]
     with pytest.raises(NoSuchObject):
         tables.truncate_table(call, TableName("hive", "default", "nope"), None, None)
@@ -206,7 +212,7 @@ def test_a_rename_takes_directory_partitions_and_database(call: Call) -> None:
     assert found.sd.location == f"{call.warehouse.root}/d.db/renamed"
     (partition,) = partitions.get_partitions(call, new)
     assert partition.sd.location == f"{found.sd.location}/k=1"
-    assert os.path.isdir(path_of(partition.sd.location))
+    assert Path(path_of(partition.sd.location)).is_dir()
     with pytest.raises(NoSuchObject):
         tables.get_table(call, name)
 
@@ -286,7 +292,7 @@ def test_compare_and_swap_takes_only_the_expected_value(call: Call) -> None:
     table.parameters["metadata_location"] = "v2"
     alter_table(call, name, table, environment=expected)
     table.parameters["metadata_location"] = "v3"
-    with pytest.raises(MetaError, match="^The table has been modified. The parameter value for key 'metadata_location' is 'v2'"):
+    with pytest.raises(MetaError, match=r"^The table has been modified\. The parameter value for key 'metadata_location' is 'v2'"):
         alter_table(call, name, table, environment=expected)
     del table.parameters["metadata_location"]
     with pytest.raises(MetaError, match="New value for expected key"):

@@ -6,9 +6,23 @@ No rule of the catalog stands here.
 
 from __future__ import annotations
 
-from metastore.wire.methods import catalogs, constraints, fb303, functions, locks, partitions, privileges, server, statistics, tables
+from metastore.wire.methods import (
+    catalogs,
+    constraints,
+    fb303,
+    functions,
+    legacy,
+    locks,
+    partitions,
+    privileges,
+    server,
+    statistics,
+    tables,
+)
 from metastore.wire.methods.table import Handler, merge
 
 __all__ = ["METHODS", "Handler"]
 
-METHODS: dict[str, Handler] = merge((fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, privileges))
+METHODS: dict[str, Handler] = merge((
+    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, privileges, legacy,
+))

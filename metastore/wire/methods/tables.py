@@ -23,7 +23,7 @@ from metastore.idl import (
 from metastore.service import tables, translation
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
-from metastore.service.create_table import create_table
+from metastore.service.create_table import create_table, dry_run
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 
@@ -211,11 +211,17 @@ def _get_materialized_views_for_rewriting(call: Call, args: Any) -> list[str]:
     return tables.materialized_views(call, catalog, database or "")
 
 
+def _translate_table_dryrun(call: Call, args: Any) -> Table:
+    request = args.request
+    return dry_run(call, request.table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier)
+
+
 METHODS: dict[str, Handler] = {
     "create_table": _create_table,
     "create_table_with_environment_context": _create_table_with_environment_context,
     "create_table_with_constraints": _create_table_with_constraints,
     "create_table_req": _create_table_req,
+    "translate_table_dryrun": _translate_table_dryrun,
     "get_table": _get_table,
     "get_table_req": _get_table_req,
     "get_table_objects_by_name": _get_table_objects_by_name,
@@ -227,6 +233,7 @@ METHODS: dict[str, Handler] = {
     "get_table_meta": _get_table_meta,
     "get_table_names_by_filter": _get_table_names_by_filter,
     "get_materialized_views_for_rewriting": _get_materialized_views_for_rewriting,
+    "get_all_materialized_view_objects_for_rewriting": lambda call, args: tables.materialized_view_objects(call),
     "update_creation_metadata": _update_creation_metadata,
     "alter_table": lambda call, args: _alter(call, args, {}),
     "alter_table_with_environment_context": lambda call, args: _alter(call, args, unpack.environment(args.environment_context)),
