@@ -169,7 +169,7 @@ def test_a_drop_takes_data_of_managed_tables_and_of_external_ones_that_purge(cal
     for name in (kept, purged, managed):
         tables.drop_table(call, name, delete_data=True)
     tables.drop_table(call, spared, delete_data=False)
-    root = Path(path_of(call.warehouse.root)).is_dir()
+    root = Path(path_of(call.warehouse.root))
     assert sorted(entry.name for entry in root.iterdir()) == ["kept", "spared"]
     with pytest.raises(NoSuchObject, match=r"hive.default.kept table not found"):
         tables.drop_table(call, kept, delete_data=True)
@@ -194,7 +194,7 @@ def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:
         Path(path_of(call.warehouse.root), place, "data").write_text("x")
     tables.truncate_table(call, plain, None, None)
     tables.truncate_table(call, parted, ["k=1"], None)
-    root = Path(path_of(call.warehouse.root)).is_dir()
+    root = Path(path_of(call.warehouse.root))
     assert [sorted(entry.name for entry in (root / place).iterdir()) for place in ("t", "p/k=1", "p/k=2")] == [[], [], ["data"]]
     with pytest.raises(NoSuchObject):
         tables.truncate_table(call, TableName("hive", "default", "nope"), None, None)
