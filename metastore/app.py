@@ -20,10 +20,10 @@ from metastore.warehouse import Journal, Warehouse
 from metastore.wire.settings import WireSettings
 
 
-def build(config: Config) -> Metastore:
+def build(config: Config, listeners: Listeners | None = None) -> Metastore:
     """Make the parts of one process. Their connections open when they are first used: call it after a fork.
 
-    Raises MetaError for a listener that can not be loaded and for a database URL of an unknown kind.
+    Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database URL of an unknown kind.
     """
     return Metastore(
         config=config,
@@ -35,7 +35,7 @@ def build(config: Config) -> Metastore:
             threads=config.directory_threads,
             options=config.filesystem_options,
         ),
-        listeners=Listeners.load(config),
+        listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),
     )
 
@@ -52,7 +52,8 @@ def prepare(config: Config) -> None:
 
     Raises VersionMismatch when a newer server has made the schema.
     """
-    metastore = build(config)
+    Listeners.check(config)
+    metastore = build(config, Listeners())
     try:
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)

@@ -5,21 +5,27 @@ Switch it on with `end_function_listeners = ["metastore.listeners.audit:AuditLog
 
 from __future__ import annotations
 
-import structlog
+from typing import TYPE_CHECKING
 
+from metastore import log
 from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 
-log = structlog.get_logger("metastore.audit")
+if TYPE_CHECKING:
+    from metastore.config import Config
 
 
 class AuditLog(EndFunctionListener):
     """Writes who called what on which object, and how it ended."""
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._log = log.get("metastore.audit")
+
     def ended(self, function: FunctionEnd) -> None:
         """Write the line."""
         client = function.client
-        log.info(
+        self._log.info(
             "audit", user=client.user, address=client.address, method=client.method, object=function.object,
             outcome="ok" if function.success else type(function.error).__name__,
         )

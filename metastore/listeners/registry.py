@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import structlog
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 L = TypeVar("L", bound=Listener)
+
+SETTINGS: dict[type[Listener], str] = {
+    PreEventListener: "pre_event_listeners",
+    TransactionalListener: "transactional_listeners",
+    PostEventListener: "post_event_listeners",
+    EndFunctionListener: "end_function_listeners",
+    InitListener: "init_listeners",
+}
 
 
 class Listeners:
@@ -45,19 +53,22 @@ class Listeners:
 
     @classmethod
     def load(cls, config: Config) -> Listeners:
-        """Make the listeners that the settings name; one object per class, whatever kinds it serves."""
+        """Make the listeners that the settings name; one object per class, whatever kinds it serves. MetaError."""
         made: dict[str, Listener] = {}
 
-        def of(kind: type[L], paths: Iterable[str]) -> list[L]:
-            return [_make(kind, path, config, made) for path in paths]
+        def of(kind: type[L]) -> list[L]:
+            return [_make(kind, path, config, made) for path in getattr(config, SETTINGS[kind])]
 
         return cls(
-            of(PreEventListener, config.pre_event_listeners),
-            of(TransactionalListener, config.transactional_listeners),
-            of(PostEventListener, config.post_event_listeners),
-            of(EndFunctionListener, config.end_function_listeners),
-            of(InitListener, config.init_listeners),
+            of(PreEventListener), of(TransactionalListener), of(PostEventListener), of(EndFunctionListener), of(InitListener)
         )
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Look whether the classes that the settings name can be loaded, without making an object. MetaError."""
+        for kind, setting in SETTINGS.items():
+            for path in getattr(config, setting):
+                _class(kind, path)
 
     def started(self) -> None:
         """Run the init listeners."""
@@ -97,16 +108,24 @@ def _guarded(listener: Listener, call: Callable[[], None]) -> None:
         log.exception("listener failed", listener=type(listener).__name__)
 
 
-def _make(kind: type[L], path: str, config: Config, made: dict[str, Listener]) -> L:
-    found = made.get(path)
-    if found is None:
-        module, separator, name = path.partition(":")
-        if not separator:
-            raise MetaError(f"listener {path!r} does not name a class: write package.module:Class")
-        try:
-            found = made[path] = getattr(importlib.import_module(module), name)(config)
-        except (ImportError, AttributeError) as error:
-            raise MetaError(f"listener {path!r} can not be loaded: {error}") from error
-    if not isinstance(found, kind):
+def _class(kind: type[L], path: str) -> type[L]:
+    module, separator, name = path.partition(":")
+    if not separator or not module or not name:
+        raise MetaError(f"listener {path!r} does not name a class: write package.module:Class")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise MetaError(f"listener {path!r} can not be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, type) or not issubclass(found, kind):
         raise MetaError(f"listener {path!r} is not a {kind.__name__}: derive it from metastore.listeners.{kind.__name__}")
     return found
+
+
+def _make(kind: type[L], path: str, config: Config, made: dict[str, Listener]) -> L:
+    cls = _class(kind, path)
+    if path not in made:
+        try:
+            made[path] = cls(config)
+        except Exception as error:
+            raise MetaError(f"listener {path!r} can not be made: {type(error).__name__}: {error}") from error
+    return cast(L, made[path])
