@@ -23,7 +23,8 @@ from metastore.wire.settings import WireSettings
 def build(config: Config, listeners: Listeners | None = None) -> Metastore:
     """Make the parts of one process. Their connections open when they are first used: call it after a fork.
 
-    Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database URL of an unknown kind.
+    Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database
+    URL of an unknown kind.
     """
     return Metastore(
         config=config,
