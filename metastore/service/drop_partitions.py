@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import structlog
+
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
@@ -19,6 +21,8 @@ from metastore.service.tables import find_table
 from metastore.store import partitions, tables
 from metastore.store.database import Session
 from metastore.warehouse.locations import is_below
+
+log = structlog.get_logger()
 
 
 def drop_partition(
@@ -101,14 +105,10 @@ def _data(partition: Partition) -> str | None:
 def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purge: bool) -> None:
     """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
     root = table.sd.location
-    parents: set[str] = set()
-    for partition in dropped:
-        location = _data(partition)
-        if not location:
-            continue
-        delete_directory(call, location, purge=purge)
-        if is_below(location, root):
-            parents.add(location.rstrip("/").rpartition("/")[0])
+    locations = list(dict.fromkeys(location for partition in dropped if (location := _data(partition))))
+    for location, error in call.warehouse.delete_all(locations, purge=purge).items():
+        log.error("data of a dropped partition was not deleted", location=location, error=error.message)
+    parents = {location.rstrip("/").rpartition("/")[0] for location in locations if is_below(location, root)}
     depth = len(table.partitionKeys)
     for _ in range(depth - 1):
         for parent in sorted(parents):
