@@ -14,7 +14,7 @@ from metastore.rules.table_kinds import VIEWS
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
@@ -81,10 +81,8 @@ def drop_named(
             missing = set(wanted) - {each for _, each, _ in found}
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")
-            for _, _, partition in found if purges else ():
-                location = _data(partition)
-                if location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
-                    raise MetaError(f"Table partition not deleted since its parent directory is not writable: {location}")
+            if purges:
+                _check_writable(call, [partition for _, _, partition in found])
             dropped[:] = [partition for _, _, partition in found]
             if found:
                 partitions.delete(session, [key for key, _, _ in found])
@@ -93,6 +91,14 @@ def drop_named(
     if purges:
         _delete_data(call, table, dropped, purge=environment.get("ifPurge", "").lower() == "true" or skips_trash(table))
     return dropped
+
+
+def _check_writable(call: Call, partitions: Sequence[Partition]) -> None:
+    """Refuse before anything changes when a directory could not be removed from its parent. MetaError."""
+    locations = [location for partition in partitions if (location := _data(partition))]
+    for parent, location in {location.rstrip("/").rpartition("/")[0]: location for location in locations}.items():
+        if not call.warehouse.is_writable(parent):
+            raise MetaError(f"Table partition not deleted since its parent directory is not writable: {location}")
 
 
 def _data(partition: Partition) -> str | None:
@@ -108,10 +114,9 @@ def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purg
     locations = list(dict.fromkeys(location for partition in dropped if (location := _data(partition))))
     for location, error in call.warehouse.delete_all(locations, purge=purge).items():
         log.error("data of a dropped partition was not deleted", location=location, error=error.message)
-    parents = {location.rstrip("/").rpartition("/")[0] for location in locations if is_below(location, root)}
-    depth = len(table.partitionKeys)
-    for _ in range(depth - 1):
-        for parent in sorted(parents):
-            if parent.rstrip("/") != root.rstrip("/") and call.warehouse.is_empty(parent):
-                delete_directory(call, parent, purge=purge)
-        parents = {parent.rpartition("/")[0] for parent in parents if parent.rstrip("/") != root.rstrip("/")}
+    above = {location.rstrip("/").rpartition("/")[0] for location in locations if is_below(location, root)}
+    for _ in range(len(table.partitionKeys) - 1):
+        above.discard(root.rstrip("/"))
+        for parent in above:
+            call.warehouse.remove_if_empty(parent)
+        above = {parent.rpartition("/")[0] for parent in above}
