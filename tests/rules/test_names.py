@@ -141,8 +141,9 @@ def expressions(draw: st.DrawFn, depth: int = 2) -> str:
     return "|".join(draw(st.lists(st.lists(parts, max_size=3).map("".join), min_size=1, max_size=3)))
 
 
-@given(expressions(), st.text("abAB1._", max_size=8), st.booleans())
+@given(expressions(), st.text("abAB1._", max_size=3), st.booleans())
 def test_expressions_match_what_python_matches(expression: str, text: str, ignore_case: bool) -> None:
+    """The texts are short because Python's engine takes exponential time for some of these expressions."""
     flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else 0)
     expected = re.fullmatch(expression, text, flags) is not None
     assert patterns.compile_expression(expression, ignore_case)(text) == expected
