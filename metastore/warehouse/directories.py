@@ -187,9 +187,12 @@ class Warehouse:
             except FileExistsError as error:
                 raise MetaError(f"{target} exists already: remove it or choose another name") from error
 
-    def delete(self, location: str, *, purge: bool = False) -> None:
-        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError."""
-        self._refuse_roots(location)
+    def delete(self, location: str, *, purge: bool = False, folders: dict[str, str] | None = None) -> None:
+        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError.
+
+        `folders` is remembered between the deletes of one call: where parents really lie, links followed.
+        """
+        self._refuse_roots(location, {} if folders is None else folders)
         with _told(f"{location} can not be deleted"):
             files, path = self._at(location)
             if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
@@ -198,10 +201,11 @@ class Warehouse:
 
     def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
         """Delete many directories, in parallel where that helps; return why some could not be deleted."""
+        folders: dict[str, str] = {}
 
         def one(location: str) -> MetastoreError | None:
             try:
-                self.delete(location, purge=purge)
+                self.delete(location, purge=purge, folders=folders)
             except MetastoreError as error:
                 return error
             return None
@@ -211,19 +215,24 @@ class Warehouse:
         errors = self.each(one, many, many[0])
         return {location: error for location, error in zip(many, errors, strict=True) if error is not None}
 
-    def _refuse_roots(self, location: str) -> None:
+    def _refuse_roots(self, location: str, folders: dict[str, str]) -> None:
+        """Refuse to delete a root or what holds one, links followed; `folders` remembers where parents really lie."""
         parsed = parse(location)
-        place = location
-        if parsed.protocol == "file":
-            path = parsed.key[2]
-            folder, name = os.path.split(path)
-            place = path if os.path.islink(path) else os.path.join(os.path.realpath(folder), name)
-        if parsed.key[2] == "/":
+        place, path = location, parsed.key[2]
+        if path == "/":
             raise MetaError(f"{location} is the root of a file system: it is never deleted")
+        if parsed.protocol == "file":
+            folder, name = os.path.split(path)
+            real = folders.get(folder)
+            if real is None:
+                real = folders[folder] = os.path.realpath(folder)
+            place = os.path.join(real, name)
         for root in (self.root, self.external_root):
-            if root is None:
+            if root is None or parse(root).protocol != parsed.protocol:
                 continue
-            real = os.path.realpath(parse(root).path) if parse(root).protocol == "file" else root
+            real = folders.get(root)
+            if real is None:
+                real = folders[root] = os.path.realpath(parse(root).path) if parsed.protocol == "file" else root
             if locations.is_below(real, place) or locations.is_below(root, location):
                 raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
 

@@ -6,6 +6,7 @@ A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop'
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from metastore.errors import MetaError
@@ -23,21 +24,18 @@ class Location(NamedTuple):
     scheme: str
     authority: str
     path: str
-
-    @property
-    def protocol(self) -> str:
-        """The name by which fsspec knows the file system."""
-        return ALIASES.get(self.scheme, self.scheme)
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What is equal for two spellings of one place."""
-        local = self.protocol == "file" and self.authority.lower() == "localhost"
-        return self.protocol, "" if local else self.authority, self.path.rstrip("/") or "/"
+    protocol: str
+    """The name by which fsspec knows the file system."""
+    key: tuple[str, str, str]
+    """Protocol, authority and path: equal for two spellings of one place."""
 
 
+@lru_cache(maxsize=8192)
 def parse(location: str) -> Location:
-    """Split a location; MetaError for one that is not absolute, holds NUL, or climbs out with `..`."""
+    """Split a location; MetaError for one that is not absolute, holds NUL, or climbs out with `..`.
+
+    The last ones are remembered: one call asks for the parts of each of its locations several times.
+    """
     if "\0" in location:
         raise MetaError(f"location {location!r} holds a NUL character")
     match = LOCATION.fullmatch(location)
@@ -52,7 +50,11 @@ def parse(location: str) -> Location:
         if ".." in components:
             raise MetaError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
         path = "/".join(component for component in components if component != ".") or "/"
-    return Location(scheme, authority, re.sub("/{2,}", "/", path))
+    if "//" in path:
+        path = re.sub("/{2,}", "/", path)
+    protocol = ALIASES.get(scheme, scheme)
+    local = protocol == "file" and authority.lower() == "localhost"
+    return Location(scheme, authority, path, protocol, (protocol, "" if local else authority, path.rstrip("/") or "/"))
 
 
 def is_absolute(location: str | None) -> bool:
