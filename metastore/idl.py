@@ -35,6 +35,6 @@ for _struct in vars(hive_metastore).values():
         # A struct that the store makes without __init__, for speed, has no attribute for an absent field.
         for _field in _struct.thrift_spec.values():
             setattr(_struct, _field[1], None)
-        _struct.__copy__ = _copy
+        setattr(_struct, "__copy__", _copy)  # noqa: B010  # a plain assignment is unknown to the type checker
 
 globals().update({name: value for name, value in vars(hive_metastore).items() if not name.startswith("__")})
