@@ -152,6 +152,11 @@ class Config:
         True, "Refuses to alter a column to a type that its data can not be read as.",
         _hive("metastore.disallow.incompatible.col.type.changes"),
     )
+    allow_incompatible_col_type_changes_serdes: tuple[str, ...] = _setting(
+        ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
+        "Serdes of tables that are free of `disallow_incompatible_col_type_changes`, as in Hive 4.",
+        _hive("metastore.allow.incompatible.col.type.changes.serdes"),
+    )
     special_characters_in_table_names: bool = _setting(
         False, "Allows characters other than letters, digits and `_` in table names.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),

@@ -103,7 +103,9 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
     if environment.get("allow_partition_key_change", "").lower() != "true" and not _same_keys(old, new):
         raise InvalidOperation("partition keys can not be changed.")
     if call.config.disallow_incompatible_col_type_changes and old.tableType not in VIEWS and old.sd is not None:
-        validate_column_changes(old.sd.cols, columns)
+        serde = old.sd.serdeInfo
+        if serde is None or serde.serializationLib not in call.config.allow_incompatible_col_type_changes_serdes:
+            validate_column_changes(old.sd.cols, columns)
     return new_name
 
 

@@ -310,3 +310,20 @@ def test_basic_statistics_come_from_the_directory_unless_the_request_says_no(cal
     alter_table(call, name, table)
     found = tables.get_table(call, name).parameters
     assert (found["numFiles"], found["totalSize"]) == ("1", "5")
+
+
+@pytest.mark.parametrize(
+    ("serde", "free"), [("org.apache.hadoop.hive.ql.io.orc.OrcSerde", False), ("org.apache.iceberg.mr.hive.HiveIcebergSerDe", True)]
+)
+def test_only_some_serdes_may_change_a_type_to_one_that_reads_differently(call: Call, serde: str, free: bool) -> None:
+    name = make_table(call, "t")
+    table = deepcopy(tables.get_table(call, name))
+    table.sd.serdeInfo.serializationLib = serde
+    alter_table(call, name, table)
+    table.sd.cols = [FieldSchema(table.sd.cols[0].name, "map<string,int>"), *table.sd.cols[1:]]
+    if not free:
+        with pytest.raises(InvalidOperation, match="incompatible"):
+            alter_table(call, name, table)
+    else:
+        alter_table(call, name, table)
+        assert tables.get_table(call, name).sd.cols[0].type == "map<string,int>"
