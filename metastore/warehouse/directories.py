@@ -145,7 +145,7 @@ class Warehouse:
                 if files.is_directory(path):
                     present.add(begin + name)
                     break
-                if files.exists(path):
+                if files.is_in_the_way(path):
                     raise MetaError(f"{begin + name} is not a directory or unable to create one: a file of that name is there")
                 out.append(begin + name)
                 name, path = name.rpartition("/")[0], path.rpartition("/")[0]

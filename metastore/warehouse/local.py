@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from contextlib import suppress
 
 import structlog
@@ -29,6 +30,14 @@ class LocalFiles:
 
     def is_directory(self, path: str) -> bool:
         return os.path.isdir(path)
+
+    def is_in_the_way(self, path: str) -> bool:
+        """Tell by one look whether something is there that is no directory; directories come and go meanwhile."""
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
 
     def is_empty(self, path: str) -> bool:
         """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""

@@ -15,7 +15,7 @@ from metastore.warehouse.locations import same_place
 
 log = structlog.get_logger()
 
-ATTEMPTS = 5
+ATTEMPTS = 100
 """How often directories are looked for again when another call, undone meanwhile, took a parent away."""
 
 

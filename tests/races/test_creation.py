@@ -108,7 +108,7 @@ def test_losers_do_not_take_the_parent_of_others(race: Race, tmp_path: Path, rou
             return lambda client: client.add_partitions([good, bad])
 
         outcomes = race.run(add)
-        assert outcomes["ok"] == CLIENTS // 2
+        assert outcomes["ok"] == CLIENTS // 2, outcomes
         assert sum(count for outcome, count in outcomes.items() if "is not a directory or unable to create one" in outcome) == CLIENTS // 2
         expected = {f"q={client_number}" for client_number in range(1, CLIENTS, 2)}
         assert {path.name for path in (base / f"p={number}").iterdir()} == expected
@@ -127,7 +127,7 @@ def test_one_client_renames_a_table(race: Race, tmp_path: Path, rounds: int) -> 
         outcomes = race.run(
             lambda _, old=f"old{number}", new=renamed: lambda client: client.alter_table("default", old, new)
         )
-        assert outcomes["ok"] == 1
+        assert outcomes["ok"] == 1, outcomes
         assert all(outcome == "ok" or outcome.startswith("InvalidOperationException") for outcome in outcomes), outcomes
         assert reader.get_all_tables("default") == sorted(f"new{each}" for each in range(number + 1))
         assert (tmp_path / "warehouse" / f"new{number}" / "data").read_text() == "precious"

@@ -200,7 +200,7 @@ def test_what_a_driver_raises_is_a_meta_error(local: Warehouse, monkeypatch: pyt
         def _fail(self, *_args: Any, **_options: Any) -> Any:
             raise RuntimeError("no credentials")
 
-        exists = isdir = ls = mkdir = rm = mv = find = rmdir = _fail
+        exists = isdir = info = ls = mkdir = rm = mv = find = rmdir = _fail
 
     fsspec.register_implementation("broken", Broken, clobber=True)
     place = "broken://h/x"

@@ -86,6 +86,23 @@ def test_a_parent_that_another_call_takes_back_meanwhile_is_made_again(tmp_path:
     assert (tmp_path / "wh" / "p=1" / "q=1").is_dir()
 
 
+def test_a_directory_that_another_call_makes_at_this_moment_is_not_in_the_way(
+    local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.path.isdir
+
+    def isdir(path: str) -> bool:
+        found = real(path)
+        if path.endswith("p=1"):
+            Path(path).mkdir(exist_ok=True)
+        return found
+
+    monkeypatch.setattr(os.path, "isdir", isdir)
+    with MadeDirectories(local, None, ()) as made:
+        made.make([f"{local.root}/p=1"])
+    assert (tmp_path / "wh" / "p=1").is_dir()
+
+
 def test_a_journal_is_empty_when_nothing_is_under_way(local: Warehouse, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     with MadeDirectories(local, journal, ("table", "c", "d", "t")) as made:
