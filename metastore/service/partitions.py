@@ -106,10 +106,10 @@ def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[st
     """Return the first names, ascending; all with a negative limit. Empty for a table without partitions or a missing one."""
 
     def work(session: Session) -> list[str]:
-        key = table_rows.key(session, *name)
-        if key is None:
+        found = [] if limit == 0 else partitions.names(session, *name, limit)
+        if not found and table_rows.key(session, *name) is None:
             raise NoSuchObject(f"{name} table not found")
-        return [] if limit == 0 else partitions.names(session, key, limit)
+        return found
 
     return call.database.read(work)
 

@@ -61,8 +61,8 @@ def get_tables(call: Call, catalog: str, database: str | None, pattern: str | No
     if database is None:
         raise MetaError("Database name cannot be null.")
     matches = pattern_matcher(pattern)
-    found = call.database.read(lambda session: tables.names(session, catalog, database))
-    return [name for name, kind in found if (not table_type or kind == table_type) and matches(name)]
+    found = call.database.read(lambda session: tables.names(session, catalog, database, table_type or None))
+    return [name for name in found if matches(name)]
 
 
 def get_table_meta(

@@ -12,6 +12,7 @@ from metastore.idl import Partition, Table
 from metastore.store import descriptors
 from metastore.store.database import Among, Database, Row, Session
 from metastore.store.schema import partition_statistics, partitions, privileges
+from metastore.store.tables import KEY as TABLE_KEY
 
 P = partitions.c
 FIELDS = (
@@ -27,7 +28,7 @@ ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
 LOCK_NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name).with_for_update()
 LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name).with_for_update()
 EXISTING = sa.select(P.name).where(OF_TABLE, Among(P.name, "names"))
-NAMES = sa.select(P.name).where(OF_TABLE).order_by(P.name)
+NAMES = sa.select(P.name).where(P.table_id == TABLE_KEY.scalar_subquery()).order_by(P.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
 NAMES_AND_VALUES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
 NAMES_RANGE = (
@@ -194,9 +195,10 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
     )
 
 
-def names(session: Session, table_id: int, limit: int = -1) -> list[str]:
-    """Return the names of the first `limit` partitions, ascending; all with a negative limit."""
-    rows = session.rows(NAMES, table_id=table_id) if limit < 0 else session.rows(NAMES_FIRST, table_id=table_id, limit=limit)
+def names(session: Session, catalog: str, database: str, table: str, limit: int = -1) -> list[str]:
+    """Return the names of a table's first `limit` partitions, ascending; all with a negative limit; none for a missing table."""
+    keys = {"catalog_key": catalog, "database_key": database, "name_key": table}
+    rows = session.rows(NAMES, **keys) if limit < 0 else session.rows(NAMES_FIRST, **keys, limit=limit)
     return [name for (name,) in rows]
 
 

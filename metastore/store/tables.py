@@ -49,7 +49,8 @@ DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
 LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
 KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
-NAMES = sa.select(T.name, T.type).select_from(tables.join(databases, T.database_id == D.id)).where(IN_DATABASE).order_by(T.name)
+NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
+NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
 META = (
     sa.select(D.name, T.name, T.type, T.parameters, T.owner, T.owner_type)
     .select_from(tables.join(databases, T.database_id == D.id))
@@ -210,9 +211,13 @@ def share(session: Session, catalog: str, database_name: str, name: str) -> int 
     return None if row is None else int(row[0])
 
 
-def names(session: Session, catalog: str, database_name: str) -> list[tuple[str, str]]:
-    """Return (name, type) of a database's tables, ascending by name."""
-    return [(name, kind) for name, kind in session.rows(NAMES, catalog_key=catalog, database_key=database_name)]
+def names(session: Session, catalog: str, database_name: str, table_type: str | None = None) -> list[str]:
+    """Return the names of a database's tables, of one type if given, ascending."""
+    if table_type is None:
+        rows = session.rows(NAMES, catalog_key=catalog, database_key=database_name)
+    else:
+        rows = session.rows(NAMES_OF_TYPE, catalog_key=catalog, database_key=database_name, type_key=table_type)
+    return [name for (name,) in rows]
 
 
 def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:

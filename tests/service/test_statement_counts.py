@@ -25,7 +25,7 @@ READS: dict[str, tuple[int, Callable[[Call, TableName], object]]] = {
     "get_tables": (1, lambda call, name: tables.get_tables(call, "hive", "default", "*")),
     "get_table_meta": (1, lambda call, name: tables.get_table_meta(call, "hive", "default", "*", [])),
     "get_table_objects_by_name": (1, lambda call, name: tables.get_table_objects_by_name(call, "hive", "default", ["t"])),
-    "get_partition_names": (2, partitions.get_partition_names),
+    "get_partition_names": (1, partitions.get_partition_names),
     "get_partition": (2, lambda call, name: partitions.get_partition(call, name, ["1"])),
     "get_partitions": (2, partitions.get_partitions),
     "get_partitions_by_names": (2, lambda call, name: partitions.get_partitions_by_names(call, name, ["k=1", "k=2"])),
