@@ -51,17 +51,11 @@ class Connection:
     def serve(self) -> bool:
         """Answer messages until the client is silent for `park_after` seconds or gone.
 
-        Return True if it is silent: call again when it sends. It never raises.
+        Return True if it is silent: call again when it sends. It raises only what the log raises, with the socket closed.
         """
+        silent = False
         try:
-            if self._tls is not None:
-                self._start_tls(self._tls)
-            while self._wait():
-                if not self._serve_one():
-                    self.close()
-                    return False
-            if not self._stopping:
-                return True
+            silent = self._converse()
         except (EndOfStream, ConnectionError):
             self._log.debug("client left", client=self._client.address)
         except TimeoutError:
@@ -70,8 +64,19 @@ class Connection:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
         except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
-        self.close()
-        return False
+        finally:
+            if not silent:
+                self.close()
+        return silent
+
+    def _converse(self) -> bool:
+        """Answer messages; return True when the client is silent, False when the connection is to end."""
+        if self._tls is not None:
+            self._start_tls(self._tls)
+        while self._wait():
+            if not self._serve_one():
+                return False
+        return not self._stopping
 
     def _start_tls(self, tls: ssl.SSLContext) -> None:
         self.sock.settimeout(min(self._settings.idle_timeout, 30.0))

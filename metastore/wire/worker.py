@@ -143,12 +143,15 @@ class Worker:
                 self._active.discard(connection)
 
     def _serve(self, connection: Connection) -> None:
-        silent = connection.serve()
-        with self._changed:
-            if silent:
-                self._silent.append(connection)
-            self._active.discard(connection)
-            self._changed.notify_all()
+        silent = False
+        try:
+            silent = connection.serve()
+        finally:
+            with self._changed:
+                if silent:
+                    self._silent.append(connection)
+                self._active.discard(connection)
+                self._changed.notify_all()
         if silent:
             self._poke()
 

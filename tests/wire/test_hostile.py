@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from collections.abc import Iterator
-from typing import cast
+from typing import NoReturn, cast
 
 import pytest
+import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thriftpy2.thrift import TApplicationException
@@ -76,6 +78,16 @@ def refusal(data: bytes, dialect: Dialect = BINARY) -> TApplicationException:
 def test_what_is_no_thrift_ends_the_connection_only(server: ServerThread, data: bytes) -> None:
     exchange(server, data)
     assert alive(server)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_log_that_can_not_be_written_keeps_no_connection_open(server: ServerThread) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with structlog.testing.capture_logs():
+        structlog.configure(processors=[full])
+        assert exchange(server, b"\x80\x01") == b""
 
 
 @settings(max_examples=60, deadline=None)
