@@ -48,18 +48,21 @@ def add_partitions(
         partitions.share_columns(call.database, new)
         subject[-1] = [each for each, _ in named]
 
+        inherited = _inherited(call, table)
+        initialized = call.warehouse.each(
+            lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment)), named,
+            (table.sd.location if table.sd is not None else None) or call.warehouse.root,
+        )
+
         def work(session: Session) -> list[Partition]:
-            if tables.share(session, *name) != table.id or table.id is None:
+            held = tables.hold(call.database, session, table)
+            if held is None or held.id is None:
                 raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
-            there = partitions.existing(session, table.id, [each for each, _ in named])
+            there = partitions.existing(session, held.id, [each for each, _ in named])
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             existing[:] = [partition for each, partition in named if each in there]
-            inherited = _inherited(call, table)
-            added = [
-                (each, _initialized(call, table, each, partition, inherited, environment))
-                for each, partition in named if each not in there
-            ]
+            added = [(each, partition) for each, partition in initialized if each not in there]
             current.event = AddPartitions(
                 client=call.info, table=table, partitions=[partition for _, partition in added], environment=environment
             )

@@ -16,7 +16,7 @@ from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.store import bulk, catalogs, databases, partitions, tables
-from metastore.store.database import ReferenceViolation, Session
+from metastore.store.database import Session
 
 log = structlog.get_logger()
 DEFAULT_DATABASE = "default"
@@ -90,6 +90,21 @@ def alter_database(call: Call, catalog: str, name: str | None, new: Database) ->
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
+    with change(call, AlterDatabase(client=call.info, before=before, after=_altered(call, before, new))) as current:
+
+        def work(session: Session) -> None:
+            found = databases.find(session, catalog, name) if databases.lock(session, catalog, name) is not None else None
+            if found is None:
+                raise NoSuchObject(f"There is no database {catalog}.{name}")
+            after = _altered(call, found, new)
+            databases.update(session, catalog, name, after)
+            current.event = AlterDatabase(client=call.info, before=found, after=after)
+
+        current.write(work)
+
+
+def _altered(call: Call, before: Database, new: Database) -> Database:
+    """Return the database as it will be stored."""
     after = copy(before)
     after.parameters, after.ownerName = dict(new.parameters or {}), new.ownerName
     for field in ("description", "locationUri", "managedLocationUri", "ownerType"):
@@ -99,14 +114,7 @@ def alter_database(call: Call, catalog: str, name: str | None, new: Database) ->
     for field in ("locationUri", "managedLocationUri"):
         if getattr(new, field):
             setattr(after, field, call.warehouse.qualified(getattr(new, field)))
-    with change(call, AlterDatabase(client=call.info, before=before, after=after)) as current:
-
-        def work(session: Session) -> None:
-            if databases.lock(session, catalog, name) is None:
-                raise NoSuchObject(f"There is no database {catalog}.{name}")
-            databases.update(session, catalog, name, after)
-
-        current.write(work)
+    return after
 
 
 def drop_database(
@@ -129,6 +137,19 @@ def drop_database(
     outside: dict[int, list[str]] = {}
     environment = environment or {}
     with change(call, DropDatabase(client=call.info, database=database, environment=environment)) as current:
+        asked: set[int | None] = set()
+
+        def ask(table: Table) -> DropTable:
+            event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
+            if table.id not in asked:
+                call.listeners.before(event)
+                asked.add(table.id)
+            return event
+
+        if call.listeners.pre and cascade:
+            # Asked before the transaction, so that a slow listener holds no lock; a table that is made meanwhile is asked for inside it.
+            for table in call.database.read(lambda session: tables.all_of(call.database, session, catalog, name)):
+                ask(table)
 
         def work(session: Session) -> None:
             key = databases.lock(session, catalog, name)
@@ -139,11 +160,11 @@ def drop_database(
                 raise InvalidOperation(f"Database {name} is not empty. One or more tables exist.")
             if has_functions and not cascade:
                 raise InvalidOperation(f"Database {name} is not empty. One or more functions exist.")
+            if has_tables:
+                tables.lock_all(session, key)
             dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
             for table in dropped:
-                event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
-                call.listeners.before(event)
-                call.listeners.within(event, session)
+                call.listeners.within(ask(table), session)
                 if table.partitionKeys and delete_data and purges_data(table):
                     assert table.id is not None
                     outside[table.id] = partitions.locations_outside(session, table.id)
@@ -151,10 +172,7 @@ def drop_database(
                 bulk.delete_contents(session, key)
             databases.delete(session, key)
 
-        try:
-            current.write(work)
-        except ReferenceViolation as error:
-            raise InvalidOperation(f"Database {name} is not empty. One or more tables exist.") from error
+        current.write(work)
     purge = environment.get("ifPurge", "").lower() == "true"
     for table in dropped:
         call.listeners.after(DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment), None)

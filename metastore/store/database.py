@@ -73,6 +73,10 @@ class Unavailable(Exception):
     """The connection broke before anything was committed."""
 
 
+class BrokenAtCommit(MetaError):
+    """The connection broke while the commit was on its way: nobody knows what became of it."""
+
+
 class Driver:
     """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
 
@@ -423,7 +427,9 @@ class Database:
                 cursor.execute("ROLLBACK")  # SQLite keeps a transaction open that it could not commit
             kind = self.driver.classify(error)
             if kind is Unavailable:
-                raise MetaError(f"the connection to the database broke at commit: {error}; look whether the change was made") from error
+                raise BrokenAtCommit(
+                    f"the connection to the database broke at commit: {error}; look whether the change was made"
+                ) from error
             if kind is not None:
                 raise kind from error
             raise
@@ -437,7 +443,9 @@ class Database:
         try:
             yield fairy.driver_connection
         except BaseException as error:
-            if isinstance(error, Exception) and not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
+            if isinstance(error, BrokenAtCommit):
+                fairy.invalidate()
+            elif isinstance(error, Exception) and not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
                 kind = self.driver.classify(error)
                 if kind is Unavailable:
                     fairy.invalidate()
