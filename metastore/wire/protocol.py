@@ -12,12 +12,13 @@ from typing import Any
 
 from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
 from thriftpy2.thrift import TMessageType, TPayload
-from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
+from thriftpy2.transport import TCyMemoryBuffer
 
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
+from metastore.wire.outline import Outline
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import BUFFER, EndOfStream, Exact, Feed, Malformed, Source, TooLarge, frame_feed
+from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
 
 _Binary: Any = TCyBinaryProtocol
 _Compact: Any = TCompactProtocol
@@ -112,9 +113,7 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
 
 def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
     if protocol == "binary":
-        message = _read_fast(feed, settings, choose)
-        if message is not None:
-            return message
+        return _read_binary(feed, settings, choose)
     return _read_carefully(feed, protocol, settings, choose)
 
 
@@ -123,30 +122,31 @@ def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayloa
     return _read_carefully(frame_feed(data), protocol, settings, lambda *_: cls).body
 
 
-def _read_fast(feed: Feed, settings: WireSettings, choose: Choose) -> Message | None:
-    """Read with the Cython protocol; None, and the feed as before, if it takes the Python one."""
-    source = Source(feed, settings.max_message_size)
-    transport = TCyBufferedTransport(source, BUFFER)
-    protocol = _Binary(transport, strict_read=False, strict_decode=True)
+def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
+    """Walk over the message, then let the Cython protocol decode it, or the Python one what that can not read."""
+    outline = Outline(feed, settings.max_message_size, settings.max_container_size)
     name, seqid = "", 0
     try:
-        name, kind, seqid = protocol.read_message_begin()
-        cls = choose(name, kind) if isinstance(name, str) else None
-        if cls is not None:
-            body = cls()
-            protocol.read_struct(body)
-            return Message(name, kind, seqid, body, source.finish(transport))
-    except (TypeError, UnicodeDecodeError):
-        # A map with list keys can not be read there, and text that is no UTF-8 would end the message half way.
-        pass
+        name, kind, seqid, begin = outline.header()
+        cls = choose(name, kind)
+        end = outline.end(begin, cls)
     except (EndOfStream, OSError):
         raise
-    except MemoryError as error:
-        raise _unreadable(TooLarge(settings.max_message_size), name, seqid) from error
     except Exception as error:
         raise _unreadable(error, name, seqid) from error
-    feed.unread(source.recorded())
-    return None
+    data = bytes(outline.data[:end])
+    feed.unread(bytes(outline.data[end:]))
+    if cls is None:
+        return Message(name, kind, seqid, None, data)
+    if not outline.careful:
+        body = cls()
+        try:
+            _Binary(TCyMemoryBuffer(data[begin:]), strict_decode=True).read_struct(body)
+        except (UnicodeDecodeError, MemoryError):
+            pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands
+        else:
+            return Message(name, kind, seqid, body, data)
+    return _read_carefully(frame_feed(data), "binary", settings, choose)
 
 
 def _read_carefully(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:

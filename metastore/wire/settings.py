@@ -19,8 +19,7 @@ class WireSettings:
     workers: int = 1
     max_message_size: int = 100 * 1024 * 1024
     max_container_size: int = 10_000_000
-    """Elements of one list, set or map. Exact where messages are decoded in Python (compact protocol, unknown methods,
-    skewed tables); elsewhere the message size bounds it, since each element takes a byte at least."""
+    """Elements of one list, set or map; none can have more than bytes are left in the message."""
     idle_timeout: float = 3600.0
     """A connection that is silent for longer is closed, between messages as well as within one."""
     park_after: float = 5.0

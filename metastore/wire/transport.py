@@ -1,17 +1,9 @@
-"""Feed bytes to the protocols: count them, remember them for a second decode, put back what was read ahead.
-
-Unframed messages can not be delimited before they are decoded, so each message gets a fresh Cython transport over a
-`Source`, and what that transport read ahead goes back to the connection's `Feed`. It never decodes a field.
-"""
+"""Feed bytes to the protocols, and put back what was read beyond a message. It never decodes a field."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import Any
 
-BUFFER = 16 * 1024
-"""Size of the Cython transport's read buffer; it grows for longer strings."""
 CHUNK = 64 * 1024
 
 
@@ -77,78 +69,6 @@ class Feed:
 def frame_feed(frame: bytes) -> Feed:
     """Return the feed of a message that is here as a whole."""
     return Feed(lambda _: b"", frame)
-
-
-class Source:
-    """What a `TCyBufferedTransport` of `BUFFER` bytes reads one binary message from.
-
-    The transport asks for the free space of its buffer, not for what it needs, and copies all it has for each piece
-    that it gets: a long string that arrives in small packets would cost quadratic time. Such a read is recognised by
-    the grown buffer; the string's size stands in the four bytes before it, so that exactly it is read in one go.
-    """
-
-    __slots__ = ("_asked", "_feed", "_finished", "_given", "_limit", "_parts", "_size")
-
-    def __init__(self, feed: Feed, limit: int) -> None:
-        self._feed = feed
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._given = 0
-        self._size = BUFFER
-        self._finished = False
-        self._asked = 0
-
-    def read(self, free: int) -> bytes:
-        """Return at most `free` bytes. Called by the transport when its buffer holds less than it needs."""
-        if self._finished:
-            first, self._asked = not self._asked, free
-            return b"\0" if first else bytes(free)
-        if self._given >= self._limit:
-            raise TooLarge(self._limit)
-        if free > self._size:
-            self._size *= -(-free // self._size)
-            data = self._feed.exactly(self._missing(self._size - free))
-        else:
-            # One byte stays free, so that a full buffer is never mistaken for an empty one.
-            data = self._feed.some(max(free - 1, 1))
-        self._parts.append(data)
-        self._given += len(data)
-        return data
-
-    def _missing(self, buffered: int) -> int:
-        """Return how many bytes of the string at the transport's position are not yet here; `buffered` of it are."""
-        tail: list[bytes] = []
-        length = 0
-        for part in reversed(self._parts):
-            tail.append(part)
-            length += len(part)
-            if length >= buffered + 4:
-                break
-        known = b"".join(reversed(tail))
-        start = length - buffered
-        size = int(struct.unpack_from("!i", known, start - 4)[0])
-        if self._given - buffered + size > self._limit:
-            raise TooLarge(self._limit)
-        return size - buffered
-
-    def finish(self, transport: Any) -> bytes:
-        """Give what `transport` read beyond the message back to the feed and return the message's bytes."""
-        self._finished = True
-        transport.read(1)
-        ahead = 0
-        if not self._asked:
-            self._asked = -1
-            transport.read(self._size)
-            ahead = 1 + self._size - self._asked
-        data = self.recorded()
-        if ahead:
-            self._feed.unread(data[-ahead:])
-            return data[:-ahead]
-        return data
-
-    def recorded(self) -> bytes:
-        """Return everything that the transport was given."""
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
 
 class Exact:

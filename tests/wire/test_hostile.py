@@ -16,11 +16,12 @@ from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
 from metastore.client import connect
+from metastore.idl import FieldSchema, Partition, StorageDescriptor
 from metastore.service.context import Metastore
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed
+from metastore.wire.transport import Feed, frame_feed
 from tests.wire.conftest import HANDLERS, Start, Stub
 from tests.wire.test_calls import DIALECTS, receive, wait_until
 
@@ -113,7 +114,7 @@ def shared_server() -> Iterator[ServerThread]:
     [
         (b"\x0b\0\x01\x7f\xff\xff\xff", "larger than"),
         (b"\x0b\0\x01\xff\xff\xff\xff", "ize"),
-        (b"\x0f\0\x63" + b"\x0f\0\0\0\x01" * 100, "nesting"),
+        (b"\x0f\0\x63" + b"\x0f\0\0\0\x01" * 100, "nest deeper"),
     ],
     ids=["huge string", "negative string", "deep nesting"],
 )
@@ -242,3 +243,34 @@ def test_the_compact_protocol_has_the_same_limits(server: ServerThread, argument
     assert error.type == TApplicationException.PROTOCOL_ERROR
     assert reason in error.message
     assert alive(server)
+
+
+VOIDS = b"\x01\x7f\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        b"\x0f\0\x63" + VOIDS,
+        b"\x0f\0\x63\x0f\0\0\0\x02" + VOIDS + VOIDS,
+        b"\x0d\0\x63\x01\x29\x7f\xff\xff\xff",
+        b"\xaa\x03\x84\x07m\xab\r#\xbe\x01)p\x81\xa9\xf3",
+        # SkewedInfo.skewedColValueLocationMaps of a table, sent as a map of texts: the first key is no list header.
+        b"\x0c\0\x01\x0c\0\x07\x0c\0\x0b\x0d\0\x03\x0b\x0b\0\0\0\x01\0\0\0\x05" + VOIDS + b"\0\0\0\0" + b"\0\0\0",
+    ],
+    ids=["list", "lists in a list", "map", "found by fuzzing", "map of another key type"],
+)
+def test_elements_that_take_no_bytes_hold_nobody_up(server: ServerThread, arguments: bytes) -> None:
+    reply = exchange(server, b"\x80\x01\0\x01\0\0\0\x0ccreate_table\0\0\0\x07" + arguments + b"\0")
+    assert reply
+    assert alive(server)
+
+
+def test_equal_lists_are_walked_over_once_and_decoded_all() -> None:
+    columns = [FieldSchema(f"c{number}", "string", "") for number in range(20)]
+    parts = [Partition(values=[str(number)], sd=StorageDescriptor(cols=columns)) for number in range(50)]
+    parts[30].sd.cols = [FieldSchema("other", "string", ""), *columns[1:]]
+    body = idl.service.add_partitions_args(new_parts=parts)
+    data = write_message(Dialect("binary", framed=False), "add_partitions", 1, 1, body)
+    message = read_message(frame_feed(data), Dialect("binary", framed=False), WireSettings(), lambda *_: idl.service.add_partitions_args)
+    assert message.body == body

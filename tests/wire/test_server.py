@@ -29,7 +29,7 @@ from tests.wire.conftest import HANDLERS, Stub
 from tests.wire.test_calls import wait_until
 
 PROGRAM = """
-import sys, threading, time
+import ctypes, sys, threading, time
 from typing import cast
 from metastore import log
 from metastore.wire.server import Supervisor
@@ -48,10 +48,13 @@ def wait(call, args):
     time.sleep(0.3)
     return "waited"
 
+def hold(call, args):
+    ctypes.PyDLL(None).sleep(60)  # does not give the interpreter up
+
 Supervisor_ = Supervisor(
     WireSettings(port=0, workers=2, drain_timeout=10.0, watchdog_timeout=1.5),
     make,
-    methods={**HANDLERS, "getName": wait},
+    methods={**HANDLERS, "getName": wait, "getCpuProfile": hold},
     ready=lambda host, port: print("ready", port, flush=True),
     on_worker_death=lambda pid: print("dead", pid, flush=True),
 )
@@ -138,10 +141,8 @@ def test_a_killed_worker_is_replaced(run: Callable[..., Running]) -> None:
 def test_a_worker_whose_interpreter_is_held_is_replaced(run: Callable[..., Running]) -> None:
     server = run()
     client = connect(server.uri, timeout=30)
-    # thriftpy2 passes over the elements of a list that take no bytes one by one: each of these lists takes seconds.
-    lists = b"\x0f\0\x63\x01\x7f\xff\xff\xff" * 100
     sock, _ = client._connected()
-    sock.sendall(b"\x80\x01\0\x01\0\0\0\x09get_table\0\0\0\x07" + lists + b"\0")
+    sock.sendall(b"\x80\x01\0\x01\0\0\0\x0dgetCpuProfile\0\0\0\x07\0")
     server.wait_for("dead")
     client.close()
     wait_until(lambda: len(server.children()) == 2)

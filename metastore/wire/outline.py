@@ -1,0 +1,201 @@
+"""Walk over a binary message before it is decoded: find its end, check its sizes, see whether thriftpy2 may decode it.
+
+thriftpy2's Cython protocol takes the sizes of containers on trust: one of elements that take no bytes, which a few bytes
+on the wire can ask for, holds the interpreter for minutes. It also takes a map's text for keys of any declared type and
+loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. Equal
+lists of structs, such as the columns of a thousand partitions, are compared instead of walked again. No struct is made.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from thriftpy2.thrift import TPayload, TType
+
+from metastore.wire.decoder import MAX_DEPTH
+from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
+
+WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
+STRING_FIELD = struct.Struct("!Bhi").unpack_from
+LIST_HEADER = struct.Struct("!Bi").unpack_from
+MAP_HEADER = struct.Struct("!BBi").unpack_from
+SIZE = struct.Struct("!i").unpack_from
+KNOWN_PREFIX = 64
+"""By how many of its first bytes a list is looked up among those that were walked over."""
+MOST_KNOWN = 256
+TEXT = frozenset((TType.STRING, TType.BINARY))
+
+
+class Outline:
+    """The walk over one message. `careful` tells that the Python decoder must read it."""
+
+    def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
+        self._feed = feed
+        self._limit = limit
+        self._max_container_size = max_container_size
+        self._known: dict[tuple[bytes, int, Any], bytes] = {}
+        self.data = bytearray()
+        self.careful = False
+
+    def need(self, size: int) -> None:
+        """Wait until so many bytes of the message are here. TooLarge, EndOfStream."""
+        if size > self._limit:
+            raise TooLarge(self._limit)
+        data = self.data
+        while len(data) < size:
+            data += self._feed.some(CHUNK)
+
+    def header(self) -> tuple[str, int, int, int]:
+        """Return name, type and sequence id of the message, and where its struct begins. Malformed."""
+        self.need(4)
+        size = SIZE(self.data, 0)[0]
+        at = 4
+        kind = -1
+        if size < 0:
+            if size & 0xFFFF0000 != 0x80010000:
+                raise Malformed(f"Version {size & 0xFFFFFFFF:#x} is not that of the binary protocol")
+            kind = size & 0xFF
+            self.need(8)
+            size = SIZE(self.data, 4)[0]
+            at = 8
+            if size < 0:
+                raise Malformed(f"A size of {size} bytes")
+        self.need(at + size + (5 if kind < 0 else 4))
+        name = self.data[at : at + size].decode(errors="replace")
+        at += size
+        if kind < 0:
+            kind = self.data[at]
+            at += 1
+        return name, kind, int(SIZE(self.data, at)[0]), at + 4
+
+    def end(self, at: int, cls: type[TPayload] | None) -> int:
+        """Return where the struct that begins at `at` ends; `cls` is what it will be decoded into. Malformed, TooLarge."""
+        return self._struct(at, None if cls is None else cls.thrift_spec, MAX_DEPTH)
+
+    def _struct(self, at: int, specs: dict[int, tuple[Any, ...]] | None, depth: int) -> int:
+        if depth <= 0:
+            raise Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
+        data = self.data
+        while True:
+            if at + 7 > len(data):
+                self.need(at + 1)
+                if data[at]:
+                    self.need(at + 4)
+            ttype = data[at]
+            if ttype == TType.STRING:
+                if at + 7 > len(data):
+                    self.need(at + 7)
+                size = SIZE(data, at + 3)[0]
+                if size < 0:
+                    raise Malformed(f"A size of {size} bytes")
+                at += 7 + size
+                if at > len(data):
+                    self.need(at)
+            elif ttype == TType.STOP:
+                return at + 1
+            elif ttype in WIDTHS:
+                at += 3 + WIDTHS[ttype]
+                if at > len(data):
+                    self.need(at)
+            else:
+                spec = specs.get(int.from_bytes(data[at + 1 : at + 3], "big", signed=True)) if specs is not None else None
+                inner = spec[2] if spec is not None and spec[0] == ttype and len(spec) > 3 else None
+                at = self._value(ttype, at + 3, inner, depth - 1)
+
+    def _value(self, ttype: int, at: int, spec: Any, depth: int) -> int:
+        """Return where a struct, list, set or map ends."""
+        if ttype == TType.STRUCT:
+            return self._struct(at, spec.thrift_spec if spec is not None else None, depth)
+        if depth <= 0:
+            raise Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
+        if ttype in (TType.LIST, TType.SET):
+            return self._list(at, spec, depth)
+        if ttype == TType.MAP:
+            return self._map(at, spec, depth)
+        raise Malformed(f"Type {ttype} is unknown")
+
+    def _list(self, at: int, spec: Any, depth: int) -> int:
+        if at + 5 > len(self.data):
+            self.need(at + 5)
+        etype, size = LIST_HEADER(self.data, at)
+        begin = at
+        at += 5
+        if size == 0:
+            return at
+        self._check(size, at)
+        if etype in WIDTHS:
+            at += size * WIDTHS[etype]
+            self.need(at)
+            return at
+        if etype == TType.STRING:
+            return self._strings(at, size)
+        inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
+        if size < 4:
+            for _ in range(size):
+                at = self._value(etype, at, inner, depth - 1)
+            return at
+        key = (bytes(self.data[begin : begin + KNOWN_PREFIX]), depth, inner if etype == TType.STRUCT else None)
+        known = self._known.get(key)
+        if known is not None and self.data.startswith(known, begin):
+            return begin + len(known)
+        for _ in range(size):
+            at = self._value(etype, at, inner, depth - 1)
+        if len(self._known) < MOST_KNOWN and at - begin <= CHUNK and not self.careful:
+            self._known[key] = bytes(self.data[begin:at])
+        return at
+
+    def _map(self, at: int, spec: Any, depth: int) -> int:
+        if at + 6 > len(self.data):
+            self.need(at + 6)
+        ktype, vtype, size = MAP_HEADER(self.data, at)
+        at += 6
+        if size == 0:
+            return at
+        self._check(size, at)
+        keys, values = (_declared(spec[0]), _declared(spec[1])) if spec is not None else ((None, None), (None, None))
+        if spec is not None and (
+            keys[0] == TType.LIST or (ktype in TEXT) != (keys[0] in TEXT) or (vtype in TEXT) != (values[0] in TEXT)
+        ):
+            self.careful = True
+        if ktype == vtype == TType.STRING:
+            return self._strings(at, 2 * size)
+        for _ in range(size):
+            at = self._element(ktype, at, keys[1] if keys[0] == ktype else None, depth - 1)
+            at = self._element(vtype, at, values[1] if values[0] == vtype else None, depth - 1)
+        return at
+
+    def _element(self, ttype: int, at: int, spec: Any, depth: int) -> int:
+        if ttype == TType.STRING:
+            return self._strings(at, 1)
+        if ttype in WIDTHS:
+            at += WIDTHS[ttype]
+            self.need(at)
+            return at
+        return self._value(ttype, at, spec, depth)
+
+    def _strings(self, at: int, count: int) -> int:
+        data = self.data
+        for _ in range(count):
+            if at + 4 > len(data):
+                self.need(at + 4)
+            size = SIZE(data, at)[0]
+            if size < 0:
+                raise Malformed(f"A size of {size} bytes")
+            at += 4 + size
+            if at > len(data):
+                self.need(at)
+        return at
+
+    def _check(self, size: int, at: int) -> None:
+        if size < 0:
+            raise Malformed(f"A container of {size} elements")
+        if size > self._max_container_size:
+            raise Malformed(f"A container of {size} elements; max_container_size is {self._max_container_size}")
+        if size > self._limit - at:
+            raise Malformed(f"A container of {size} elements can not fit in the message; see max_message_size")
+
+
+def _declared(spec: Any) -> tuple[int, Any]:
+    """Return a declared element type and what it holds."""
+    return (spec[0], spec[1]) if isinstance(spec, tuple) else (spec, None)
