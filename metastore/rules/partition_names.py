@@ -109,6 +109,13 @@ def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
     return [spec[key] for key in keys]
 
 
+@lru_cache(maxsize=256)
+def plain_names(keys: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what matches the names of partitions with these keys that are as they would be stored: nothing to escape or to reorder."""
+    value = f"[^{re.escape(''.join(_ESCAPED))}]+"
+    return re.compile("/".join(f"{re.escape(escape(key.lower()))}={value}" for key in keys))
+
+
 def validate_values(values: Sequence[str | None], pattern: re.Pattern[str] | None) -> None:
     """Raise MetaError unless every value is text without NUL and, when there is one, matches the whitelist wholly."""
     for value in values:

@@ -16,7 +16,7 @@ from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
 from metastore.listeners.events import DeleteStatistics, UpdateStatistics
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import values_for_keys
+from metastore.rules.partition_names import plain_names, values_for_keys
 from metastore.rules.statistics import aggregate, merge
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -119,6 +119,8 @@ def update_partitions(
 def _partition_name(call: Call, table: Table, name: str | None) -> str:
     if name is None:
         raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
+    if plain_names(tuple([key.name for key in table.partitionKeys])).fullmatch(name):
+        return name
     lowered = "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
     return partition_name(call, table, values_for_keys([key.name for key in table.partitionKeys], lowered))
 

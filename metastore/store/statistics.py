@@ -91,14 +91,24 @@ def _field(kind: Any, value: Any) -> Any:
 
 _BINARY = next(spec[0] for spec in idl.Decimal.thrift_spec.values() if spec[1] == "unscaled")
 _DATA = _fields(ColumnStatisticsData)
+_FLAT = frozenset(("booleanStats", "longStats", "stringStats", "binaryStats"))
+"""Kinds whose fields stand in the JSON as they are, but for bit vectors."""
 _FIELDS = {cls: _fields(cls) for cls in (*_DATA.values(), idl.Decimal, idl.Date, idl.Timestamp)}
 
 
 def decode(name: str, raw: Sequence[Any]) -> ColumnStatisticsObj:
     """Return a column's statistics."""
     kind_of_column, _, kind, fields = raw
-    data = ColumnStatisticsData() if kind is None else ColumnStatisticsData(**{kind: _struct(_DATA[kind], fields)})
-    return ColumnStatisticsObj(colName=name, colType=kind_of_column, statsData=data)
+    data = ColumnStatisticsData()
+    if kind in _FLAT and "bitVectors" not in fields:
+        flat = _DATA[kind]()
+        flat.__dict__.update(fields)
+        setattr(data, kind, flat)
+    elif kind is not None:
+        setattr(data, kind, _struct(_DATA[kind], fields))
+    column = ColumnStatisticsObj.__new__(ColumnStatisticsObj)
+    column.__dict__ = {"colName": name, "colType": kind_of_column, "statsData": data}
+    return column
 
 
 def _dump(columns: Encoded) -> str:
@@ -138,8 +148,7 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
 
 def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition]:
     """Lock the rows of the named partitions that are there, ascending by name."""
-    rows = session.rows(partition_rows.LOCK_NAMED, table_id=table.id, names=list(names))
-    return [Partition(row[0], row[1], orjson.loads(row[6]), row) for row in rows]
+    return [Partition(row[0], row[1], orjson.loads(row[6]), row) for row in partition_rows.lock_rows(session, table, names)]
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
