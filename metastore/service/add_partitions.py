@@ -48,11 +48,7 @@ def add_partitions(
         partitions.share_columns(call.database, new)
         subject[-1] = [each for each, _ in named]
 
-        inherited = _inherited(call, table)
-        initialized = call.warehouse.each(
-            lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment)), named,
-            (table.sd.location if table.sd is not None else None) or call.warehouse.root,
-        )
+        initialized = _all_initialized(call, table, named, environment)
 
         def work(session: Session) -> list[Partition]:
             held = tables.hold(call.database, session, table)
@@ -62,12 +58,13 @@ def add_partitions(
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             existing[:] = [partition for each, partition in named if each in there]
-            added = [(each, partition) for each, partition in initialized if each not in there]
+            ready = initialized if held is table else _all_initialized(call, held, named, environment)
+            added = [(each, partition) for each, partition in ready if each not in there]
             current.event = AddPartitions(
-                client=call.info, table=table, partitions=[partition for _, partition in added], environment=environment
+                client=call.info, table=held, partitions=[partition for _, partition in added], environment=environment
             )
             if added:
-                partitions.insert(session, table, added)
+                partitions.insert(session, held, added)
                 current.make_directories([partition.sd.location for _, partition in added if partition.sd.location])
             return [partition for _, partition in added]
 
@@ -145,6 +142,17 @@ def _check_belongs(call: Call, name: TableName, partition: Partition) -> None:
 def whitelist(text: str) -> re.Pattern[str] | None:
     """Return the compiled setting that partition values must match, None when it is empty."""
     return re.compile(text) if text else None
+
+
+def _all_initialized(
+    call: Call, table: Table, named: Sequence[tuple[str, Partition]], environment: Mapping[str, str]
+) -> list[tuple[str, Partition]]:
+    """Return (name, partition) as they will be stored in a table of these parameters at this place."""
+    inherited = _inherited(call, table)
+    return call.warehouse.each(
+        lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment)), named,
+        (table.sd.location if table.sd is not None else None) or call.warehouse.root,
+    )
 
 
 def _initialized(

@@ -48,7 +48,9 @@ def alter_partitions(
     with change(call, event, ("partitions", *name, [each for each, _ in named])) as current:
 
         def work(session: Session) -> None:
-            found = {each: (key, old) for key, each, old in _locked(call, session, name, table, [each for each, _ in named])}
+            held = _hold(call, session, name, table)
+            locked = partitions.lock_named(call.database, session, held, [each for each, _ in named])
+            found = {each: (key, old) for key, each, old in locked}
             changed = []
             for each, partition in named:
                 if each not in found:
@@ -56,12 +58,12 @@ def alter_partitions(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
                     )
                 key, old = found[each]
-                changed.append((key, each, _altered(call, table, old, partition, environment)))
+                changed.append((key, each, _altered(call, held, old, partition, environment)))
             if changed:
-                partitions.replace(session, table, changed)
+                partitions.replace(session, held, changed)
                 _keep_statistics(session, [(key, found[each][1], stored) for key, each, stored in changed])
             current.event = AlterPartitions(
-                client=call.info, table=table, before=[found[each][1] for each, _ in named],
+                client=call.info, table=held, before=[found[each][1] for each, _ in named],
                 after=[stored for _, _, stored in changed], environment=environment,
             )
 
@@ -92,20 +94,21 @@ def rename_partition(
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
         def work(session: Session) -> None:
-            found = _locked(call, session, name, table, [old_name, new_name])
+            held = _hold(call, session, name, table)
+            found = partitions.lock_named(call.database, session, held, [old_name, new_name])
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
                 raise InvalidOperation(f"Partition {old_name} of {name} does not exist: [{', '.join(old_values)}]")
             if new_name in by_name:
                 raise AlreadyExists(f"Partition already exists: {name} {new_name}")
             key, old = by_name[old_name]
-            stored = _altered(call, table, old, new, environment)
-            move = _new_place(call, table, old, stored, old_name, new_name)
-            partitions.replace(session, table, [(key, new_name, stored)])
+            stored = _altered(call, held, old, new, environment)
+            move = _new_place(call, held, old, stored, old_name, new_name)
+            partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if move:
                 current.move_directory(*move)
-            current.event = AlterPartitions(client=call.info, table=table, before=[old], after=[stored], environment=environment)
+            current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)
 
         try:
             current.write(work)
@@ -126,10 +129,11 @@ def _table(call: Call, name: TableName) -> Table:
         raise InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}") from error
 
 
-def _locked(call: Call, session: Session, name: TableName, table: Table, names: list[str]) -> list[tuple[int, str, Partition]]:
-    if tables.share(session, *name) != table.id:
+def _hold(call: Call, session: Session, name: TableName, table: Table) -> Table:
+    held = tables.hold(call.database, session, table)
+    if held is None:
         raise InvalidOperation(f"Unable to alter partition because table {name} was dropped meanwhile")
-    return partitions.lock_named(call.database, session, table, names)
+    return held
 
 
 def _altered(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> Partition:

@@ -116,7 +116,8 @@ def _same_keys(old: Table, new: Table) -> bool:
 
 def _lock(call: Call, session: Session, name: TableName, new_name: TableName) -> int:
     """Lock what changes, databases before tables; return the key of the table's new database."""
-    key = databases.share(session, new_name.catalog, new_name.database)
+    keys = {where: databases.share(session, *where) for where in sorted({name[:2], new_name[:2]})}
+    key = keys[new_name[:2]]
     if key is None:
         raise InvalidOperation(f"Unable to change partition or table. Database {new_name.database} does not exist")
     if tables.lock(session, *name) is None:

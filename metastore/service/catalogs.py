@@ -12,7 +12,7 @@ from metastore.service import databases as database_service
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
 from metastore.store import catalogs, databases, roles
-from metastore.store.database import Session
+from metastore.store.database import ReferenceViolation, Session
 
 DEFAULT_DATABASE = "default"
 
@@ -113,6 +113,9 @@ def drop_catalog(call: Call, name: str | None) -> None:
                 databases.delete(session, key)
             catalogs.delete(session, wanted)
 
-        current.write(work)
+        try:
+            current.write(work)
+        except ReferenceViolation as error:
+            raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
     for location in {default.locationUri if default is not None else None, catalog.locationUri}:
         database_service.delete_directory(call, location, purge=False)

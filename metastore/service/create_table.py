@@ -49,8 +49,8 @@ def create_table(
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
 
         def work(session: Session) -> None:
-            database = databases.find(session, name.catalog, name.database)
-            key = databases.share(session, name.catalog, name.database) if database is not None else None
+            key = databases.share(session, name.catalog, name.database)
+            database = databases.find(session, name.catalog, name.database) if key is not None else None
             if database is None or key is None:
                 raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
             if tables.find(call.database, session, *name) is not None:

@@ -16,7 +16,7 @@ from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.store import bulk, catalogs, databases, partitions, tables
-from metastore.store.database import Session
+from metastore.store.database import ReferenceViolation, Session
 
 log = structlog.get_logger()
 DEFAULT_DATABASE = "default"
@@ -51,7 +51,10 @@ def create_database(call: Call, database: Database) -> None:
             databases.insert(session, database)
             current.make_directories(wanted)
 
-        current.write(work)
+        try:
+            current.write(work)
+        except ReferenceViolation as error:
+            raise InvalidObject(f"Catalog {catalog} was dropped meanwhile") from error
 
 
 def find_database(call: Call, catalog: str, name: str) -> Database:

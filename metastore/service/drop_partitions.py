@@ -71,13 +71,14 @@ def drop_named(
     environment = environment or {}
     dropped: list[Partition] = []
     event = DropPartitions(client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment)
-    purges = delete_data and purges_data(table) and table.tableType not in VIEWS
     with change(call, event) as current:
 
-        def work(session: Session) -> None:
-            if tables.share(session, *name) != table.id:
+        def work(session: Session) -> tuple[Table, bool]:
+            held = tables.hold(call.database, session, table)
+            if held is None:
                 raise NoSuchObject(f"{name} table not found")
-            found = partitions.lock_named(call.database, session, table, list(dict.fromkeys(wanted)))
+            purges = delete_data and purges_data(held) and held.tableType not in VIEWS
+            found = partitions.lock_named(call.database, session, held, list(dict.fromkeys(wanted)))
             missing = set(wanted) - {each for _, each, _ in found}
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")
@@ -86,10 +87,11 @@ def drop_named(
             dropped[:] = [partition for _, _, partition in found]
             if found:
                 partitions.delete(session, [key for key, _, _ in found])
+            return held, purges
 
-        current.write(work)
+        held, purges = current.write(work)
     if purges:
-        _delete_data(call, table, dropped, purge=environment.get("ifPurge", "").lower() == "true" or skips_trash(table))
+        _delete_data(call, held, dropped, purge=environment.get("ifPurge", "").lower() == "true" or skips_trash(held))
     return dropped
 
 

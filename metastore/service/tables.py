@@ -127,29 +127,29 @@ def drop_table(
             return
         raise NoSuchObject(f"{name} table not found") from None
     environment = environment or {}
-    location = table.sd.location if table.sd is not None and table.tableType not in VIEWS else None
-    purges = bool(delete_data and purges_data(table) and location)
-    if purges and location and not call.warehouse.is_writable(location.rstrip("/").rpartition("/")[0]):
-        raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {location}")
-    outside: list[str] = []
     event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
     with change(call, event) as current:
 
-        def work(session: Session) -> None:
-            key = tables.lock(session, *name)
-            if key is None:
+        def work(session: Session) -> tuple[Table, list[str]]:
+            held = tables.hold(call.database, session, table, exclusively=True)
+            if held is None or held.id is None:
                 raise NoSuchObject(f"{name} table not found")
             used = tables.materialized_views_on(session, str(name))
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
-            outside[:] = partitions.locations_outside(session, key) if purges and table.partitionKeys else []
-            tables.delete(session, key, partitioned=bool(table.partitionKeys))
+            data = []
+            if delete_data and purges_data(held) and held.tableType not in VIEWS and held.sd is not None and held.sd.location:
+                if not call.warehouse.is_writable(held.sd.location.rstrip("/").rpartition("/")[0]):
+                    raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {held.sd.location}")
+                data = [*(partitions.locations_outside(session, held.id) if held.partitionKeys else ()), held.sd.location]
+            tables.delete(session, held.id, partitioned=bool(held.partitionKeys))
+            current.event = DropTable(client=call.info, table=held, delete_data=delete_data, environment=environment)
+            return held, data
 
-        current.write(work)
-    if purges:
-        purge = environment.get("ifPurge", "").lower() == "true" or skips_trash(table)
-        for each in [*outside, location]:
-            delete_directory(call, each, purge=purge)
+        dropped, data = current.write(work)
+    purge = environment.get("ifPurge", "").lower() == "true" or skips_trash(dropped)
+    for location in data:
+        delete_directory(call, location, purge=purge)
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
@@ -163,22 +163,22 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
     with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment or {})) as current:
 
         def work(session: Session) -> None:
-            if tables.lock(session, *name) is None:
+            held = tables.hold(database, session, table, exclusively=True)
+            if held is None or held.id is None:
                 raise NoSuchObject(f"{name} table not found")
-            assert table.id is not None
-            if not table.partitionKeys:
-                chosen[:] = [table.sd.location] if table.sd is not None else []
-                tables.set_parameters(session, table.id, after.parameters)
+            if not held.partitionKeys:
+                chosen[:] = [held.sd.location] if held.sd is not None else []
+                tables.set_parameters(session, held.id, _truncated(held.parameters))
                 return
             if partition_names:
-                found = partitions.lock_named(database, session, table, partition_names)
+                found = partitions.lock_named(database, session, held, partition_names)
             else:
-                found = partitions.lock_all(database, session, table)
+                found = partitions.lock_all(database, session, held)
             chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
             for _, _, partition in found:
                 partition.parameters = _truncated(partition.parameters)
             if found:
-                partitions.replace(session, table, found)
+                partitions.replace(session, held, found)
 
         current.write(work)
     for location in chosen:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Dialect, make_url
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
@@ -32,7 +33,10 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 ATTEMPTS = 20
-"""How often a unit of work is begun again after a serialization failure, a deadlock or a lost race for a unique key."""
+"""How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
+
+PATIENCE = 20.0
+"""Seconds for which a unit of work tries to reach a database that has answered before: a restart passes unseen."""
 
 
 class Among(sa.ColumnElement[bool]):
@@ -83,7 +87,6 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
-    begin_snapshot = "BEGIN"
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
@@ -158,7 +161,6 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
-    begin_snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def __init__(self, url: URL) -> None:
         try:
@@ -200,7 +202,6 @@ class MySQLDriver(Driver):
     """MariaDB or MySQL through PyMySQL, reading what is committed."""
 
     name = "mysql"
-    begin_snapshot = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 
     def __init__(self, url: URL) -> None:
         try:
@@ -328,6 +329,8 @@ class Database:
         self._returning: dict[Insert, Insert] = {}
         self._missing: dict[str, Insert] = {}
         self._lock = threading.Lock()
+        self._generation = 0
+        self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -373,10 +376,6 @@ class Database:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
         return self._attempt(lambda: self._plain(work))
 
-    def snapshot(self, work: Callable[[Session], T]) -> T:
-        """Run several queries that all see one state of the database."""
-        return self._attempt(lambda: self._transaction(work, self.driver.begin_snapshot))
-
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` in one transaction and commit; begin again when another transaction was in the way.
 
@@ -389,13 +388,20 @@ class Database:
         return self._attempt(lambda: self._transaction(work, driver.begin))
 
     def _attempt(self, once: Callable[[], T]) -> T:
-        for attempt in range(ATTEMPTS):
+        started, conflicts = time.monotonic(), 0
+        for attempt in count():
             try:
                 return once()
-            except (Retry, UniqueViolation, Unavailable) as error:
-                if attempt == ATTEMPTS - 1 or (isinstance(error, Unavailable) and attempt >= 3):
-                    raise MetaError(f"database {self.url.get_backend_name()}: {error.__cause__}; try again") from error
-            time.sleep(random.uniform(0, min(0.2, 0.002 * 2**attempt)))  # noqa: S311  # spreads retries, guards nothing
+            except Unavailable as error:
+                failed: Exception = error
+                ended = not self._reached or time.monotonic() - started > PATIENCE
+            except (Retry, UniqueViolation) as error:
+                failed = error
+                conflicts += 1
+                ended = conflicts == ATTEMPTS
+            if ended:
+                raise MetaError(f"database {self.url.get_backend_name()}: {failed.__cause__ or failed}; try again") from failed
+            time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10))))  # noqa: S311  # spreads retries, guards nothing
         raise AssertionError
 
     def _plain(self, work: Callable[[Session], T]) -> T:
@@ -437,20 +443,36 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         try:
-            fairy = self._pool.connect()
+            fairy = self._checked_out()
         except Exception as error:
             raise Unavailable from error
         try:
             yield fairy.driver_connection
         except BaseException as error:
             if isinstance(error, BrokenAtCommit):
-                fairy.invalidate()
+                self._broke(fairy)
             elif isinstance(error, Exception) and not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
                 kind = self.driver.classify(error)
                 if kind is Unavailable:
-                    fairy.invalidate()
+                    self._broke(fairy)
                 if kind is not None:
                     raise kind from error
             raise
         finally:
             fairy.close()
+
+    def _checked_out(self) -> PoolProxiedConnection:
+        """Take a connection of the present generation: when one broke, the others have most likely broken with it."""
+        while True:
+            fairy = self._pool.connect()
+            if fairy.info.setdefault("generation", self._generation) == self._generation:
+                self._reached = True
+                return fairy
+            fairy.invalidate()
+            fairy.close()
+
+    def _broke(self, fairy: PoolProxiedConnection) -> None:
+        with self._lock:
+            if fairy.info.get("generation") == self._generation:
+                self._generation += 1
+        fairy.invalidate()

@@ -14,7 +14,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
-from metastore.store.database import Among, Database, Session
+from metastore.store.database import Among, Database, Retry, Session
 from metastore.store.schema import descriptors
 
 BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(
@@ -58,7 +58,7 @@ def hash_of(body: str) -> int:
 
 def insert(session: Session, table_id: int, bodies: Iterable[tuple[int, str]]) -> None:
     """Store (hash, body) pairs that the table does not have yet."""
-    rows = [{"table_id": table_id, "hash": hash_, "body": body} for hash_, body in bodies]
+    rows = [{"table_id": table_id, "hash": hash_, "body": body} for hash_, body in sorted(bodies)]
     if rows:
         session.insert_missing(descriptors, rows)
 
@@ -117,11 +117,17 @@ def storage(database: Database, hash_: int, body: str) -> StorageFormat:
 
 
 def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> None:
-    """Bring descriptors of a table into the cache; one query if any is missing there."""
+    """Bring descriptors of a table into the cache; one query if any is missing there.
+
+    Raises Retry when the table was dropped since its partitions were read.
+    """
     missing = [hash_ for hash_ in hashes if hash_ not in database.cache]
     if missing:
-        for hash_, body in session.rows(BODIES, table_id=table_id, hashes=missing):
+        found = session.rows(BODIES, table_id=table_id, hashes=missing)
+        for hash_, body in found:
             columns(database, hash_, body) if body.startswith("[") else storage(database, hash_, body)
+        if len(found) < len(missing):
+            raise Retry(f"table {table_id} lacks descriptors that its partitions name")
 
 
 def delete(session: Session, table_id: int) -> None:

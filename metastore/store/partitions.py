@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 
 from metastore.idl import Partition, Table
 from metastore.store import descriptors
-from metastore.store.database import Among, Database, Row, Session
+from metastore.store.database import Among, Database, Retry, Row, Session
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.tables import KEY as TABLE_KEY
 
@@ -137,8 +138,8 @@ def share_columns(database: Database, changed: Iterable[Partition]) -> None:
 
 
 def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:
-    """Add partitions (name, struct) to a table."""
-    session.insert_many(partitions, INSERTED, _rows(session, table, named))
+    """Add partitions (name, struct) to a table, in the order of their names: lists that overlap then wait for each other only once."""
+    session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
 def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
@@ -166,7 +167,23 @@ def named(database: Database, session: Session, table: Table, names: Sequence[st
 
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
-    return _keyed(database, session, table, session.rows(LOCK_NAMED, table_id=table.id, names=list(names)))
+    return _keyed(database, session, table, lock_rows(session, table, names))
+
+
+def lock_rows(session: Session, table: Table, names: Sequence[str]) -> list[Row]:
+    """Lock the rows (`FIELDS`) of the named partitions that are there; return them ascending by name.
+
+    Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.
+    """
+    wanted = list(names)
+    rows = list(session.rows(LOCK_NAMED, table_id=table.id, names=wanted))
+    if len(rows) < len(wanted):
+        found = {row[1] for row in rows}
+        missing = [name for name in wanted if name not in found]
+        assert table.id is not None
+        if missing and existing(session, table.id, missing):
+            raise Retry(f"partitions of {table.dbName}.{table.tableName} were rewritten meanwhile")
+    return rows
 
 
 def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:

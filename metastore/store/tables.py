@@ -49,6 +49,12 @@ DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
 LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
 KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
+LOCK_ALL = sa.select(T.id).where(T.database_id == sa.bindparam("key")).order_by(T.id).with_for_update()
+HELD = sa.select(T.id, T.location, T.partition_keys, T.parameters).where(
+    T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")
+)
+HOLD = HELD.with_for_update(read=True)
+HOLD_EXCLUSIVELY = HELD.with_for_update()
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
 NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
 META = (
@@ -209,6 +215,26 @@ def share(session: Session, catalog: str, database_name: str, name: str) -> int 
     """Lock a table's row against its removal and change; return its key, or None."""
     row = session.row(SHARE, catalog_key=catalog, database_key=database_name, name_key=name)
     return None if row is None else int(row[0])
+
+
+def lock_all(session: Session, database_id: int) -> None:
+    """Lock the rows of all tables of a database against every change of them or their partitions."""
+    session.rows(LOCK_ALL, key=database_id)
+
+
+def hold(database: Database, session: Session, table: Table, *, exclusively: bool = False) -> Table | None:
+    """Lock a table that was read before: against its removal and change, or against every change of its partitions too.
+
+    Return it as it is now, with changes that were made since it was read; None when it was dropped or renamed.
+    """
+    where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
+    row = session.row(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
+    if row is None or row[0] != table.id:
+        return None
+    values, _ = _values(table)
+    if row[1:] == (values["location"], values["partition_keys"], values["parameters"]):
+        return table
+    return find(database, session, table.catName or "", table.dbName, table.tableName)
 
 
 def names(session: Session, catalog: str, database_name: str, table_type: str | None = None) -> list[str]:
