@@ -94,6 +94,7 @@ tables = Table(
     Column("storage_hash", BigInteger),
     Column("partition_keys", JSON_TEXT, nullable=False),
     Column("parameters", JSON_TEXT, nullable=False),
+    Column("comment", JSON_TEXT, comment="the parameter of that name, for listings"),
     Column("view_original_text", JSON_TEXT),
     Column("view_expanded_text", JSON_TEXT),
     Column("rewrite_enabled", Integer, nullable=False),

@@ -58,7 +58,7 @@ HOLD_EXCLUSIVELY = HELD.with_for_update()
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
 NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
 META = (
-    sa.select(D.name, T.name, T.type, T.parameters, T.owner, T.owner_type)
+    sa.select(D.name, T.name, T.type, T.comment, T.owner, T.owner_type)
     .select_from(tables.join(databases, T.database_id == D.id))
     .where(D.catalog == sa.bindparam("catalog_key"))
     .order_by(D.name, T.name)
@@ -77,11 +77,14 @@ VIEWS_MADE_FROM = (
 )
 VALUES = (
     "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
-    "partition_keys", "parameters", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id", "creation_metadata",
+    "partition_keys", "parameters", "comment", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id",
+    "creation_metadata",
 )
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
-SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"))
+SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(
+    parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment")
+)
 SET_CREATION = sa.update(tables).where(T.id == sa.bindparam("key")).values(creation_metadata=sa.bindparam("creation_metadata"))
 DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
 DELETE_PARTITIONS = sa.delete(partitions).where(partitions.c.table_id == sa.bindparam("key"))
@@ -170,7 +173,7 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
         "create_time": table.createTime or 0, "last_access_time": table.lastAccessTime or 0, "retention": table.retention or 0,
         "location": table.sd.location if table.sd is not None else None, "columns_hash": columns_hash, "storage_hash": storage_hash,
         "partition_keys": descriptors.encode_columns(table.partitionKeys or []),
-        "parameters": orjson.dumps(table.parameters or {}).decode(),
+        "parameters": orjson.dumps(table.parameters or {}).decode(), "comment": (table.parameters or {}).get("comment"),
         "view_original_text": table.viewOriginalText, "view_expanded_text": table.viewExpandedText,
         "rewrite_enabled": int(bool(table.rewriteEnabled)), "write_id": -1 if table.writeId is None else table.writeId,
         "creation_metadata": _encode_creation(table.creationMetadata),
@@ -252,8 +255,7 @@ def meta(session: Session, catalog: str, database_name: str | None) -> list[Tabl
         rows = session.rows(META, catalog_key=catalog)
     else:
         rows = session.rows(META_OF_DATABASE, catalog_key=catalog, database_key=database_name)
-    return [TableMeta(row[0], row[1], row[2], orjson.loads(row[3]).get("comment") if '"comment"' in row[3] else None, row[4], row[5])
-            for row in rows]
+    return [TableMeta(*row) for row in rows]
 
 
 def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:
@@ -280,7 +282,7 @@ def update(session: Session, key: int, database_id: int, table: Table, old: Tabl
 
 def set_parameters(session: Session, key: int, parameters: dict[str, str]) -> None:
     """Change a table's parameters only."""
-    session.execute(SET_PARAMETERS, key=key, parameters=orjson.dumps(parameters).decode())
+    session.execute(SET_PARAMETERS, key=key, parameters=orjson.dumps(parameters).decode(), comment=parameters.get("comment"))
 
 
 def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata) -> None:

@@ -169,6 +169,7 @@ def upgrade() -> None:
     sa.Column('storage_hash', sa.BigInteger(), nullable=True),
     sa.Column('partition_keys', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
     sa.Column('parameters', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False),
+    sa.Column('comment', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True, comment='the parameter of that name, for listings'),
     sa.Column('view_original_text', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.Column('view_expanded_text', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.Column('rewrite_enabled', sa.Integer(), nullable=False),
