@@ -12,7 +12,8 @@ from metastore.service import databases as database_service
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
 from metastore.store import catalogs, databases, roles
-from metastore.store.database import ReferenceViolation, Session
+from metastore.store.database import Session
+from metastore.store.drivers import ReferenceViolation
 
 DEFAULT_DATABASE = "default"
 

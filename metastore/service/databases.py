@@ -16,7 +16,8 @@ from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.store import bulk, catalogs, databases, partitions, tables
-from metastore.store.database import ReferenceViolation, Session
+from metastore.store.database import Session
+from metastore.store.drivers import ReferenceViolation
 
 log = structlog.get_logger()
 DEFAULT_DATABASE = "default"

@@ -18,7 +18,8 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.store import partitions
 from metastore.store import tables as table_rows
-from metastore.store.database import Row, Session
+from metastore.store.database import Session
+from metastore.store.drivers import Row
 
 T = TypeVar("T")
 

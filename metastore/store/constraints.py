@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
-from metastore.store.database import Row, Session
+from metastore.store.database import Session
+from metastore.store.drivers import Row
 from metastore.store.schema import constraints, databases, tables
 
 C = constraints.c

@@ -7,20 +7,16 @@ encoded by the callers. This module never holds a rule of the metastore.
 
 from __future__ import annotations
 
-import fcntl
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, Dialect, make_url
+from sqlalchemy.engine import make_url
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 from sqlalchemy.sql import ClauseElement
@@ -28,10 +24,19 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
+from metastore.store.drivers import (
+    DRIVERS,
+    BrokenAtCommit,
+    Driver,
+    ReferenceViolation,
+    Retry,
+    Row,
+    SQLiteDriver,
+    Unavailable,
+    UniqueViolation,
+)
 
 T = TypeVar("T")
-Row = tuple[Any, ...]
-
 ATTEMPTS = 20
 """How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
 
@@ -63,185 +68,6 @@ def _among_postgresql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
 @compiles(Among, "mysql")
 def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
-
-
-class UniqueViolation(Exception):
-    """A row with this key is there already; the unit of work is begun again and then sees it."""
-
-
-class ReferenceViolation(Exception):
-    """A row that others refer to was to go, or one that is not there was referred to."""
-
-
-class Unavailable(Exception):
-    """The connection broke before anything was committed."""
-
-
-class BrokenAtCommit(MetaError):
-    """The connection broke while the commit was on its way: nobody knows what became of it."""
-
-
-class Driver:
-    """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
-
-    name: str
-    dialect: Dialect
-    begin = "BEGIN"
-
-    def connect(self) -> Any:
-        """Open a driver connection in autocommit mode."""
-        raise AssertionError(self.name)
-
-    def convert(self, value: list[Any]) -> Any:
-        """Return a list parameter in the form that `Among` is compiled for."""
-        return value
-
-    def classify(self, error: BaseException) -> type[Exception] | None:
-        """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
-        raise AssertionError(self.name, error)
-
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert rows in one statement or one stream."""
-        clause = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
-        session.executemany(clause, [dict(zip(columns, row, strict=True)) for row in rows])
-
-
-class Retry(Exception):
-    """A serialization failure or deadlock: nothing was done, begin again."""
-
-
-class SQLiteDriver(Driver):
-    """SQLite in WAL mode. A lock file queues the writers of all processes; SQLite itself would poll."""
-
-    name = "sqlite"
-    begin = "BEGIN IMMEDIATE"
-
-    def __init__(self, url: URL) -> None:
-        from sqlalchemy.dialects import sqlite
-
-        if not url.database or url.database == ":memory:":
-            raise MetaError("database URL sqlite: names no file; worker processes share it, so write sqlite:///path/to/file.db")
-        self.dialect = sqlite.dialect(paramstyle="named")
-        self.path = Path(url.database).absolute()
-
-    def connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512
-        )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -16000")
-        return connection
-
-    def convert(self, value: list[Any]) -> str:
-        return orjson.dumps(value).decode()
-
-    def classify(self, error: BaseException) -> type[Exception] | None:
-        code = getattr(error, "sqlite_errorname", "") or ""
-        text = str(error)
-        if code in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY") or text.startswith("UNIQUE constraint"):
-            return UniqueViolation
-        if code == "SQLITE_CONSTRAINT_FOREIGNKEY" or text.startswith("FOREIGN KEY constraint"):
-            return ReferenceViolation
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "is locked" in text:
-            return Retry
-        return None
-
-    @contextmanager
-    def writer(self) -> Iterator[None]:
-        """Wait for this process's turn to write."""
-        with Path(f"{self.path}.lock").open("wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-
-class PostgreSQLDriver(Driver):
-    """PostgreSQL through psycopg 3."""
-
-    name = "postgresql"
-
-    def __init__(self, url: URL) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
-        from sqlalchemy.dialects.postgresql import psycopg as dialect
-
-        self.psycopg = psycopg
-        self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-        self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
-
-    def connect(self) -> Any:
-        connection = self.psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=2, application_name="metastore")
-        connection.prepared_max = 1000
-        return connection
-
-    def classify(self, error: BaseException) -> type[Exception] | None:
-        errors = self.psycopg.errors
-        if isinstance(error, errors.UniqueViolation):
-            return UniqueViolation
-        if isinstance(error, errors.ForeignKeyViolation):
-            return ReferenceViolation
-        if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
-            return Retry
-        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
-            return Unavailable
-        return None
-
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        names = ", ".join(f'"{column}"' for column in columns)
-        session.observe(f"COPY {table.name}")
-        with session.cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
-            for row in rows:
-                copy.write_row(row)
-
-
-class MySQLDriver(Driver):
-    """MariaDB or MySQL through PyMySQL, reading what is committed."""
-
-    name = "mysql"
-
-    def __init__(self, url: URL) -> None:
-        try:
-            import pymysql
-        except ImportError as error:
-            raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
-        from sqlalchemy.dialects.mysql import pymysql as dialect
-
-        self.pymysql = pymysql
-        self.dialect = dialect.dialect(paramstyle="pyformat")
-        self.arguments: dict[str, Any] = {
-            "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
-            "database": url.database,
-        }
-        if "unix_socket" in url.query:
-            self.arguments["unix_socket"] = url.query["unix_socket"]
-
-    def connect(self) -> Any:
-        return self.pymysql.connect(
-            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=self.pymysql.constants.CLIENT.FOUND_ROWS,
-            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-        )
-
-    def convert(self, value: list[Any]) -> tuple[Any, ...]:
-        return tuple(value) or (None,)
-
-    def classify(self, error: BaseException) -> type[Exception] | None:
-        code = error.args[0] if error.args else None
-        if code == 1062:
-            return UniqueViolation
-        if code in (1451, 1452):
-            return ReferenceViolation
-        if code in (1205, 1213, 1020):
-            return Retry
-        if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
-            return Unavailable
-        return None
-
-
-DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": PostgreSQLDriver, "mysql": MySQLDriver, "mariadb": MySQLDriver}
 
 
 class Session:

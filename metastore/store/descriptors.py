@@ -14,7 +14,8 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
-from metastore.store.database import Among, Database, Retry, Session
+from metastore.store.database import Among, Database, Session
+from metastore.store.drivers import Retry
 from metastore.store.schema import descriptors
 
 BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(

@@ -8,7 +8,8 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Function, ResourceUri
-from metastore.store.database import Row, Session
+from metastore.store.database import Session
+from metastore.store.drivers import Row
 from metastore.store.schema import databases, functions
 
 F, D = functions.c, databases.c

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.database import Among, Row, Session
+from metastore.store.database import Among, Session
+from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks
 
 L, C, Q = locks.c, lock_components.c, lock_queues.c

@@ -15,7 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from metastore.errors import VersionMismatch
-from metastore.store.database import Database, SQLiteDriver
+from metastore.store.database import Database
+from metastore.store.drivers import SQLiteDriver
 
 VERSION = sa.select(sa.table("alembic_version", sa.column("version_num")).c.version_num)
 ADVISORY_LOCK = 0x6D657461  # any number that no other program on the database uses

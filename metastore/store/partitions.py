@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from metastore.idl import Partition, Table
 from metastore.store import descriptors
-from metastore.store.database import Among, Database, Retry, Row, Session
+from metastore.store.database import Among, Database, Session
+from metastore.store.drivers import Retry, Row
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.tables import KEY as TABLE_KEY
 

@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from metastore import idl
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
 from metastore.store import partitions as partition_rows
-from metastore.store.database import Among, Row, Session
+from metastore.store.database import Among, Session
+from metastore.store.drivers import Row
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
 T, S = table_statistics.c, partition_statistics.c

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from metastore.idl import CreationMetadata, FieldSchema, SourceTable, Table
 from metastore.store import descriptors
-from metastore.store.database import Among, Database, Row, Session
+from metastore.store.database import Among, Database, Session
+from metastore.store.drivers import Row
 from metastore.store.schema import (
     constraints,
     databases,

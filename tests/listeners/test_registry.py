@@ -13,7 +13,7 @@ from metastore.listeners import Listeners
 from metastore.listeners.events import CreateDatabase, Event
 from metastore.service.context import Metastore
 from metastore.service.databases import create_database, get_databases
-from metastore.store.database import Retry
+from metastore.store.drivers import Retry
 from tests.service.conftest import call_of, make_metastore, metastore  # noqa: F401  # fixtures
 from tests.service.recording import Before, Remembering, Within, listening
 

@@ -18,7 +18,7 @@ from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
 from metastore.service.tables import drop_table
-from metastore.store.database import ReferenceViolation
+from metastore.store.drivers import ReferenceViolation
 from tests.service.commits import failing_commits
 from tests.service.conftest import MetastoreMaker, call_of, make_table
 from tests.service.recording import Before, Remembering, Within, listening

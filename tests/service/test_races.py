@@ -36,7 +36,8 @@ from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store import schema
-from metastore.store.database import Row, Session
+from metastore.store.database import Session
+from metastore.store.drivers import Row
 from metastore.warehouse.locations import parse
 from tests.databases import execute
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
