@@ -173,9 +173,10 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
     """Delete the statistics of columns that went or changed their type."""
     lost: dict[int, list[str]] = {}
     for key, old, new in changed:
-        if old.sd is not None and old.sd.cols is not new.sd.cols and not columns_equal(old.sd.cols, new.sd.cols):
-            kept = {(normalize(column.name), column.type) for column in new.sd.cols or []}
-            gone = [normalize(column.name) for column in old.sd.cols if (normalize(column.name), column.type) not in kept]
+        before, after = (old.sd.cols if old.sd is not None else None) or [], new.sd.cols or []
+        if before is not after and not columns_equal(before, after):
+            kept = {(normalize(column.name), column.type) for column in after}
+            gone = [normalize(column.name) for column in before if (normalize(column.name), column.type) not in kept]
             if gone:
                 lost[key] = gone
     if lost:

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
+from metastore.errors import InvalidObject
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Retry
@@ -27,8 +28,12 @@ Columns = list[FieldSchema]
 
 
 def encode_columns(columns: Iterable[FieldSchema]) -> str:
-    """Return the body of a column list; names are stored in lower case."""
-    return orjson.dumps([[column.name.lower(), column.type, column.comment] for column in columns]).decode()
+    """Return the body of a column list; names are stored in lower case. InvalidObject for a column without name."""
+    listed = list(columns)
+    for column in listed:
+        if column.name is None:
+            raise InvalidObject(f"A column of type {column.type} has no name: set FieldSchema.name")
+    return orjson.dumps([[column.name.lower(), column.type, column.comment] for column in listed]).decode()
 
 
 def encode_storage(sd: StorageDescriptor) -> str:

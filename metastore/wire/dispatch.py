@@ -16,7 +16,7 @@ from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
 from metastore.wire.encoding import Encoded
-from metastore.wire.errors import failure, internal_error, note_dialect, speaks_2_3, unknown_method
+from metastore.wire.errors import declared, failure, internal_error, note_dialect, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_encoded, write_message
 from metastore.wire.settings import WireSettings
@@ -88,6 +88,12 @@ class Dispatcher:
         old = OLD_REQUESTS.get(message.name)
         if old is not None and old.suspected(message.body):
             old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))
+        request = _request(message.name)
+        if request is not None and getattr(message.body, request) is None:
+            text = f"{message.name} needs its request: set the argument {request}"
+            if idl.MetaException in declared(message.name):
+                raise errors.MetaError(text)
+            raise TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {message.name}: {text}")
         return message.body
 
     def _success(self, message: Message, dialect: Dialect, client: Client, value: Any) -> bytes:
@@ -141,6 +147,15 @@ class Dispatcher:
             ms=round((time.perf_counter() - started) * 1000, 3),
             outcome=outcome,
         )
+
+
+@cache
+def _request(method: str) -> str | None:
+    """Return the name of a method's only argument if that is a request struct: without it the method has nothing to go by."""
+    fields = list(getattr(idl.service, f"{method}_args").thrift_spec.values())
+    if len(fields) != 1 or fields[0][0] != TType.STRUCT or not fields[0][2].__name__.endswith("Request"):
+        return None
+    return str(fields[0][1])
 
 
 def _with_success(result: Any, value: TPayload) -> Any:

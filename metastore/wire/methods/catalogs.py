@@ -44,12 +44,13 @@ def _get_databases_req(call: Call, args: Any) -> GetDatabaseObjectsResponse:
 
 
 def _alter_database(call: Call, args: Any) -> None:
-    databases.alter_database(call, *unpack.database(call, args.dbname), args.db)
+    databases.alter_database(call, *unpack.database(call, args.dbname), unpack.required(call, args.db, "db"))
 
 
 def _alter_database_req(call: Call, args: Any) -> None:
     request = args.alterDbReq
-    databases.alter_database(call, *unpack.database(call, request.oldDbName, request.newDb.catalogName), request.newDb)
+    new = unpack.required(call, request.newDb, "alterDbReq.newDb")
+    databases.alter_database(call, *unpack.database(call, request.oldDbName, new.catalogName), new)
 
 
 def _drop_database(call: Call, args: Any) -> None:
@@ -71,12 +72,14 @@ def _get_catalogs(call: Call, args: Any) -> GetCatalogsResponse:
 
 
 METHODS: dict[str, Handler] = {
-    "create_catalog": lambda call, args: catalogs.create_catalog(call, args.catalog.catalog),
+    "create_catalog": lambda call, args: catalogs.create_catalog(call, unpack.required(call, args.catalog.catalog, "catalog.catalog")),
     "get_catalog": lambda call, args: GetCatalogResponse(catalog=catalogs.get_catalog(call, args.catName.name)),
     "get_catalogs": _get_catalogs,
-    "alter_catalog": lambda call, args: catalogs.alter_catalog(call, args.rqst.name, args.rqst.newCat),
+    "alter_catalog": lambda call, args: catalogs.alter_catalog(
+        call, args.rqst.name, unpack.required(call, args.rqst.newCat, "rqst.newCat")
+    ),
     "drop_catalog": lambda call, args: catalogs.drop_catalog(call, args.catName.name),
-    "create_database": lambda call, args: databases.create_database(call, args.database),
+    "create_database": lambda call, args: databases.create_database(call, unpack.required(call, args.database, "database")),
     "create_database_req": _create_database_req,
     "get_database": _get_database,
     "get_database_req": _get_database_req,

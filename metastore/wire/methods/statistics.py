@@ -42,11 +42,12 @@ def _set_req(call: Call, args: Any) -> SetPartitionsStatsResponse:
 
 
 def _get_table(call: Call, args: Any) -> ColumnStatistics:
-    return statistics.get_table_column(call, _name(call, args), args.col_name)
+    return statistics.get_table_column(call, _name(call, args), unpack.required(call, args.col_name, "col_name"))
 
 
 def _get_partition(call: Call, args: Any) -> ColumnStatistics:
-    return statistics.get_partition(call, _name(call, args), args.part_name, args.col_name)
+    column = unpack.required(call, args.col_name, "col_name")
+    return statistics.get_partition(call, _name(call, args), args.part_name, column)
 
 
 def _get_table_req(call: Call, args: Any) -> TableStatsResult:

@@ -61,7 +61,8 @@ def _create_table_with_constraints(call: Call, args: Any) -> None:
 def _create_table_req(call: Call, args: Any) -> None:
     request = args.request
     create_table(
-        call, request.table, environment=unpack.environment(request.envContext), constraints=_constraints(request),
+        call, unpack.required(call, request.table, "request.table"), environment=unpack.environment(request.envContext),
+        constraints=_constraints(request),
         capabilities=request.processorCapabilities, identifier=request.processorIdentifier,
     )
 
@@ -153,7 +154,8 @@ def _alter_table_req(call: Call, args: Any) -> AlterTableResponse:
         environment["expected_parameter_key"] = request.expectedParameterKey
         if request.expectedParameterValue is not None:
             environment["expected_parameter_value"] = request.expectedParameterValue
-    alter_table(call, unpack.target(call, request), request.table, environment=environment)
+    new = unpack.required(call, request.table, "req.table")
+    alter_table(call, unpack.target(call, request), new, environment=environment)
     return AlterTableResponse()
 
 
@@ -213,7 +215,8 @@ def _get_materialized_views_for_rewriting(call: Call, args: Any) -> list[str]:
 
 def _translate_table_dryrun(call: Call, args: Any) -> Table:
     request = args.request
-    return dry_run(call, request.table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier)
+    table = unpack.required(call, request.table, "request.table")
+    return dry_run(call, table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier)
 
 
 METHODS: dict[str, Handler] = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from metastore.errors import MissingArgument
+from metastore.errors import MetaError, MissingArgument
 from metastore.idl import EnvironmentContext
 from metastore.service.context import Call
 from metastore.service.names import TableName, database_name, table_name
+
+T = TypeVar("T")
 
 
 def table(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
@@ -47,6 +49,13 @@ def target(call: Call, request: Any) -> TableName:
 def environment(context: EnvironmentContext | None) -> Mapping[str, str]:
     """Return the properties of an environment context, empty for none."""
     return (context.properties if context is not None else None) or {}
+
+
+def required(call: Call, value: T | None, field: str) -> T:
+    """Return a field that the method can not do without. MetaError when it was not sent."""
+    if value is None:
+        raise MetaError(f"{call.method} needs {field}: it was not sent")
+    return value
 
 
 def limit(value: int | None) -> int:
