@@ -23,7 +23,7 @@ from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, MetaError
 from metastore.store.drivers import (
     DRIVERS,
     BrokenAtCommit,
@@ -34,11 +34,16 @@ from metastore.store.drivers import (
     SQLiteDriver,
     Unavailable,
     UniqueViolation,
+    Unreachable,
+    Unstorable,
 )
 
 T = TypeVar("T")
 ATTEMPTS = 20
 """How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
+
+BREAKS = 4
+"""How many connections may break under one unit of work: a request that is too large for the server breaks each of them."""
 
 PATIENCE = 20.0
 """Seconds for which a unit of work tries to reach a database that has answered before: a restart passes unseen."""
@@ -214,13 +219,21 @@ class Database:
         return self._attempt(lambda: self._transaction(work, driver.begin))
 
     def _attempt(self, once: Callable[[], T]) -> T:
-        started, conflicts = time.monotonic(), 0
+        started, conflicts, breaks = time.monotonic(), 0, 0
         for attempt in count():
             try:
                 return once()
-            except Unavailable as error:
+            except Unstorable as error:
+                raise InvalidObject(
+                    f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
+                ) from error
+            except Unreachable as error:
                 failed: Exception = error
                 ended = not self._reached or time.monotonic() - started > PATIENCE
+            except Unavailable as error:
+                failed = error
+                breaks += 1
+                ended = breaks == BREAKS
             except (Retry, UniqueViolation) as error:
                 failed = error
                 conflicts += 1
@@ -271,7 +284,7 @@ class Database:
         try:
             fairy = self._checked_out()
         except Exception as error:
-            raise Unavailable from error
+            raise Unreachable from error
         try:
             yield fairy.driver_connection
         except BaseException as error:

@@ -40,6 +40,14 @@ class Unavailable(Exception):
     """The connection broke before anything was committed."""
 
 
+class Unreachable(Unavailable):
+    """No connection could be opened."""
+
+
+class Unstorable(Exception):
+    """A value is longer than its column, or of characters that the database does not hold."""
+
+
 class BrokenAtCommit(MetaError):
     """The connection broke while the commit was on its way: nobody knows what became of it."""
 
@@ -147,6 +155,8 @@ class PostgreSQLDriver(Driver):
             return UniqueViolation
         if isinstance(error, errors.ForeignKeyViolation):
             return ReferenceViolation
+        if isinstance(error, self.psycopg.DataError):
+            return Unstorable
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
             return Retry
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
@@ -199,6 +209,8 @@ class MySQLDriver(Driver):
             return ReferenceViolation
         if code in (1205, 1213, 1020):
             return Retry
+        if code in (1406, 1366, 1153):
+            return Unstorable
         if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
             return Unavailable
         return None
