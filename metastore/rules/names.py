@@ -63,11 +63,6 @@ def validate_function_name(name: str | None) -> None:
         raise InvalidObject(f"{name} is not a valid object name")
 
 
-def is_valid_column_name(name: str | None) -> bool:
-    """Tell whether a data column may be called `name`: as in Hive anything that is not empty, but without NUL."""
-    return bool(name) and "\0" not in str(name)
-
-
 def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str, str | None]:
     """Split a database argument into catalog and database; the latter None for "all", "" for an empty name.
 

@@ -8,14 +8,12 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Catalog, Database, PrincipalType
 from metastore.listeners.events import AlterCatalog, CreateCatalog, DropCatalog
 from metastore.rules.names import normalize, validate_catalog_name
-from metastore.service import databases as database_service
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
+from metastore.service.databases import DEFAULT_DATABASE, delete_directory
 from metastore.store import catalogs, databases, roles
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
-
-DEFAULT_DATABASE = "default"
 
 
 def create_startup_objects(metastore: Metastore) -> None:
@@ -119,4 +117,4 @@ def drop_catalog(call: Call, name: str | None) -> None:
         except ReferenceViolation as error:
             raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
     for location in {default.locationUri if default is not None else None, catalog.locationUri}:
-        database_service.delete_directory(call, location, purge=False)
+        delete_directory(call, location, purge=False)

@@ -21,6 +21,7 @@ from metastore.store.drivers import ReferenceViolation
 
 log = structlog.get_logger()
 DEFAULT_DATABASE = "default"
+"""The database that every catalog begins with."""
 
 
 def create_database(call: Call, database: Database) -> None:

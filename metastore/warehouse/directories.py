@@ -273,10 +273,6 @@ class Warehouse:
         """Return where a database lies by default: below the catalog's own root, the external root, or the root."""
         return join(catalog_root or self.external_root or self.root, f"{name}.db")
 
-    def managed_location(self, name: str, *, catalog_root: str | None = None) -> str:
-        """Return where a database's managed tables lie by default."""
-        return join(catalog_root or self.root, f"{name}.db")
-
 
 def _millis() -> str:
     return str(time.time_ns() // 1_000_000)

@@ -54,13 +54,6 @@ def test_database_catalog_and_function_names_follow_the_same_alphabet() -> None:
         names.validate_function_name("f.g")
 
 
-def test_columns_may_be_called_anything_but_nothing() -> None:
-    assert names.is_valid_column_name("a b/ü")
-    assert not names.is_valid_column_name("")
-    assert not names.is_valid_column_name(None)
-    assert not names.is_valid_column_name("a\0b")
-
-
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [

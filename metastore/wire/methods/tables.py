@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException
-
 from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AlterTableResponse,
@@ -26,6 +24,7 @@ from metastore.service.context import Call
 from metastore.service.create_table import create_table, dry_run
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
+from metastore.wire.methods.undeclared import undeclared
 
 CONSTRAINT_LISTS = (
     "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints", "checkConstraints"
@@ -187,13 +186,7 @@ def _get_schema(call: Call, args: Any) -> list[FieldSchema]:
 
 
 def _truncate_table(call: Call, args: Any) -> None:
-    try:
-        tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
-    except NoSuchObject as error:
-        # truncate_table declares no exception for it; clients know this answer of Java's.
-        raise TApplicationException(
-            TApplicationException.INTERNAL_ERROR, f"Internal error processing truncate_table: {error.message}"
-        ) from error
+    tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
 
 
 def _truncate_table_req(call: Call, args: Any) -> TruncateTableResponse:
@@ -245,7 +238,7 @@ METHODS: dict[str, Handler] = {
     "drop_table": _drop_table,
     "drop_table_with_environment_context": _drop_table_with_environment_context,
     "drop_table_req": _drop_table_req,
-    "truncate_table": _truncate_table,
+    "truncate_table": undeclared(_truncate_table, NoSuchObject),
     "truncate_table_req": _truncate_table_req,
     "get_fields": _get_fields,
     "get_fields_with_environment_context": _get_fields,

@@ -1,4 +1,4 @@
-"""Answer an invalid object in a method that does not declare it as Java's servers do. Never calls a service itself."""
+"""Answer an error that a method does not declare as Java's servers do. Never calls a service itself."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 from thriftpy2.thrift import TApplicationException
 
-from metastore.errors import InvalidObject
+from metastore.errors import InvalidObject, MetastoreError
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
 
 
-def undeclared(handler: Handler) -> Handler:
-    """Turn InvalidObject into TApplicationException INTERNAL_ERROR: Hive's clients do not take a MetaException there."""
+def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject) -> Handler:
+    """Turn an error into TApplicationException INTERNAL_ERROR: Hive's clients do not take a MetaException there."""
 
     def answer(call: Call, args: Any) -> Any:
         try:
             return handler(call, args)
-        except InvalidObject as error:
+        except kind as error:
             text = f"Internal error processing {call.method}: {error.message}"
             raise TApplicationException(TApplicationException.INTERNAL_ERROR, text) from error
 
