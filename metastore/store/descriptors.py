@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
-from metastore.errors import InvalidObject
+from metastore.errors import MetaError
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Retry
@@ -28,11 +28,11 @@ Columns = list[FieldSchema]
 
 
 def encode_columns(columns: Iterable[FieldSchema]) -> str:
-    """Return the body of a column list; names are stored in lower case. InvalidObject for a column without name."""
+    """Return the body of a column list; names are stored in lower case. MetaError for a column without name."""
     listed = list(columns)
     for column in listed:
         if column.name is None:
-            raise InvalidObject(f"A column of type {column.type} has no name: set FieldSchema.name")
+            raise MetaError(f"A column of type {column.type} has no name: set FieldSchema.name")
     return orjson.dumps([[column.name.lower(), column.type, column.comment] for column in listed]).decode()
 
 
