@@ -1,11 +1,13 @@
 import datetime
 from collections.abc import Sequence
+from copy import copy
 
 import pytest
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
-from metastore.idl import FieldSchema
-from metastore.service import partitions
+from metastore.idl import FieldSchema, Partition
+from metastore.service import partitions, tables
+from metastore.service.add_partitions import add_partitions as add
 from metastore.service.add_partitions import append_partition, append_partition_by_name
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
@@ -182,3 +184,11 @@ def test_a_column_added_to_the_table_is_in_new_partitions_only(call: Call) -> No
     date = datetime.date(2030, 1, 1).isoformat()
     append_partition(call, name, [date, "1"])
     assert partitions.get_partition(call, name, [date, "1"]).sd.cols is partitions.get_partition(call, name, ["2024-01-01", "8"]).sd.cols
+
+
+def test_a_partition_column_without_name_is_a_meta_error(call: Call) -> None:
+    name = days(call)
+    sd = copy(tables.get_table(call, name).sd)
+    sd.cols, sd.location = [FieldSchema(type="string")], f"{call.warehouse.root}/t/new"
+    with pytest.raises(MetaError, match="has no name"):
+        add(call, name, [Partition(values=["d", "1"], dbName="default", tableName="t", sd=sd, parameters={})])
