@@ -210,6 +210,126 @@ privileges = Table(
     Index(None, "principal_name"),
 )
 
+counters = Table(
+    "counters", metadata,
+    Column("name", name_type(64), primary_key=True),
+    Column("value", BigInteger, nullable=False, comment="the last number given out; who takes one holds the row until it commits"),
+)
+
+transactions = Table(
+    "transactions", metadata,
+    Column("id", ID, primary_key=True, autoincrement=False),
+    Column("state", name_type(1), nullable=False, comment="o open, a aborted, c committed"),
+    Column("type", Integer, nullable=False, comment="TxnType of the interface"),
+    Column("user", NAME),
+    Column("host", NAME),
+    Column("agent", JSON_TEXT),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("heartbeat_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger),
+    Column("commit_id", BigInteger, comment="the highest transaction id when it committed"),
+    Index(None, "state", "id"),
+)
+
+replicated_transactions = Table(
+    "replicated_transactions", metadata,
+    Column("policy", NAME, primary_key=True),
+    Column("source_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("transaction_id", BigInteger, nullable=False),
+    Index(None, "transaction_id"),
+)
+
+transaction_components = Table(
+    "transaction_components", metadata,
+    Column("id", ID, primary_key=True),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME),
+    Column("partition", LONG_NAME),
+    Column("operation", name_type(1), nullable=False, comment="i insert, u update, d delete, c compaction, p abort clean-up"),
+    Column("write_id", BigInteger),
+    Index(None, "transaction_id"),
+    Index(None, "database", "table"),
+)
+
+completed_components = Table(
+    "completed_components", metadata,
+    Column("id", ID, primary_key=True),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME),
+    Column("partition", LONG_NAME),
+    Column("write_id", BigInteger),
+    Column("updates", Integer, nullable=False, comment="1 when rows were updated or deleted, not only inserted"),
+    Column("time_ms", BigInteger, nullable=False),
+    Index(None, "transaction_id"),
+    Index(None, "database", "table"),
+)
+
+write_set = Table(
+    "write_set", metadata,
+    Column("id", ID, primary_key=True),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME, nullable=False),
+    Column("partition", LONG_NAME),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("commit_id", BigInteger, nullable=False),
+    Column("operation", name_type(1), nullable=False, comment="u update, d delete"),
+    Index(None, "database", "table"),
+    Index(None, "commit_id"),
+)
+
+write_id_counters = Table(
+    "write_id_counters", metadata,
+    Column("catalog", name_type(128), primary_key=True),
+    Column("database", name_type(128), primary_key=True),
+    Column("table", NAME, primary_key=True),
+    Column("next", BigInteger, nullable=False, comment="the next write id; who allocates holds the row until it commits"),
+)
+
+write_ids = Table(
+    "write_ids", metadata,
+    Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("catalog", name_type(128), primary_key=True),
+    Column("database", name_type(128), primary_key=True),
+    Column("table", NAME, primary_key=True),
+    Column("write_id", BigInteger, primary_key=True, autoincrement=False),
+    Index(None, "database", "table", "write_id"),
+)
+
+min_history = Table(
+    "min_history", metadata,
+    Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("catalog", name_type(128), primary_key=True),
+    Column("database", name_type(128), primary_key=True),
+    Column("table", NAME, primary_key=True),
+    Column("write_id", BigInteger, nullable=False, comment="the lowest write id that the transaction's snapshot may still look behind"),
+)
+
+write_notifications = Table(
+    "write_notifications", metadata,
+    Column("id", ID, primary_key=True),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME, nullable=False),
+    Column("partition", LONG_NAME),
+    Column("write_id", BigInteger, nullable=False),
+    Column("body", JSON_TEXT, nullable=False, comment="files, table and partition as the event of the commit tells them"),
+    Index(None, "transaction_id"),
+)
+
+materialization_rebuilds = Table(
+    "materialization_rebuilds", metadata,
+    Column("database", name_type(256), primary_key=True),
+    Column("table", NAME, primary_key=True),
+    Column("transaction_id", BigInteger, nullable=False),
+    Column("heartbeat_ms", BigInteger, nullable=False),
+)
+
 locks = Table(
     "locks", metadata,
     Column("id", ID, primary_key=True),
@@ -220,7 +340,9 @@ locks = Table(
     Column("agent", JSON_TEXT),
     Column("heartbeat_ms", BigInteger, nullable=False),
     Column("acquired_ms", BigInteger),
+    Column("writers_wait", Integer, nullable=False, server_default="0", comment="1: a shared write waits for a shared write, as in Hive 3"),
     Index(None, "heartbeat_ms"),
+    Index(None, "transaction_id"),
     sqlite_autoincrement=True,
 )
 
@@ -239,4 +361,70 @@ lock_components = Table(
     Column("partition", LONG_NAME),
     Column("type", Integer, nullable=False, comment="LockType of the interface"),
     Index(None, "database"),
+)
+
+compactions = Table(
+    "compactions", metadata,
+    Column("id", ID, primary_key=True),
+    Column("catalog", NAME, nullable=False),
+    Column("database", NAME, nullable=False),
+    Column("table", NAME, nullable=False),
+    Column("partition", LONG_NAME),
+    Column("type", name_type(1), nullable=False, comment="a letter of rules/compactions.py"),
+    Column("state", name_type(1), nullable=False, comment="a letter of rules/compactions.py"),
+    Column("pool", NAME),
+    Column("properties", JSON_TEXT),
+    Column("buckets", Integer, comment="of a rebalance"),
+    Column("order_by", JSON_TEXT, comment="of a rebalance"),
+    Column("enqueued_ms", BigInteger, nullable=False),
+    Column("started_ms", BigInteger),
+    Column("heartbeat_ms", BigInteger, comment="of the worker, which holds the entry while it beats"),
+    Column("ended_ms", BigInteger),
+    Column("cleaner_started_ms", BigInteger),
+    Column("retry_after_ms", BigInteger, comment="the cleaner leaves the entry alone until then"),
+    Column("initiator", NAME),
+    Column("initiator_version", NAME),
+    Column("worker", NAME),
+    Column("worker_version", NAME),
+    Column("run_as", NAME),
+    Column("hadoop_job", NAME),
+    Column("transaction_id", BigInteger, comment="of the worker"),
+    Column("highest_write_id", BigInteger),
+    Column("next_transaction_id", BigInteger, comment="readers below it may still see the old files"),
+    Column("error", JSON_TEXT),
+    Index(None, "state", "id"),
+    Index(None, "database", "table"),
+    sqlite_autoincrement=True,
+)
+
+compaction_metrics = Table(
+    "compaction_metrics", metadata,
+    Column("database", name_type(200), primary_key=True),
+    Column("table", name_type(200), primary_key=True),
+    Column("partition", name_type(300), primary_key=True, comment="empty for a table without partitions"),
+    Column("type", name_type(32), primary_key=True, comment="NUM_OBSOLETE_DELTAS, NUM_DELTAS, NUM_SMALL_DELTAS"),
+    Column("value", BigInteger, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("threshold", Integer),
+)
+
+notifications = Table(
+    "notifications", metadata,
+    Column("sequence", ID, primary_key=True, comment="the order of writing; commits may come in another"),
+    Column("id", BigInteger, unique=True, comment="given once the event is committed: without gaps, in an order that every reader sees"),
+    Column("time", BigInteger, nullable=False, comment="seconds"),
+    Column("type", name_type(64), nullable=False),
+    Column("catalog", NAME),
+    Column("database", NAME),
+    Column("table", NAME),
+    Column("message", JSON_TEXT),
+    Column("format", name_type(32), nullable=False),
+    sqlite_autoincrement=True,
+)
+
+leases = Table(
+    "leases", metadata,
+    Column("name", name_type(64), primary_key=True),
+    Column("holder", NAME),
+    Column("expires_ms", BigInteger, nullable=False),
 )

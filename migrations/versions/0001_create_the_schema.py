@@ -16,11 +16,79 @@ def upgrade() -> None:
     sa.Column('create_time', sa.BigInteger(), nullable=False),
     sa.PrimaryKeyConstraint('name', name=op.f('pk_catalogs'))
     )
+    op.create_table('compaction_metrics',
+    sa.Column('database', sa.Text().with_variant(sa.String(length=200), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=200), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=300), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='empty for a table without partitions'),
+    sa.Column('type', sa.Text().with_variant(sa.String(length=32), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='NUM_OBSOLETE_DELTAS, NUM_DELTAS, NUM_SMALL_DELTAS'),
+    sa.Column('value', sa.BigInteger(), nullable=False),
+    sa.Column('version', sa.Integer(), nullable=False),
+    sa.Column('threshold', sa.Integer(), nullable=True),
+    sa.PrimaryKeyConstraint('database', 'table', 'partition', 'type', name=op.f('pk_compaction_metrics'))
+    )
+    op.create_table('compactions',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('type', sa.Text().with_variant(sa.String(length=1), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='a letter of rules/compactions.py'),
+    sa.Column('state', sa.Text().with_variant(sa.String(length=1), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='a letter of rules/compactions.py'),
+    sa.Column('pool', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('properties', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
+    sa.Column('buckets', sa.Integer(), nullable=True, comment='of a rebalance'),
+    sa.Column('order_by', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True, comment='of a rebalance'),
+    sa.Column('enqueued_ms', sa.BigInteger(), nullable=False),
+    sa.Column('started_ms', sa.BigInteger(), nullable=True),
+    sa.Column('heartbeat_ms', sa.BigInteger(), nullable=True, comment='of the worker, which holds the entry while it beats'),
+    sa.Column('ended_ms', sa.BigInteger(), nullable=True),
+    sa.Column('cleaner_started_ms', sa.BigInteger(), nullable=True),
+    sa.Column('retry_after_ms', sa.BigInteger(), nullable=True, comment='the cleaner leaves the entry alone until then'),
+    sa.Column('initiator', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('initiator_version', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('worker', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('worker_version', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('run_as', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('hadoop_job', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=True, comment='of the worker'),
+    sa.Column('highest_write_id', sa.BigInteger(), nullable=True),
+    sa.Column('next_transaction_id', sa.BigInteger(), nullable=True, comment='readers below it may still see the old files'),
+    sa.Column('error', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_compactions')),
+    sqlite_autoincrement=True
+    )
+    op.create_index(op.f('ix_compactions_database_table'), 'compactions', ['database', 'table'], unique=False)
+    op.create_index(op.f('ix_compactions_state_id'), 'compactions', ['state', 'id'], unique=False)
+    op.create_table('completed_components',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('write_id', sa.BigInteger(), nullable=True),
+    sa.Column('updates', sa.Integer(), nullable=False, comment='1 when rows were updated or deleted, not only inserted'),
+    sa.Column('time_ms', sa.BigInteger(), nullable=False),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_completed_components'))
+    )
+    op.create_index(op.f('ix_completed_components_database_table'), 'completed_components', ['database', 'table'], unique=False)
+    op.create_index(op.f('ix_completed_components_transaction_id'), 'completed_components', ['transaction_id'], unique=False)
+    op.create_table('counters',
+    sa.Column('name', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('value', sa.BigInteger(), nullable=False, comment='the last number given out; who takes one holds the row until it commits'),
+    sa.PrimaryKeyConstraint('name', name=op.f('pk_counters'))
+    )
     op.create_table('descriptors',
     sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
     sa.Column('hash', sa.BigInteger(), autoincrement=False, nullable=False, comment="63 bits of the body's BLAKE2b"),
     sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='a list of columns, or a storage format'),
     sa.PrimaryKeyConstraint('table_id', 'hash', name=op.f('pk_descriptors'))
+    )
+    op.create_table('leases',
+    sa.Column('name', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('holder', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('expires_ms', sa.BigInteger(), nullable=False),
+    sa.PrimaryKeyConstraint('name', name=op.f('pk_leases'))
     )
     op.create_table('lock_components',
     sa.Column('lock_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
@@ -46,10 +114,41 @@ def upgrade() -> None:
     sa.Column('agent', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
     sa.Column('heartbeat_ms', sa.BigInteger(), nullable=False),
     sa.Column('acquired_ms', sa.BigInteger(), nullable=True),
+    sa.Column('writers_wait', sa.Integer(), server_default='0', nullable=False, comment='1: a shared write waits for a shared write, as in Hive 3'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_locks')),
     sqlite_autoincrement=True
     )
     op.create_index(op.f('ix_locks_heartbeat_ms'), 'locks', ['heartbeat_ms'], unique=False)
+    op.create_index(op.f('ix_locks_transaction_id'), 'locks', ['transaction_id'], unique=False)
+    op.create_table('materialization_rebuilds',
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.Column('heartbeat_ms', sa.BigInteger(), nullable=False),
+    sa.PrimaryKeyConstraint('database', 'table', name=op.f('pk_materialization_rebuilds'))
+    )
+    op.create_table('min_history',
+    sa.Column('transaction_id', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('write_id', sa.BigInteger(), nullable=False, comment="the lowest write id that the transaction's snapshot may still look behind"),
+    sa.PrimaryKeyConstraint('transaction_id', 'catalog', 'database', 'table', name=op.f('pk_min_history'))
+    )
+    op.create_table('notifications',
+    sa.Column('sequence', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False, comment='the order of writing; commits may come in another'),
+    sa.Column('id', sa.BigInteger(), nullable=True, comment='given once the event is committed: without gaps, in an order that every reader sees'),
+    sa.Column('time', sa.BigInteger(), nullable=False, comment='seconds'),
+    sa.Column('type', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('message', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
+    sa.Column('format', sa.Text().with_variant(sa.String(length=32), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.PrimaryKeyConstraint('sequence', name=op.f('pk_notifications')),
+    sa.UniqueConstraint('id', name=op.f('uq_notifications_id')),
+    sqlite_autoincrement=True
+    )
     op.create_table('partition_statistics',
     sa.Column('partition_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
     sa.Column('engine', sa.Text().with_variant(sa.String(length=64), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
@@ -94,6 +193,13 @@ def upgrade() -> None:
     op.create_index(op.f('ix_privileges_database_id'), 'privileges', ['database_id'], unique=False)
     op.create_index(op.f('ix_privileges_principal_name'), 'privileges', ['principal_name'], unique=False)
     op.create_index(op.f('ix_privileges_table_id'), 'privileges', ['table_id'], unique=False)
+    op.create_table('replicated_transactions',
+    sa.Column('policy', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('source_id', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.PrimaryKeyConstraint('policy', 'source_id', name=op.f('pk_replicated_transactions'))
+    )
+    op.create_index(op.f('ix_replicated_transactions_transaction_id'), 'replicated_transactions', ['transaction_id'], unique=False)
     op.create_table('roles',
     sa.Column('name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('create_time', sa.BigInteger(), nullable=False),
@@ -111,6 +217,74 @@ def upgrade() -> None:
     sa.Column('columns', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='column name -> statistics'),
     sa.PrimaryKeyConstraint('table_id', 'engine', name=op.f('pk_table_statistics'))
     )
+    op.create_table('transaction_components',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('operation', sa.Text().with_variant(sa.String(length=1), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='i insert, u update, d delete, c compaction, p abort clean-up'),
+    sa.Column('write_id', sa.BigInteger(), nullable=True),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_transaction_components'))
+    )
+    op.create_index(op.f('ix_transaction_components_database_table'), 'transaction_components', ['database', 'table'], unique=False)
+    op.create_index(op.f('ix_transaction_components_transaction_id'), 'transaction_components', ['transaction_id'], unique=False)
+    op.create_table('transactions',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
+    sa.Column('state', sa.Text().with_variant(sa.String(length=1), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='o open, a aborted, c committed'),
+    sa.Column('type', sa.Integer(), nullable=False, comment='TxnType of the interface'),
+    sa.Column('user', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('host', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('agent', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
+    sa.Column('started_ms', sa.BigInteger(), nullable=False),
+    sa.Column('heartbeat_ms', sa.BigInteger(), nullable=False),
+    sa.Column('ended_ms', sa.BigInteger(), nullable=True),
+    sa.Column('commit_id', sa.BigInteger(), nullable=True, comment='the highest transaction id when it committed'),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_transactions'))
+    )
+    op.create_index(op.f('ix_transactions_state_id'), 'transactions', ['state', 'id'], unique=False)
+    op.create_table('write_id_counters',
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('next', sa.BigInteger(), nullable=False, comment='the next write id; who allocates holds the row until it commits'),
+    sa.PrimaryKeyConstraint('catalog', 'database', 'table', name=op.f('pk_write_id_counters'))
+    )
+    op.create_table('write_ids',
+    sa.Column('transaction_id', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('write_id', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.PrimaryKeyConstraint('transaction_id', 'catalog', 'database', 'table', 'write_id', name=op.f('pk_write_ids'))
+    )
+    op.create_index(op.f('ix_write_ids_database_table_write_id'), 'write_ids', ['database', 'table', 'write_id'], unique=False)
+    op.create_table('write_notifications',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('write_id', sa.BigInteger(), nullable=False),
+    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='files, table and partition as the event of the commit tells them'),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_write_notifications'))
+    )
+    op.create_index(op.f('ix_write_notifications_transaction_id'), 'write_notifications', ['transaction_id'], unique=False)
+    op.create_table('write_set',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('transaction_id', sa.BigInteger(), nullable=False),
+    sa.Column('commit_id', sa.BigInteger(), nullable=False),
+    sa.Column('operation', sa.Text().with_variant(sa.String(length=1), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='u update, d delete'),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_write_set'))
+    )
+    op.create_index(op.f('ix_write_set_commit_id'), 'write_set', ['commit_id'], unique=False)
+    op.create_index(op.f('ix_write_set_database_table'), 'write_set', ['database', 'table'], unique=False)
     op.create_table('databases',
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
@@ -205,9 +379,24 @@ def downgrade() -> None:
     op.drop_table('functions')
     op.drop_table('role_grants')
     op.drop_table('databases')
+    op.drop_index(op.f('ix_write_set_database_table'), table_name='write_set')
+    op.drop_index(op.f('ix_write_set_commit_id'), table_name='write_set')
+    op.drop_table('write_set')
+    op.drop_index(op.f('ix_write_notifications_transaction_id'), table_name='write_notifications')
+    op.drop_table('write_notifications')
+    op.drop_index(op.f('ix_write_ids_database_table_write_id'), table_name='write_ids')
+    op.drop_table('write_ids')
+    op.drop_table('write_id_counters')
+    op.drop_index(op.f('ix_transactions_state_id'), table_name='transactions')
+    op.drop_table('transactions')
+    op.drop_index(op.f('ix_transaction_components_transaction_id'), table_name='transaction_components')
+    op.drop_index(op.f('ix_transaction_components_database_table'), table_name='transaction_components')
+    op.drop_table('transaction_components')
     op.drop_table('table_statistics')
     op.drop_table('server_info')
     op.drop_table('roles')
+    op.drop_index(op.f('ix_replicated_transactions_transaction_id'), table_name='replicated_transactions')
+    op.drop_table('replicated_transactions')
     op.drop_index(op.f('ix_privileges_table_id'), table_name='privileges')
     op.drop_index(op.f('ix_privileges_principal_name'), table_name='privileges')
     op.drop_index(op.f('ix_privileges_database_id'), table_name='privileges')
@@ -215,11 +404,24 @@ def downgrade() -> None:
     op.drop_table('partitions')
     op.drop_index(op.f('ix_partition_statistics_table_id'), table_name='partition_statistics')
     op.drop_table('partition_statistics')
+    op.drop_table('notifications')
+    op.drop_table('min_history')
+    op.drop_table('materialization_rebuilds')
+    op.drop_index(op.f('ix_locks_transaction_id'), table_name='locks')
     op.drop_index(op.f('ix_locks_heartbeat_ms'), table_name='locks')
     op.drop_table('locks')
     op.drop_table('lock_queues')
     op.drop_index(op.f('ix_lock_components_database'), table_name='lock_components')
     op.drop_table('lock_components')
+    op.drop_table('leases')
     op.drop_table('descriptors')
+    op.drop_table('counters')
+    op.drop_index(op.f('ix_completed_components_transaction_id'), table_name='completed_components')
+    op.drop_index(op.f('ix_completed_components_database_table'), table_name='completed_components')
+    op.drop_table('completed_components')
+    op.drop_index(op.f('ix_compactions_state_id'), table_name='compactions')
+    op.drop_index(op.f('ix_compactions_database_table'), table_name='compactions')
+    op.drop_table('compactions')
+    op.drop_table('compaction_metrics')
     op.drop_table('catalogs')
     # ### end Alembic commands ###
