@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metastore.idl import Catalog, ColumnStatistics, Database, Function, InsertEventRequestData, Partition, Table
+from metastore.idl import (
+    Catalog,
+    ColumnStatistics,
+    Database,
+    Function,
+    InsertEventRequestData,
+    Partition,
+    Table,
+    TxnToWriteId,
+    WriteNotificationLogRequest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,70 @@ class Insert(Event):
     table: Table
     partition_values: Sequence[str]
     data: InsertEventRequestData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransactions(Event):
+    """One call opened these; `type` is a TxnType of the interface."""
+
+    transactions: Sequence[int]
+    type: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitTransaction(Event):
+    """`wrote` tells whether it has components, of a lock, dynamic partitions or a write id; without any, nobody told of its files."""
+
+    transaction: int
+    type: int
+    wrote: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortTransactions(Event):
+    """`databases` are the names of those that a transaction wrote to, by transaction; one that wrote nothing may be missing there."""
+
+    transactions: Sequence[int]
+    databases: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateWriteIds(Event):
+    """New write ids of one table, ascending by transaction; those that were there already are not told again."""
+
+    catalog: str
+    database: str
+    table: str
+    allocated: Sequence[TxnToWriteId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcidWrite(Event):
+    """A client says which files its open transaction wrote into a table or a partition (`add_write_notification_log`)."""
+
+    table: Table
+    partition: Partition | None
+    request: WriteNotificationLogRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAcidWrite(Event):
+    """The same for several partitions of one table (`add_write_notification_log_in_batch`)."""
+
+    writes: Sequence[AcidWrite]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitCompaction(Event):
+    """A compaction's transaction is committed; `type` is a CompactionType of the interface."""
+
+    transaction: int
+    compaction: int
+    type: int
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
 
 
 @dataclass(frozen=True, slots=True)
