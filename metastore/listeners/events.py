@@ -190,11 +190,8 @@ class OpenTransactions(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitTransaction(Event):
-    """`wrote` tells whether it has components, of a lock, dynamic partitions or a write id; without any, nobody told of its files."""
-
     transaction: int
     type: int
-    wrote: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
