@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
-from metastore.idl import Partition, Table
+from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.store import descriptors
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Retry, Row
@@ -87,7 +87,42 @@ class Rows:
         return out
 
 
-def _row(table_id: int, base: str | None, name: str, partition: Partition, bodies: dict[int, str], seen: dict[int, int]) -> Row:
+class _Bodies:
+    """The descriptors of partitions that are about to be written. Equal parts of one request are one object: see `wire/repetition.py`."""
+
+    def __init__(self) -> None:
+        self.by_hash: dict[int, str] = {}
+        self._columns: dict[int, int] = {}
+        self._storage: dict[tuple[object, ...], int] = {}
+
+    def columns(self, sd: StorageDescriptor) -> int | None:
+        """Return the hash of the column list."""
+        if sd.cols is None:
+            return None
+        found = self._columns.get(id(sd.cols))
+        if found is None:
+            found = self._columns[id(sd.cols)] = self._add(descriptors.encode_columns(sd.cols))
+        return found
+
+    def storage(self, sd: StorageDescriptor) -> int:
+        """Return the hash of the storage format."""
+        if sd.parameters or sd.sortCols or sd.bucketCols:
+            return self._add(descriptors.encode_storage(sd))
+        key = (
+            sd.inputFormat, sd.outputFormat, sd.compressed, sd.numBuckets, sd.storedAsSubDirectories, id(sd.serdeInfo), id(sd.skewedInfo)
+        )
+        found = self._storage.get(key)
+        if found is None:
+            found = self._storage[key] = self._add(descriptors.encode_storage(sd))
+        return found
+
+    def _add(self, body: str) -> int:
+        hash_ = descriptors.hash_of(body)
+        self.by_hash[hash_] = body
+        return hash_
+
+
+def _row(table_id: int, base: str | None, name: str, partition: Partition, bodies: _Bodies) -> Row:
     sd = partition.sd
     columns: int | None = None
     storage: int | None = None
@@ -96,14 +131,7 @@ def _row(table_id: int, base: str | None, name: str, partition: Partition, bodie
         location = sd.location
         if location is not None and base and location.startswith(base) and location[len(base) : len(base) + 1] == "/":
             location = "." + location[len(base) :]
-        columns = seen.get(id(sd.cols))
-        if columns is None and sd.cols is not None:
-            body = descriptors.encode_columns(sd.cols)
-            columns = seen[id(sd.cols)] = descriptors.hash_of(body)
-            bodies[columns] = body
-        body = descriptors.encode_storage(sd)
-        storage = descriptors.hash_of(body)
-        bodies[storage] = body
+        columns, storage = bodies.columns(sd), bodies.storage(sd)
     return (
         table_id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
         orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
@@ -114,28 +142,26 @@ def _row(table_id: int, base: str | None, name: str, partition: Partition, bodie
 def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> list[Row]:
     """Return the rows of partitions; their descriptors are stored where the table lacks them."""
     assert table.id is not None
-    bodies: dict[int, str] = {}
-    seen: dict[int, int] = {}
+    bodies = _Bodies()
     place = table.sd.location if table.sd is not None else None
     base = place.rstrip("/") if place else None
-    rows = [_row(table.id, base, name, partition, bodies, seen) for name, partition in named]
+    rows = [_row(table.id, base, name, partition, bodies) for name, partition in named]
     if table.sd is not None:
-        bodies.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
-        bodies.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)
-    descriptors.insert(session, table.id, bodies.items())
+        bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
+        bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)
+    descriptors.insert(session, table.id, bodies.by_hash.items())
     return rows
 
 
 def share_columns(database: Database, changed: Iterable[Partition]) -> None:
     """Let partitions with equal columns share one list, which is the stored partitions' own where it is the same."""
-    seen: dict[int, descriptors.Columns] = {}
+    seen: dict[int, tuple[descriptors.Columns, descriptors.Columns]] = {}
     for partition in changed:
         if partition.sd is not None and partition.sd.cols is not None:
-            columns = seen.get(id(partition.sd.cols))
-            if columns is None:
-                columns = descriptors.share(database, partition.sd.cols)
-                seen[id(columns)] = columns
-            partition.sd.cols = columns
+            columns = partition.sd.cols
+            if id(columns) not in seen:
+                seen[id(columns)] = columns, descriptors.share(database, columns)
+            partition.sd.cols = seen[id(columns)][1]
 
 
 def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:

@@ -63,7 +63,7 @@ class MadeDirectories:
                 for step in steps:
                     by_depth.setdefault(step.count("/"), []).append(step)
                 for depth in sorted(by_depth):
-                    self._warehouse.each(self._make, by_depth[depth], steps[0])
+                    self._warehouse.each(self._make, by_depth[depth], steps[0], changes=True)
                 break
             except ParentMissing:
                 if attempt == ATTEMPTS - 1:

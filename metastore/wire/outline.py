@@ -2,17 +2,18 @@
 
 thriftpy2's Cython protocol takes the sizes of containers on trust: one of elements that take no bytes, which a few bytes
 on the wire can ask for, holds the interpreter for minutes. It also takes a map's text for keys of any declared type and
-loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. Equal
-lists of structs, such as the columns of a thousand partitions, are compared instead of walked again. No struct is made.
+loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. What a field
+holds again and again, such as the columns of a thousand partitions, is compared instead of walked again. No struct is made.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload, TType
 
+from metastore.idl import StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
@@ -21,22 +22,45 @@ STRING_FIELD = struct.Struct("!Bhi").unpack_from
 LIST_HEADER = struct.Struct("!Bi").unpack_from
 MAP_HEADER = struct.Struct("!BBi").unpack_from
 SIZE = struct.Struct("!i").unpack_from
-KNOWN_PREFIX = 64
-"""By how many of its first bytes a list is looked up among those that were walked over."""
-MOST_KNOWN = 256
+LEAST_KNOWN = 16
+"""Bytes of a value that is worth a comparison."""
+MOST_MISSES = 4
+"""How often a field's value may differ from the one before until it is no longer compared."""
+NOTHING = (b"", 0)
+EMPTY = b"\0\0\0\0"
+SIZE_AT = {TType.LIST: 4, TType.SET: 4, TType.MAP: 5}
+"""Where the number of elements stands, from the header of a field."""
+DESCRIPTOR = StorageDescriptor.thrift_spec
 TEXT = frozenset((TType.STRING, TType.BINARY))
 
 
+class Repeated(NamedTuple):
+    """A field of a storage descriptor that holds the same bytes as that of an earlier descriptor; both are counted from 0."""
+
+    descriptor: int
+    earlier: int
+    field: int
+    begin: int
+    """Where the field's header stands in the message."""
+    end: int
+
+
 class Outline:
-    """The walk over one message. `careful` tells that the Python decoder must read it."""
+    """The walk over one message. `careful` tells that the Python decoder must read it.
+
+    `descriptors` counts the storage descriptors that the walk met; `repeated` lists their fields that need not be decoded again.
+    """
 
     def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
         self._feed = feed
         self._limit = limit
         self._max_container_size = max_container_size
-        self._known: dict[tuple[bytes, int, Any], bytes] = {}
+        self._last: dict[tuple[int, int, int, int], tuple[bytes, int] | None] = {}
+        self._misses: dict[tuple[int, int, int, int], int] = {}
         self.data = bytearray()
         self.careful = False
+        self.descriptors = 0
+        self.repeated: list[Repeated] = []
 
     def need(self, size: int) -> None:
         """Wait until so many bytes of the message are here. TooLarge, EndOfStream."""
@@ -77,6 +101,8 @@ class Outline:
         if depth <= 0:
             raise Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
         data = self.data
+        if specs is DESCRIPTOR:
+            self.descriptors += 1
         while True:
             if at + 7 > len(data):
                 self.need(at + 1)
@@ -99,9 +125,36 @@ class Outline:
                 if at > len(data):
                     self.need(at)
             else:
-                spec = specs.get(int.from_bytes(data[at + 1 : at + 3], "big", signed=True)) if specs is not None else None
-                inner = spec[2] if spec is not None and spec[0] == ttype and len(spec) > 3 else None
-                at = self._value(ttype, at + 3, inner, depth - 1)
+                at = self._field(ttype, at, specs, depth - 1)
+
+    def _field(self, ttype: int, at: int, specs: dict[int, tuple[Any, ...]] | None, depth: int) -> int:
+        """Return where the field whose header stands at `at` ends, which holds a struct, list, set or map."""
+        size = SIZE_AT.get(ttype)
+        if size is not None and self.data[at + size : at + size + 4] == EMPTY:
+            return at + size + 4
+        fid = int.from_bytes(self.data[at + 1 : at + 3], "big", signed=True)
+        spec = specs.get(fid) if specs is not None else None
+        inner = spec[2] if spec is not None and spec[0] == ttype and len(spec) > 3 else None
+        begin = at + 3
+        key = (id(specs), fid, ttype, depth)
+        last = self._last.get(key, NOTHING)
+        if last is None or inner is StorageDescriptor:
+            return self._value(ttype, begin, inner, depth)
+        value, earlier = last
+        if value:
+            if self.data.startswith(value, begin):
+                end = begin + len(value)
+                if specs is DESCRIPTOR:
+                    self.repeated.append(Repeated(self.descriptors - 1, earlier, fid, at, end))
+                return end
+            if begin + len(value) <= len(self.data):
+                self._misses[key] = self._misses.get(key, 0) + 1
+        end = self._value(ttype, begin, inner, depth)
+        if self._misses.get(key, 0) == MOST_MISSES or end - begin > CHUNK:
+            self._last[key] = None
+        elif end - begin >= LEAST_KNOWN and not self.careful:
+            self._last[key] = bytes(self.data[begin:end]), self.descriptors - 1
+        return end
 
     def _value(self, ttype: int, at: int, spec: Any, depth: int) -> int:
         """Return where a struct, list, set or map ends."""
@@ -119,7 +172,6 @@ class Outline:
         if at + 5 > len(self.data):
             self.need(at + 5)
         etype, size = LIST_HEADER(self.data, at)
-        begin = at
         at += 5
         if size == 0:
             return at
@@ -131,18 +183,8 @@ class Outline:
         if etype == TType.STRING:
             return self._strings(at, size)
         inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
-        if size < 4:
-            for _ in range(size):
-                at = self._value(etype, at, inner, depth - 1)
-            return at
-        key = (bytes(self.data[begin : begin + KNOWN_PREFIX]), depth, inner if etype == TType.STRUCT else None)
-        known = self._known.get(key)
-        if known is not None and self.data.startswith(known, begin):
-            return begin + len(known)
         for _ in range(size):
             at = self._value(etype, at, inner, depth - 1)
-        if len(self._known) < MOST_KNOWN and at - begin <= CHUNK and not self.careful:
-            self._known[key] = bytes(self.data[begin:at])
         return at
 
     def _map(self, at: int, spec: Any, depth: int) -> int:

@@ -17,6 +17,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
 from metastore.wire.outline import Outline
+from metastore.wire.repetition import partitions_path, share_repeated, without_repetition
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
 
@@ -139,14 +140,22 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
     if cls is None:
         return Message(name, kind, seqid, None, data)
     if not outline.careful:
-        body = cls()
+        path = partitions_path(cls) if outline.repeated else None
         try:
-            _Binary(TCyMemoryBuffer(data[begin:]), strict_decode=True).read_struct(body)
+            if path is not None:
+                body = _decoded(cls, without_repetition(outline, begin, end))
+                if share_repeated(body, path, outline):
+                    return Message(name, kind, seqid, body, data)
+            return Message(name, kind, seqid, _decoded(cls, data[begin:]), data)
         except (UnicodeDecodeError, MemoryError):
             pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands
-        else:
-            return Message(name, kind, seqid, body, data)
     return _read_carefully(frame_feed(data), "binary", settings, choose)
+
+
+def _decoded(cls: type[TPayload], data: bytes) -> TPayload:
+    body = cls()
+    _Binary(TCyMemoryBuffer(data), strict_decode=True).read_struct(body)
+    return body
 
 
 def _read_carefully(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
