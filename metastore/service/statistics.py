@@ -132,9 +132,12 @@ def _normalized(table: Table, new: ColumnStatistics) -> list[ColumnStatisticsObj
     for column in new.statsObj or []:
         if column.colName is None or column.statsData is None:
             raise InvalidObject(f"Statistics of {table.dbName}.{table.tableName} without colName or statsData can not be stored")
-        stored = copy(column)
-        stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
-        if stored.colName not in known:
+        column_name, column_type = normalize(column.colName), (column.colType or "").lower()
+        stored = column
+        if column_name != column.colName or column_type != column.colType:
+            stored = copy(column)
+            stored.colName, stored.colType = column_name, column_type
+        if column_name not in known:
             raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
         out.append(stored)
     return out
@@ -273,7 +276,7 @@ def delete_from_table(call: Call, name: TableName, columns: Sequence[str] | None
     """
     table = find_table(call, name)
     wanted = _columns(columns) or None
-    event = DeleteStatistics(client=call.info, table=table, partition=None, columns=wanted or [])
+    event = DeleteStatistics(client=call.info, table=table, partitions=[], columns=wanted or [])
     with change(call, event) as current:
 
         def work(session: Session) -> None:
@@ -298,7 +301,7 @@ def delete_from_partitions(
     table = find_table(call, name)
     wanted = _columns(columns) or None
     names = [_partition_name(call, table, partition) for partition in partitions]
-    event = DeleteStatistics(client=call.info, table=table, partition=names[0] if len(names) == 1 else None, columns=wanted or [])
+    event = DeleteStatistics(client=call.info, table=table, partitions=names, columns=wanted or [])
     with change(call, event) as current:
 
         def work(session: Session) -> None:

@@ -67,8 +67,17 @@ def _plain(value: Any) -> Any:
 
 def encode(column: ColumnStatisticsObj, analyzed: int) -> list[Any]:
     """Return a column's statistics as they stand in the JSON; `analyzed` in seconds."""
-    kind = next((name for name in _DATA if getattr(column.statsData, name) is not None), None)
-    return [column.colType, analyzed, kind, None if kind is None else _plain(getattr(column.statsData, kind))]
+    for kind, data in column.statsData.__dict__.items():
+        if data is not None:
+            return [column.colType, analyzed, kind, _flat(data.__dict__) if kind in _FLAT else _plain(data)]
+    return [column.colType, analyzed, None, None]
+
+
+def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if type(value) is int else _plain(value)
+        for name, value in fields.items() if value is not None
+    }
 
 
 def _fields(struct: type[Any]) -> dict[str, Any]:
