@@ -44,6 +44,16 @@ class LocalFiles:
         with os.scandir(path) as entries:
             return next(entries, None) is None
 
+    def entries(self, path: str) -> list[tuple[str, bool]]:
+        """Return the names in a directory and whether each is one too; FileNotFoundError if it is not there."""
+        with os.scandir(path) as entries:
+            return [(entry.name, entry.is_dir()) for entry in entries]
+
+    def read(self, path: str) -> bytes:
+        """Return what a small file holds; FileNotFoundError if it is not there."""
+        with open(path, "rb") as file:
+            return file.read()
+
     def is_writable(self, path: str) -> bool:
         """Tell whether entries can be removed from a directory."""
         return not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -40,6 +40,16 @@ class RemoteFiles:
         """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""
         return not self._system.ls(path, detail=False)
 
+    def entries(self, path: str) -> list[tuple[str, bool]]:
+        """Return the names in a directory and whether each is one too; FileNotFoundError if it is not there."""
+        found = ((entry["name"].rstrip("/"), entry["type"] == "directory") for entry in self._system.ls(path, detail=True))
+        own = path.strip("/")
+        return [(name.rpartition("/")[2], is_directory) for name, is_directory in found if name.strip("/") != own]
+
+    def read(self, path: str) -> bytes:
+        """Return what a small file holds; FileNotFoundError if it is not there."""
+        return bytes(self._system.cat_file(path))
+
     def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles
         """Return True: the driver does not say."""
         return True

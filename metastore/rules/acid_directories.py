@@ -1,0 +1,302 @@
+"""Say which directories of a transactional table a reader uses, and which are obsolete or aborted. Never lists or deletes one.
+
+A table or partition is a folder of `base_N[_vT]`, `delta_A_B[_S][_vT]` and `delete_delta_A_B[_S][_vT]`: N, A and B are write ids, S numbers
+the statements of one transaction, T is the compactor's transaction, which must have committed before the directory counts. Files and
+other directories are original ones, from before the table was transactional. Names that begin with `_` or `.` are nobody's.
+Source: Hive's AcidUtils, ValidReaderWriteIdList and ValidCompactorWriteIdList.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+NONE_OPEN = 2**63 - 1
+"""The lowest open write id where none is open."""
+
+CONVERTED = -(2**63)
+"""The write id of a base that was made of original files alone."""
+
+_NAME = re.compile(
+    r"(?:base_(?P<base>-?\d+)|(?P<delete>delete_)?delta_(?P<low>-?\d+)_(?P<high>-?\d+)(?:_(?P<statement>\d+))?)(?:_v(?P<by>\d+))?",
+    re.ASCII,
+)
+
+
+class Portion(Enum):
+    """How much of a range something holds for."""
+
+    NONE = 0
+    SOME = 1
+    ALL = 2
+
+
+class Entry(NamedTuple):
+    """A name in the folder. `compacted`: the directory holds `_metadata_acid` that says so, which only bases of Hive 3 need."""
+
+    name: str
+    is_directory: bool = True
+    compacted: bool = False
+
+
+class Base(NamedTuple):
+    """A base: all rows up to a write id. `visibility` is the compactor's transaction, 0 where the name has none."""
+
+    name: str
+    write_id: int
+    visibility: int
+    compacted: bool
+
+
+class Delta(NamedTuple):
+    """Rows that the write ids `low` to `high` inserted or, `is_delete`, removed. `statement` is -1 where the name has none."""
+
+    name: str
+    low: int
+    high: int
+    statement: int
+    is_delete: bool
+    visibility: int
+
+
+def parse(name: str, *, compacted: bool = False) -> Base | Delta | None:
+    """Read a directory's name; None for one that is neither base nor delta."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    visibility = int(match["by"] or 0)
+    if match["base"] is not None:
+        return Base(name, int(match["base"]), visibility, compacted or visibility > 0)
+    statement = -1 if match["statement"] is None else int(match["statement"])
+    return Delta(name, int(match["low"]), int(match["high"]), statement, match["delete"] is not None, visibility)
+
+
+def base_name(write_id: int, visibility: int = 0) -> str:
+    """Return the name of a base; a compactor gives its transaction."""
+    return f"base_{write_id:07d}{_by(visibility)}"
+
+
+def delta_name(low: int, high: int, statement: int | None = None, *, is_delete: bool = False, visibility: int = 0) -> str:
+    """Return the name of a delta; writers give their statement, a compactor its transaction."""
+    middle = "" if statement is None else f"_{statement:04d}"
+    return f"{'delete_' if is_delete else ''}delta_{low:07d}_{high:07d}{middle}{_by(visibility)}"
+
+
+def _by(visibility: int) -> str:
+    return f"_v{visibility:07d}" if visibility else ""
+
+
+@dataclass(frozen=True)
+class WriteIds:
+    """Which write ids of one table a snapshot sees: those up to the high-water mark that are neither open nor aborted.
+
+    `whole_ranges` is the compactor's view: a range is seen when it lies below the mark, aborted write ids in it or not.
+    """
+
+    high_watermark: int
+    open: frozenset[int] = frozenset()
+    aborted: frozenset[int] = frozenset()
+    table: str = ""
+    whole_ranges: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> WriteIds:
+        """Read `database.table:high:lowest open:open,..:aborted,..`, as Hive's clients write it. ValueError."""
+        table, high, _, opened, aborted = text.rsplit(":", 4)
+        return cls(int(high), _numbers(opened), _numbers(aborted), table)
+
+    def text(self) -> str:
+        """Write the list as `read` reads it."""
+        opened, aborted = (",".join(map(str, sorted(ids))) for ids in (self.open, self.aborted))
+        return f"{self.table}:{self.high_watermark}:{self.lowest_open}:{opened}:{aborted}"
+
+    @cached_property
+    def lowest_open(self) -> int:
+        return min(self.open, default=NONE_OPEN)
+
+    @cached_property
+    def _aborted(self) -> list[int]:
+        return sorted(self.aborted)
+
+    @cached_property
+    def _unseen(self) -> list[int]:
+        return sorted(number for number in self.open | self.aborted if number <= self.high_watermark)
+
+    def for_compaction(self) -> WriteIds:
+        """Return the view of a compactor that starts now: everything below the first open write id, by whole ranges."""
+        mark = min(self.high_watermark, self.lowest_open - 1)
+        return WriteIds(mark, frozenset(), frozenset(number for number in self.aborted if number <= mark), self.table, whole_ranges=True)
+
+    def is_valid(self, write_id: int) -> bool:
+        """Tell whether the snapshot sees what a write id wrote."""
+        return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
+
+    def is_valid_base(self, write_id: int) -> bool:
+        """Tell whether a compactor's base holds nothing that the snapshot must not see: it tells its write ids no longer apart."""
+        return write_id <= self.high_watermark and write_id < self.lowest_open
+
+    def valid_range(self, low: int, high: int) -> Portion:
+        """Tell how much of a range the snapshot sees."""
+        if self.whole_ranges:
+            return Portion.ALL if high <= self.high_watermark else Portion.NONE
+        top = min(high, self.high_watermark)
+        seen = max(0, top - low + 1) - _count(self._unseen, low, top)
+        return _portion(seen, low, high)
+
+    def aborted_range(self, low: int, high: int) -> Portion:
+        """Tell how much of a range was aborted."""
+        if low > self.high_watermark:
+            return Portion.NONE
+        return _portion(_count(self._aborted, low, high), low, high)
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(int(number) for number in text.split(",") if number)
+
+
+def _count(numbers: Sequence[int], low: int, high: int) -> int:
+    return max(0, bisect_right(numbers, high) - bisect_left(numbers, low))
+
+
+def _portion(count: int, low: int, high: int) -> Portion:
+    return Portion.NONE if count <= 0 else Portion.ALL if count > high - low else Portion.SOME
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """Which transactions a snapshot sees as committed; it decides about directories that compactors made."""
+
+    high_watermark: int = NONE_OPEN
+    open: Collection[int] = frozenset()
+    aborted: Collection[int] = frozenset()
+
+    def is_valid(self, transaction: int) -> bool:
+        """Tell whether a transaction has committed in the snapshot; 0 always has."""
+        return transaction <= self.high_watermark and transaction not in self.open and transaction not in self.aborted
+
+
+EVERYTHING = Transactions()
+
+
+class NotEnoughHistory(Exception):
+    """A compactor's base is the oldest there is, and it holds write ids that the snapshot must not see: no state can be read."""
+
+
+@dataclass
+class State:
+    """What a snapshot makes of a folder; each list holds names, in the order in which they apply."""
+
+    base: Base | None = None
+    deltas: list[Delta] = field(default_factory=list)
+    """Inserting and deleting deltas that are read after the base."""
+    originals: list[str] = field(default_factory=list)
+    """Files and directories from before the table was transactional, read when there is no base."""
+    obsolete: list[str] = field(default_factory=list)
+    """What every snapshot that is at least as new as this one passes over, since other directories hold the same."""
+    aborted: list[str] = field(default_factory=list)
+    """Directories that only aborted transactions wrote."""
+    aborted_write_ids: set[int] = field(default_factory=set)
+    """The write ids of the aborted directories."""
+    partly_aborted: list[Delta] = field(default_factory=list)
+    """Deltas that hold aborted rows beside others; only a compaction removes those."""
+
+
+def decide(
+    entries: Iterable[Entry], write_ids: WriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True
+) -> State:
+    """Return what a snapshot makes of a folder. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
+    state = State()
+    bases: list[Base] = []
+    deltas: list[Delta] = []
+    for entry in entries:
+        if entry.name[0] in "._":
+            continue
+        parsed = parse(entry.name, compacted=entry.compacted) if entry.is_directory else None
+        if parsed is None:
+            state.originals.append(entry.name)
+        elif not transactions.is_valid(parsed.visibility):
+            if parsed.visibility in transactions.aborted:
+                state.aborted.append(entry.name)
+        elif isinstance(parsed, Base):
+            _sort_base(parsed, write_ids, state, bases)
+        else:
+            _sort_delta(parsed, write_ids, state, deltas)
+    _choose_base(bases, write_ids, state, strict=strict)
+    _choose_deltas(deltas, write_ids, state)
+    state.originals.sort()
+    return state
+
+
+def _sort_base(base: Base, write_ids: WriteIds, state: State, bases: list[Base]) -> None:
+    if not base.compacted and base.write_id in write_ids.aborted:
+        state.aborted.append(base.name)
+        state.aborted_write_ids.add(base.write_id)
+    else:
+        bases.append(base)
+
+
+def _sort_delta(delta: Delta, write_ids: WriteIds, state: State, deltas: list[Delta]) -> None:
+    aborted = write_ids.aborted_range(delta.low, delta.high)
+    if aborted is Portion.ALL:
+        state.aborted.append(delta.name)
+        state.aborted_write_ids.update(range(delta.low, delta.high + 1))
+        return
+    if aborted is Portion.SOME:
+        state.partly_aborted.append(delta)
+    if write_ids.valid_range(delta.low, delta.high) is not Portion.NONE:
+        deltas.append(delta)
+
+
+def _is_readable(base: Base, write_ids: WriteIds) -> bool:
+    if base.write_id == CONVERTED:
+        return True
+    return write_ids.is_valid_base(base.write_id) if base.compacted else write_ids.is_valid(base.write_id)
+
+
+def _choose_base(bases: Sequence[Base], write_ids: WriteIds, state: State, *, strict: bool) -> None:
+    """Take the newest base that the snapshot may read: of two with one write id the compactor's, of two compactors the later."""
+    readable = sorted((base.write_id, base.compacted, base.visibility, base.name, base) for base in bases if _is_readable(base, write_ids))
+    if readable:
+        state.base = readable.pop()[-1]
+        state.obsolete += [each[-1].name for each in readable]
+        state.obsolete += state.originals
+        state.originals = []
+    elif strict and bases:
+        oldest = min(bases, key=lambda base: base.write_id)
+        if oldest.compacted:
+            raise NotEnoughHistory(
+                f"{write_ids.table or 'the table'}: a snapshot up to write id {write_ids.high_watermark}, lowest open write id "
+                f"{min(write_ids.open | write_ids.aborted, default='none')}, can not read {oldest.name}; take a new snapshot and read again"
+            )
+
+
+def _order(delta: Delta) -> tuple[int, int, int, int, str]:
+    """Sort wide ranges before the narrow ones that they hold, and what a compactor made before what it was made of."""
+    return delta.low, -delta.high, delta.statement, -delta.visibility, delta.name
+
+
+def _choose_deltas(deltas: Iterable[Delta], write_ids: WriteIds, state: State) -> None:
+    """Take the widest deltas that follow on the base and on each other; those inside them are obsolete."""
+    current = state.base.write_id if state.base is not None else 0
+    last: Delta | None = None
+    for delta in sorted(deltas, key=_order):
+        if delta.high > current:
+            if write_ids.valid_range(current + 1, delta.high) is not Portion.NONE:
+                state.deltas.append(delta)
+                current, last = delta.high, delta
+        elif last is not None and delta.high == current and _belongs_to(delta, last):
+            state.deltas.append(delta)
+        else:
+            state.obsolete.append(delta.name)
+
+
+def _belongs_to(delta: Delta, last: Delta) -> bool:
+    """Tell whether a delta is another part of what wrote `last`: its deletes, or another statement of the same transaction."""
+    if last.statement >= 0:
+        return True
+    return (delta.low, delta.statement, delta.visibility) == (last.low, last.statement, last.visibility)

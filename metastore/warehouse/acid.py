@@ -1,0 +1,49 @@
+"""List the folder of a transactional table or partition, and add up what directories in it hold. Never judges or deletes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from metastore.warehouse.directories import Warehouse
+from metastore.warehouse.locations import join
+
+METADATA = "_metadata_acid"
+
+
+def listing(warehouse: Warehouse, location: str) -> list[tuple[str, bool, bool]]:
+    """Return (name, is a directory, is marked as a compactor's) of what lies in a folder; none when it is not there. MetaError.
+
+    The mark is the one of Hive 3, whose compactors' bases have no transaction in their names; it is looked for in those alone.
+    """
+    found = warehouse.entries(location)
+    unsure = [name for name, is_directory in found if is_directory and name.startswith("base_") and "_v" not in name]
+    marked = {name for name, mark in zip(unsure, _marks(warehouse, location, unsure), strict=True) if mark}
+    return [(name, is_directory, name in marked) for name, is_directory in found]
+
+
+def _marks(warehouse: Warehouse, location: str, bases: Sequence[str]) -> list[bool]:
+    def is_compacted(base: str) -> bool:
+        text = warehouse.read(join(location, f"{base}/{METADATA}"))
+        try:
+            return text is not None and json.loads(text).get("dataFormat") == "compacted"
+        except (ValueError, AttributeError):
+            return False
+
+    return warehouse.each(is_compacted, bases, location)
+
+
+def total_size(warehouse: Warehouse, location: str, names: Iterable[str]) -> int:
+    """Return the bytes below directories of a folder, hidden files left out; in parallel on a remote file system. MetaError."""
+    places = [join(location, name) for name in names]
+    return sum(summary.size for summary in warehouse.each(warehouse.summarize, places, location))
+
+
+def folders_below(warehouse: Warehouse, location: str, depth: int) -> Iterator[str]:
+    """Yield the visible directories so many levels below a location, such as those of a table with as many partition keys. MetaError."""
+    if depth == 0:
+        yield location
+        return
+    for name, is_directory in warehouse.entries(location):
+        if is_directory and name[0] not in "._":
+            yield from folders_below(warehouse, join(location, name), depth - 1)
