@@ -227,7 +227,8 @@ transactions = Table(
     Column("started_ms", BigInteger, nullable=False),
     Column("heartbeat_ms", BigInteger, nullable=False),
     Column("ended_ms", BigInteger),
-    Column("commit_id", BigInteger, comment="the highest transaction id when it committed"),
+    Column("commit_id", BigInteger, comment="the highest transaction id when it committed, or later: who began above it sees its writes"),
+    Column("holds", Integer, nullable=False, server_default="0", comment="bits of rules/transactions.py: which other tables may have rows of it"),
     Index(None, "state", "id"),
 )
 
@@ -318,7 +319,8 @@ write_notifications = Table(
     Column("table", NAME, nullable=False),
     Column("partition", LONG_NAME),
     Column("write_id", BigInteger, nullable=False),
-    Column("body", JSON_TEXT, nullable=False, comment="files, table and partition as the event of the commit tells them"),
+    Column("time", BigInteger, nullable=False, comment="seconds"),
+    Column("body", JSON_TEXT, nullable=False, comment="files, table and partition as an event's message has them"),
     Index(None, "transaction_id"),
 )
 
@@ -341,7 +343,6 @@ locks = Table(
     Column("heartbeat_ms", BigInteger, nullable=False),
     Column("acquired_ms", BigInteger),
     Column("writers_wait", Integer, nullable=False, server_default="0", comment="1: a shared write waits for a shared write, as in Hive 3"),
-    Index(None, "heartbeat_ms"),
     Index(None, "transaction_id"),
     sqlite_autoincrement=True,
 )
@@ -353,7 +354,7 @@ lock_queues = Table(
 
 lock_components = Table(
     "lock_components", metadata,
-    Column("lock_id", ID, primary_key=True, autoincrement=False),
+    Column("lock_id", ID, ForeignKey("locks.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("catalog", NAME, nullable=False),
     Column("database", NAME, nullable=False),
@@ -381,7 +382,9 @@ compactions = Table(
     Column("heartbeat_ms", BigInteger, comment="of the worker, which holds the entry while it beats"),
     Column("ended_ms", BigInteger),
     Column("cleaner_started_ms", BigInteger),
+    Column("committed_ms", BigInteger, comment="when the worker's transaction was seen to be committed"),
     Column("retry_after_ms", BigInteger, comment="the cleaner leaves the entry alone until then"),
+    Column("retries", Integer, nullable=False, server_default="0", comment="how often the cleaner failed"),
     Column("initiator", NAME),
     Column("initiator_version", NAME),
     Column("worker", NAME),

@@ -43,7 +43,9 @@ def upgrade() -> None:
     sa.Column('heartbeat_ms', sa.BigInteger(), nullable=True, comment='of the worker, which holds the entry while it beats'),
     sa.Column('ended_ms', sa.BigInteger(), nullable=True),
     sa.Column('cleaner_started_ms', sa.BigInteger(), nullable=True),
+    sa.Column('committed_ms', sa.BigInteger(), nullable=True, comment="when the worker's transaction was seen to be committed"),
     sa.Column('retry_after_ms', sa.BigInteger(), nullable=True, comment='the cleaner leaves the entry alone until then'),
+    sa.Column('retries', sa.Integer(), server_default='0', nullable=False, comment='how often the cleaner failed'),
     sa.Column('initiator', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
     sa.Column('initiator_version', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
     sa.Column('worker', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
@@ -90,17 +92,6 @@ def upgrade() -> None:
     sa.Column('expires_ms', sa.BigInteger(), nullable=False),
     sa.PrimaryKeyConstraint('name', name=op.f('pk_leases'))
     )
-    op.create_table('lock_components',
-    sa.Column('lock_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
-    sa.Column('number', sa.Integer(), autoincrement=False, nullable=False),
-    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
-    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
-    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
-    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
-    sa.Column('type', sa.Integer(), nullable=False, comment='LockType of the interface'),
-    sa.PrimaryKeyConstraint('lock_id', 'number', name=op.f('pk_lock_components'))
-    )
-    op.create_index(op.f('ix_lock_components_database'), 'lock_components', ['database'], unique=False)
     op.create_table('lock_queues',
     sa.Column('name', sa.Text().with_variant(sa.String(length=513), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False, comment='catalog.database; whoever changes its locks holds this row'),
     sa.PrimaryKeyConstraint('name', name=op.f('pk_lock_queues'))
@@ -118,7 +109,6 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_locks')),
     sqlite_autoincrement=True
     )
-    op.create_index(op.f('ix_locks_heartbeat_ms'), 'locks', ['heartbeat_ms'], unique=False)
     op.create_index(op.f('ix_locks_transaction_id'), 'locks', ['transaction_id'], unique=False)
     op.create_table('materialization_rebuilds',
     sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
@@ -240,7 +230,8 @@ def upgrade() -> None:
     sa.Column('started_ms', sa.BigInteger(), nullable=False),
     sa.Column('heartbeat_ms', sa.BigInteger(), nullable=False),
     sa.Column('ended_ms', sa.BigInteger(), nullable=True),
-    sa.Column('commit_id', sa.BigInteger(), nullable=True, comment='the highest transaction id when it committed'),
+    sa.Column('commit_id', sa.BigInteger(), nullable=True, comment='the highest transaction id when it committed, or later: who began above it sees its writes'),
+    sa.Column('holds', sa.Integer(), server_default='0', nullable=False, comment='bits of rules/transactions.py: which other tables may have rows of it'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_transactions'))
     )
     op.create_index(op.f('ix_transactions_state_id'), 'transactions', ['state', 'id'], unique=False)
@@ -268,7 +259,8 @@ def upgrade() -> None:
     sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
     sa.Column('write_id', sa.BigInteger(), nullable=False),
-    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='files, table and partition as the event of the commit tells them'),
+    sa.Column('time', sa.BigInteger(), nullable=False, comment='seconds'),
+    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment="files, table and partition as an event's message has them"),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_write_notifications'))
     )
     op.create_index(op.f('ix_write_notifications_transaction_id'), 'write_notifications', ['transaction_id'], unique=False)
@@ -303,6 +295,18 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_databases')),
     sa.UniqueConstraint('catalog', 'name', name=op.f('uq_databases_catalog_name'))
     )
+    op.create_table('lock_components',
+    sa.Column('lock_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
+    sa.Column('number', sa.Integer(), autoincrement=False, nullable=False),
+    sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
+    sa.Column('type', sa.Integer(), nullable=False, comment='LockType of the interface'),
+    sa.ForeignKeyConstraint(['lock_id'], ['locks.id'], name=op.f('fk_lock_components_lock_id'), ondelete='CASCADE'),
+    sa.PrimaryKeyConstraint('lock_id', 'number', name=op.f('pk_lock_components'))
+    )
+    op.create_index(op.f('ix_lock_components_database'), 'lock_components', ['database'], unique=False)
     op.create_table('role_grants',
     sa.Column('role_name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('principal_name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
@@ -378,6 +382,8 @@ def downgrade() -> None:
     op.drop_table('tables')
     op.drop_table('functions')
     op.drop_table('role_grants')
+    op.drop_index(op.f('ix_lock_components_database'), table_name='lock_components')
+    op.drop_table('lock_components')
     op.drop_table('databases')
     op.drop_index(op.f('ix_write_set_database_table'), table_name='write_set')
     op.drop_index(op.f('ix_write_set_commit_id'), table_name='write_set')
@@ -408,11 +414,8 @@ def downgrade() -> None:
     op.drop_table('min_history')
     op.drop_table('materialization_rebuilds')
     op.drop_index(op.f('ix_locks_transaction_id'), table_name='locks')
-    op.drop_index(op.f('ix_locks_heartbeat_ms'), table_name='locks')
     op.drop_table('locks')
     op.drop_table('lock_queues')
-    op.drop_index(op.f('ix_lock_components_database'), table_name='lock_components')
-    op.drop_table('lock_components')
     op.drop_table('leases')
     op.drop_table('descriptors')
     op.drop_table('counters')
