@@ -231,6 +231,17 @@ class Config:
     init_listeners: tuple[str, ...] = _setting(
         (), "Classes that are told when the server is ready to start.", (*_hive("metastore.init.hooks"),),
     )
+    notification_log: bool = _setting(True, "Writes an event for every change into the notification log, inside the change's transaction.")
+    event_message_format: str = _setting(
+        "gzip(json-2.0)", "Format of new events' messages: compressed as in Hive 4, plain as in 3, or the name of Hive's class for it.",
+        ("metastore.event.message.factory", "hive.metastore.event.message.factory"),
+        choices=(
+            "gzip(json-2.0)", "json-0.2", "org.apache.hadoop.hive.metastore.messaging.json.gzip.GzipJSONMessageEncoder",
+            "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder",
+            "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageFactory",
+        ),
+    )
+    event_count_to_keep: int = _setting(0, "Most notification events that are kept, the newest; 0 sets no limit.", minimum=0)
     event_time_to_live: float = _setting(
         86400.0, "How long notification events are kept.",
         ("hive.metastore.event.db.listener.timetolive", "metastore.event.db.listener.timetolive"), unit="s", minimum=0,

@@ -6,6 +6,7 @@ Classes may derive from several kinds; each kind is switched on by its own setti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class TransactionalListener(Listener):
 
         The transaction may be begun again after a conflict, so this may run more than once; only the last run is committed.
         """
+
+    def within_all(self, changes: Sequence[Event], session: Any) -> Sequence[int]:
+        """Take the changes of one transaction together; return the ids of the notifications that got one, which only the log does."""
+        for event in changes:
+            self.within(event, session)
+        return ()
 
 
 class PostEventListener(Listener):

@@ -167,7 +167,7 @@ class DeleteStatistics(Event):
     """Column statistics were deleted; no partition name means the table's, no column every column's."""
 
     table: Table
-    partition: str | None
+    partitions: Sequence[str]
     columns: Sequence[str]
 
 
@@ -176,7 +176,7 @@ class Insert(Event):
     """A client says that it wrote files into a table or a partition (`fire_listener_event`)."""
 
     table: Table
-    partition_values: Sequence[str]
+    partition: Partition | None
     data: InsertEventRequestData
 
 
@@ -196,7 +196,7 @@ class CommitTransaction(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTransactions(Event):
-    """`databases` are the names of those that a transaction wrote to, by transaction; one that wrote nothing may be missing there."""
+    """Read-only ones are not told. `databases` are those that a transaction wrote to; one that wrote nothing may be missing there."""
 
     transactions: Sequence[int]
     databases: Mapping[int, Sequence[str]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import structlog
@@ -18,12 +18,16 @@ from metastore.listeners.contract import (
     TransactionalListener,
 )
 from metastore.listeners.events import Event, FunctionEnd
+from metastore.listeners.notifications import NotificationLog
 
 if TYPE_CHECKING:
     from metastore.config import Config
 
 log = structlog.get_logger()
 L = TypeVar("L", bound=Listener)
+
+JAVA_LOG = "org.apache.hive.hcatalog.listener.DbNotificationListener"
+"""Hive's notification log, which configurations of Hive name as a listener: ours is one of the server's own."""
 
 SETTINGS: dict[type[Listener], str] = {
     PreEventListener: "pre_event_listeners",
@@ -35,7 +39,7 @@ SETTINGS: dict[type[Listener], str] = {
 
 
 class Listeners:
-    """The listeners of one worker process, by kind and in the order of the settings."""
+    """The listeners of one worker process, by kind and in the order of the settings; the notification log comes last of its kind."""
 
     def __init__(
         self,
@@ -57,10 +61,11 @@ class Listeners:
         made: dict[str, Listener] = {}
 
         def of(kind: type[L]) -> list[L]:
-            return [_make(kind, path, config, made) for path in getattr(config, SETTINGS[kind])]
+            return [_make(kind, path, config, made) for path in getattr(config, SETTINGS[kind]) if path != JAVA_LOG]
 
+        log = [NotificationLog(config)] if config.notification_log else []
         return cls(
-            of(PreEventListener), of(TransactionalListener), of(PostEventListener), of(EndFunctionListener), of(InitListener)
+            of(PreEventListener), [*of(TransactionalListener), *log], of(PostEventListener), of(EndFunctionListener), of(InitListener)
         )
 
     @staticmethod
@@ -68,7 +73,8 @@ class Listeners:
         """Look whether the classes that the settings name can be loaded, without making an object. MetaError."""
         for kind, setting in SETTINGS.items():
             for path in getattr(config, setting):
-                _class(kind, path)
+                if path != JAVA_LOG:
+                    _class(kind, path)
 
     def started(self) -> None:
         """Run the init listeners."""
@@ -85,10 +91,9 @@ class Listeners:
             except Exception as error:
                 raise MetaError(f"{type(listener).__name__} refused {type(event).__name__}: {error}") from error
 
-    def within(self, event: Event, session: Any) -> None:
-        """Run the transactional listeners inside the change's transaction."""
-        for listener in self.transactional:
-            listener.within(event, session)
+    def within(self, changes: Sequence[Event], session: Any) -> list[int]:
+        """Run the transactional listeners inside the changes' transaction; return the ids of notifications that got one at once."""
+        return [key for listener in self.transactional for key in listener.within_all(changes, session)]
 
     def after(self, event: Event, error: Exception | None) -> None:
         """Tell the post-event listeners what became of the change."""

@@ -20,13 +20,14 @@ T = TypeVar("T")
 
 
 class Change:
-    """One change under way. `event` may be replaced by a fuller one inside the transaction."""
+    """One change under way. `event` may be replaced by a fuller one inside the transaction, `further` are told after it."""
 
     def __init__(self, call: Call, event: Event, made: MadeDirectories, subject: Sequence[str | list[str]]) -> None:
         self._call = call
         self._made = made
         self._subject = subject
         self.event = event
+        self.further: Sequence[Event] = ()
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -42,7 +43,7 @@ class Change:
             self._made.undo_moves()
             try:
                 result = work(session)
-                self._call.listeners.within(self.event, session)
+                self._call.listeners.within([self.event, *self.further], session)
             except BaseException:
                 self._made.undo()
                 raise
@@ -91,4 +92,5 @@ def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) ->
         except Exception as error:
             call.listeners.after(current.event, error)
             raise
-    call.listeners.after(current.event, None)
+    for told in (current.event, *current.further):
+        call.listeners.after(told, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import PrincipalType, StorageDescriptor, Table
-from metastore.listeners.events import CreateTable
+from metastore.listeners.events import AddConstraints, CreateTable
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
@@ -65,6 +65,8 @@ def create_table(
             if place:
                 current.make_directories([place])
             current.event = CreateTable(client=call.info, table=stored, environment=environment)
+            if constraints:
+                current.further = [AddConstraints(client=call.info, table=stored, constraints=constraints)]
 
         current.write(work)
 

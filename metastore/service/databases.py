@@ -168,8 +168,8 @@ def drop_database(
             if has_tables:
                 tables.lock_all(session, key)
             dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
+            call.listeners.within([ask(table) for table in dropped], session)
             for table in dropped:
-                call.listeners.within(ask(table), session)
                 if table.partitionKeys and delete_data and purges_data(table):
                     assert table.id is not None
                     outside[table.id] = partitions.locations_outside(session, table.id)

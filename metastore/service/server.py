@@ -1,16 +1,11 @@
-"""What clients ask of the server itself: settings, its database's identity, events about their own writes."""
+"""What clients ask of the server itself: settings, its database's identity."""
 
 from __future__ import annotations
 
 import re
 
 from metastore.errors import ConfigValueSecurity, MetaError
-from metastore.idl import FireEventRequest, InsertEventRequestData
-from metastore.listeners.events import Insert
-from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.tables import find_table
 from metastore.store import catalogs
 
 READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
@@ -36,20 +31,3 @@ def get_meta_conf(call: Call, key: str | None) -> str | None:
 def database_uuid(call: Call) -> str:
     """Return the database's own UUID, made on the first call."""
     return call.database.write(catalogs.server_uuid)
-
-
-def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) -> None:
-    """Tell listeners that a client wrote files into a table or partition. NoSuchObject, MetaError."""
-    data = request.data
-    inserts: list[tuple[list[str], InsertEventRequestData]] = []
-    if data is not None and data.insertData is not None:
-        inserts.append((request.partitionVals or [], data.insertData))
-    elif data is not None and data.insertDatas is not None:
-        inserts.extend((each.partitionVal or [], each) for each in data.insertDatas)
-    elif data is None or not data.refreshEvent:
-        raise MetaError(f"event for {name} holds neither insertData nor insertDatas nor refreshEvent")
-    table = find_table(call, name)
-    for values, each in inserts:
-        with change(call, Insert(client=call.info, table=table, partition_values=values, data=each)) as current:
-            if call.listeners.transactional:
-                current.write(lambda session: None)

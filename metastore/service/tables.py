@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
-from metastore.listeners.events import AlterTable, DropTable, ReadTable
+from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, purges_data
@@ -175,10 +176,15 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             else:
                 found = partitions.lock_all(database, session, held)
             chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
-            for _, _, partition in found:
+            changed = [(key, each, copy(partition)) for key, each, partition in found]
+            for _, _, partition in changed:
                 partition.parameters = _truncated(partition.parameters)
-            if found:
-                partitions.replace(session, held, found)
+            if changed:
+                partitions.replace(session, held, changed)
+            current.event = AlterPartitions(
+                client=call.info, table=held, before=[partition for _, _, partition in found],
+                after=[partition for _, _, partition in changed], environment=environment or {},
+            )
 
         current.write(work)
     for location in chosen:

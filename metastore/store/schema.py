@@ -361,7 +361,7 @@ lock_components = Table(
     Column("table", NAME),
     Column("partition", LONG_NAME),
     Column("type", Integer, nullable=False, comment="LockType of the interface"),
-    Index(None, "database"),
+    Index(None, "database", "table"),
 )
 
 compactions = Table(

@@ -306,7 +306,7 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['lock_id'], ['locks.id'], name=op.f('fk_lock_components_lock_id'), ondelete='CASCADE'),
     sa.PrimaryKeyConstraint('lock_id', 'number', name=op.f('pk_lock_components'))
     )
-    op.create_index(op.f('ix_lock_components_database'), 'lock_components', ['database'], unique=False)
+    op.create_index(op.f('ix_lock_components_database_table'), 'lock_components', ['database', 'table'], unique=False)
     op.create_table('role_grants',
     sa.Column('role_name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('principal_name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
@@ -382,7 +382,7 @@ def downgrade() -> None:
     op.drop_table('tables')
     op.drop_table('functions')
     op.drop_table('role_grants')
-    op.drop_index(op.f('ix_lock_components_database'), table_name='lock_components')
+    op.drop_index(op.f('ix_lock_components_database_table'), table_name='lock_components')
     op.drop_table('lock_components')
     op.drop_table('databases')
     op.drop_index(op.f('ix_write_set_database_table'), table_name='write_set')

@@ -177,7 +177,7 @@ def test_statements_do_not_grow_with_the_number_of_constraints(call: Call, state
         constraints.add(call, others(table)[:1])
     with statements() as more:
         constraints.add(call, [*others(table)[1:], *primary(table, "a"), *unique(table, "a", "b")])
-    assert len(one) == len(more) == 4
+    assert len(one) == len(more) == 5
     with statements() as read:
         constraints.get_all(call, table)
     assert len(read) == 1

@@ -162,7 +162,7 @@ def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statem
     with statements() as all_of_them:
         new = [of(table, numbers("a", n, n + 1), texts("b", n, 1.0), partition=f"p={n}") for n in range(1000)]
         statistics.set_statistics(call, new)
-    assert len(all_of_them) == len(first) <= 8
+    assert len(all_of_them) == len(first) <= 9
     names = [f"p={n}" for n in range(1000)]
     with statements() as read:
         found = statistics.get_partitions(call, table, names, ["a", "b"])

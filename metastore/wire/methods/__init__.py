@@ -13,6 +13,7 @@ from metastore.wire.methods import (
     functions,
     legacy,
     locks,
+    notifications,
     partitions,
     privileges,
     server,
@@ -24,5 +25,5 @@ from metastore.wire.methods.table import Handler, merge
 __all__ = ["METHODS", "Handler"]
 
 METHODS: dict[str, Handler] = merge((
-    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, privileges, legacy,
+    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, notifications, privileges, legacy,
 ))

@@ -1,13 +1,11 @@
-"""Methods about the server itself: identity of the client, settings, caches, events that clients fire."""
+"""Methods about the server itself: identity of the client, settings, caches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from metastore.idl import FireEventResponse
 from metastore.service import server
 from metastore.service.context import Call
-from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 
 
@@ -15,13 +13,6 @@ def _set_ugi(call: Call, args: Any) -> list[str]:
     call.client.user = args.user_name
     call.client.groups = list(args.group_names or [])
     return [*call.client.groups, args.user_name] if args.user_name is not None else list(call.client.groups)
-
-
-def _fire_listener_event(call: Call, args: Any) -> FireEventResponse:
-    request = args.rqst
-    name = unpack.table(call, request.dbName, request.tableName, request.catName)
-    server.fire_listener_event(call, name, request)
-    return FireEventResponse(eventIds=[])
 
 
 def _nothing(call: Call, args: Any) -> None:
@@ -34,5 +25,4 @@ METHODS: dict[str, Handler] = {
     "getMetaConf": lambda call, args: server.get_meta_conf(call, args.key),
     "get_metastore_db_uuid": lambda call, args: server.database_uuid(call),
     "flushCache": _nothing,
-    "fire_listener_event": _fire_listener_event,
 }

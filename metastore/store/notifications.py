@@ -1,0 +1,252 @@
+"""Rows of the notification log. Writers insert events without an id; `number` gives ids, holding the counter for one short transaction.
+
+An id is given once its event is committed, one above the last, in an order that every reader sees: nothing ever appears below an id that
+was seen, and a change that was rolled back leaves no gap. Nothing here knows what an event tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from metastore.idl import NotificationEvent, WriteEventInfo
+from metastore.store.database import Among, Session
+from metastore.store.schema import counters, notifications, write_notifications
+
+N, W = notifications.c, write_notifications.c
+COUNTER = "notification"
+BATCH = 500
+"""Rows of one statement that numbers or removes events."""
+
+
+class New(NamedTuple):
+    """An event to write; time in seconds."""
+
+    time: int
+    type: str
+    catalog: str | None
+    database: str | None
+    table: str | None
+    message: str
+    format: str
+
+
+class NewWrite(NamedTuple):
+    """Files that a transaction wrote into a table or a partition ("" for none); time in seconds, body as `writes` reads it."""
+
+    transaction_id: int
+    catalog: str
+    database: str
+    table: str
+    partition: str
+    write_id: int
+    time: int
+    body: str
+
+
+class Filter(NamedTuple):
+    """Which events are asked for: all with an id above `after`, that match every part that is not None."""
+
+    after: int
+    upto: int | None = None
+    catalog: str | None = None
+    database: str | None = None
+    tables: Sequence[str] | None = None
+    types: Sequence[str] | None = None
+    skipped: Sequence[str] | None = None
+    with_unnamed: bool = False
+    """Whether events without catalog or database match any."""
+
+
+class Place(sa.ColumnElement[int]):
+    """The place, from 1, of a column's value in a list of numbers bound as text, divided by commas."""
+
+    inherit_cache = False
+    type = sa.BigInteger()
+
+    def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
+        self.column = column
+        self.bind = sa.bindparam(name, type_=sa.String())
+
+
+@compiles(Place, "sqlite")
+def _place_sqlite(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
+    column, bind = compiler.process(element.column, **kw), compiler.process(element.bind, **kw)
+    return f"(SELECT key + 1 FROM json_each('[' || {bind} || ']') WHERE value = {column})"
+
+
+@compiles(Place, "postgresql")
+def _place_postgresql(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
+    column, bind = compiler.process(element.column, **kw), compiler.process(element.bind, **kw)
+    return f"array_position(string_to_array({bind}, ',')::bigint[], {column})"
+
+
+@compiles(Place, "mysql")
+def _place_mysql(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"FIND_IN_SET({compiler.process(element.column, **kw)}, {compiler.process(element.bind, **kw)})"
+
+
+INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in New._fields})
+PENDING = sa.select(N.sequence).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
+HAS_PENDING = sa.select(N.sequence).where(N.id.is_(None)).limit(1)
+HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
+LAST = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter"))
+COUNT_ON = sa.update(counters).where(counters.c.name == sa.bindparam("counter")).values(value=sa.bindparam("last"))
+NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(
+    id=sa.bindparam("last", type_=sa.BigInteger()) + Place(N.sequence, "order")
+)
+FIELDS = (N.id, N.time, N.type, N.database, N.table, N.message, N.format, N.catalog)
+OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
+DELETE = sa.delete(notifications).where(N.id <= sa.bindparam("upto"))
+WRITES = (
+    sa.select(W.write_id, W.database, W.table, W.partition, W.body)
+    .where(W.transaction_id == sa.bindparam("transaction")).order_by(W.id)
+)
+OLDEST_WRITES = sa.select(W.id, W.time).order_by(W.id).limit(BATCH)
+DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"))
+
+
+def insert(session: Session, rows: Sequence[New]) -> None:
+    """Add events without ids."""
+    if len(rows) == 1:
+        session.execute(INSERT, **rows[0]._asdict())
+    else:
+        session.insert_many(notifications, New._fields, rows)
+
+
+def insert_numbered(session: Session, rows: Sequence[New]) -> list[int]:
+    """Add events together with their ids, which follow those of all events that are committed; return the ids."""
+    last = number(session)
+    ids = list(range(last + 1, last + 1 + len(rows)))
+    session.insert_many(notifications, ("id", *New._fields), [(key, *row) for key, row in zip(ids, rows, strict=True)])
+    session.execute(COUNT_ON, counter=COUNTER, last=ids[-1])
+    return ids
+
+
+def insert_writes(session: Session, rows: Sequence[NewWrite]) -> None:
+    """Add what transactions wrote."""
+    session.insert_many(write_notifications, NewWrite._fields, rows)
+
+
+def number(session: Session) -> int:
+    """Give ids to the events that are committed and have none, holding the counter; return the last id."""
+    row = session.row(HOLD, counter=COUNTER)
+    if row is None:
+        session.insert_missing(counters, [{"name": COUNTER, "value": 0}])
+        row = session.row(HOLD, counter=COUNTER)
+        assert row is not None
+    first = last = int(row[0])
+    while keys := [key for (key,) in session.rows(PENDING)]:
+        session.execute(NUMBER, keys=keys, order=",".join(map(str, keys)), last=last)
+        last += len(keys)
+        if len(keys) < BATCH:
+            break
+    if last > first:
+        session.execute(COUNT_ON, counter=COUNTER, last=last)
+    return last
+
+
+def pending(session: Session) -> bool:
+    """Tell whether there are events without an id."""
+    return session.row(HAS_PENDING) is not None
+
+
+def last_id(session: Session) -> int:
+    """Return the last id that was given; 0 for none."""
+    row = session.row(LAST, counter=COUNTER)
+    return 0 if row is None else int(row[0])
+
+
+def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
+    found: list[sa.ColumnElement[bool]] = [N.id > sa.bindparam("after")]
+    if wanted.upto is not None:
+        found.append(N.id <= sa.bindparam("upto"))
+    for column, name, value in ((N.catalog, "catalog", wanted.catalog), (N.database, "database", wanted.database)):
+        if value is not None:
+            same = column == sa.bindparam(name, type_=sa.String())
+            found.append(sa.or_(same, column.is_(None)) if wanted.with_unnamed else same)
+    if wanted.tables is not None:
+        found.append(Among(N.table, "tables"))
+    if wanted.types is not None:
+        found.append(Among(N.type, "types"))
+    if wanted.skipped is not None:
+        found.append(sa.not_(Among(N.type, "skipped")))
+    return found
+
+
+def _values(wanted: Filter) -> dict[str, Any]:
+    values = {name: value for name, value in wanted._asdict().items() if value is not None and name != "with_unnamed"}
+    return {name: list(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
+
+
+Query = sa.Select[Any]
+_SELECTS: dict[tuple[bool, ...], tuple[Query, Query]] = {}
+
+
+def _selects(wanted: Filter) -> tuple[Query, Query]:
+    """Return the query of events and that of their number; made once for each set of parts that are asked for."""
+    key = (*(value is not None for value in wanted[:-1]), wanted.with_unnamed)
+    found = _SELECTS.get(key)
+    if found is None:
+        conditions = _conditions(wanted)
+        events: Query = sa.select(*FIELDS).where(*conditions).order_by(N.id).limit(sa.bindparam("most"))
+        found = _SELECTS[key] = (events, sa.select(sa.func.count()).where(*conditions))
+    return found
+
+
+def find(session: Session, wanted: Filter, most: int) -> list[NotificationEvent]:
+    """Return the first `most` events of a filter, ascending by id."""
+    rows = session.rows(_selects(wanted)[0], **_values(wanted), most=most)
+    return [NotificationEvent(*row) for row in rows]
+
+
+def count(session: Session, wanted: Filter) -> int:
+    """Return how many events match a filter."""
+    row = session.row(_selects(wanted)[1], **_values(wanted))
+    assert row is not None
+    return int(row[0])
+
+
+def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
+    """Return what a transaction wrote, one struct for each write id, table and partition, in the order in which it was told."""
+    found: dict[tuple[Any, ...], WriteEventInfo] = {}
+    for write_id, database, table, partition, body in session.rows(WRITES, transaction=transaction):
+        told = orjson.loads(body)
+        key = (write_id, database, table, partition)
+        before = found.get(key)
+        files = dict.fromkeys([*(before.files.split(",") if before is not None and before.files else ()), *told["files"]])
+        found[key] = WriteEventInfo(
+            writeId=write_id, database=database, table=table, files=",".join(files), partition=partition, tableObj=told["table"],
+            partitionObj=told["partition"],
+        )
+    return list(found.values())
+
+
+def delete_oldest(session: Session, before: int, keep: int | None) -> int:
+    """Remove the first events as long as they are older than `before` (seconds) or more than `keep`; return how many, at most BATCH."""
+    limit = 0 if keep is None else last_id(session) - keep
+    gone = []
+    for key, time in session.rows(OLDEST):
+        if time >= before and key > limit:
+            break
+        gone.append(key)
+    if gone:
+        session.execute(DELETE, upto=gone[-1])
+    return len(gone)
+
+
+def delete_oldest_writes(session: Session, before: int) -> int:
+    """Remove what transactions wrote before a time (seconds), in the order of writing; return how many rows, at most BATCH."""
+    gone = []
+    for key, time in session.rows(OLDEST_WRITES):
+        if time >= before:
+            break
+        gone.append(key)
+    if gone:
+        session.execute(DELETE_WRITES, upto=gone[-1])
+    return len(gone)
