@@ -213,6 +213,93 @@ class Config:
         minimum=1,
     )
 
+    compactor_initiator: bool = _group("Compaction", _setting(
+        True, "Queues compactions of transactional tables when they are due.",
+        ("hive.compactor.initiator.on", "metastore.compactor.initiator.on"),
+    ))
+    compactor_cleaner: bool = _setting(
+        True, "Deletes the files that a compaction or an aborted transaction made useless, once nobody reads them.",
+        ("metastore.compactor.cleaner.on", "hive.compactor.cleaner.on"),
+    )
+    compactor_housekeeper: bool = _setting(
+        True, "Takes work back from silent workers and removes old entries of the history.",
+        ("metastore.compactor.housekeeper.on",),
+    )
+    compactor_check_interval: float = _setting(
+        300.0, "How often tables are looked over for compactions that are due, and for what aborted transactions left.",
+        ("hive.compactor.check.interval", "metastore.compactor.check.interval"), unit="s", minimum=0.1,
+    )
+    compactor_cleaner_interval: float = _setting(
+        5.0, "How often the queue is looked over for files to delete.",
+        ("hive.compactor.cleaner.run.interval", "metastore.compactor.cleaner.run.interval"), unit="s", minimum=0.1,
+    )
+    compactor_housekeeper_interval: float = _setting(
+        120.0, "How often the history and the workers are looked over.",
+        ("hive.compactor.history.reaper.interval", "metastore.compactor.history.reaper.interval"), unit="s", minimum=0.1,
+    )
+    compactor_worker_timeout: float = _setting(
+        600.0, "A worker that has not been heard of for so long, nor its transaction, loses its work to another.",
+        ("hive.compactor.worker.timeout", "metastore.compactor.worker.timeout"), unit="s", minimum=0.001,
+    )
+    compactor_pool_timeout: float = _setting(
+        43200.0, "Work of a pool that has waited for so long is given to workers of no pool too.",
+        ("hive.compactor.worker.pool.timeout", "metastore.compactor.worker.pool.timeout"), unit="s", minimum=0,
+    )
+    compactor_delta_number: int = _setting(
+        10, "More deltas than this in a table or partition are compacted.", ("hive.compactor.delta.num.threshold",), minimum=0,
+    )
+    compactor_delta_ratio: float = _setting(
+        0.1, "Deltas of more than this part of the base's size are compacted with it.",
+        ("hive.compactor.delta.pct.threshold",), minimum=0,
+    )
+    compactor_aborted_number: int = _setting(
+        1000, "What more aborted transactions than this wrote to a table or partition is cleaned up.",
+        ("hive.compactor.abortedtxn.threshold",), minimum=0,
+    )
+    compactor_aborted_age: float = _setting(
+        43200.0, "What an aborted transaction wrote is cleaned up when it began so long ago.",
+        ("hive.compactor.aborted.txn.time.threshold",), unit="s", minimum=0,
+    )
+    compactor_failures: int = _setting(
+        2, "After so many failures in a row no further compaction of a table or partition is queued; 0 never gives up.",
+        ("hive.compactor.initiator.failed.compacts.threshold", "metastore.compactor.initiator.failed.compacts.threshold"), minimum=0,
+    )
+    compactor_retry_time: float = _setting(
+        604800.0, "How long after the last of them it is tried again; 0 never.",
+        ("hive.compactor.initiator.failed.retry.time", "metastore.compactor.initiator.failed.retry.time"), unit="s", minimum=0,
+    )
+    compactor_cleaner_retries: int = _setting(
+        5, "How often a cleaning that failed is tried again before the compaction counts as failed.",
+        ("hive.compactor.cleaner.max.retry.attempts", "metastore.compactor.cleaner.max.retry.attempts"), minimum=0,
+    )
+    compactor_cleaner_pause: float = _setting(
+        300.0, "How long after a cleaning that failed it is tried again; doubled each time.",
+        ("hive.compactor.cleaner.retry.retentionTime", "metastore.compactor.cleaner.retry.retentionTime"), unit="s", minimum=0,
+    )
+    compactor_history_succeeded: int = _setting(
+        3, "Succeeded compactions that are kept for each table or partition.",
+        ("hive.compactor.history.retention.succeeded", "metastore.compactor.history.retention.succeeded"), minimum=0,
+    )
+    compactor_history_failed: int = _setting(
+        3, "The same for failed ones; never fewer than `compactor_failures`.",
+        ("hive.compactor.history.retention.failed", "metastore.compactor.history.retention.failed"), minimum=0,
+    )
+    compactor_history_did_not_initiate: int = _setting(
+        2, "The same for those that could not be queued.",
+        (
+            "hive.compactor.history.retention.did.not.initiate", "metastore.compactor.history.retention.did.not.initiate",
+            "hive.compactor.history.retention.attempted",
+        ), minimum=0,
+    )
+    compactor_history_refused: int = _setting(
+        3, "The same for refused and aborted ones.",
+        ("hive.compactor.history.retention.refused", "metastore.compactor.history.retention.refused"), minimum=0,
+    )
+    compactor_history_time: float = _setting(
+        604800.0, "What failed so long ago is forgotten once a later compaction succeeded.",
+        ("hive.compactor.history.retention.timeout", "metastore.compactor.history.retention.timeout"), unit="s", minimum=0,
+    )
+
     pre_event_listeners: tuple[str, ...] = _group("Listeners", _setting(
         (), "Classes, as `package.module:Class`, that are asked before an operation and may refuse it.",
         _hive("metastore.pre.event.listeners"),
