@@ -270,11 +270,14 @@ class Config:
     )
     compactor_cleaner_retries: int = _setting(
         5, "How often a cleaning that failed is tried again before the compaction counts as failed.",
-        ("hive.compactor.cleaner.max.retry.attempts", "metastore.compactor.cleaner.max.retry.attempts"), minimum=0,
+        ("hive.compactor.cleaner.retry.maxattempts", "metastore.compactor.cleaner.retry.maxattempts"), minimum=0,
     )
     compactor_cleaner_pause: float = _setting(
         300.0, "How long after a cleaning that failed it is tried again; doubled each time.",
-        ("hive.compactor.cleaner.retry.retentionTime", "metastore.compactor.cleaner.retry.retentionTime"), unit="s", minimum=0,
+        (
+            "hive.compactor.cleaner.retry.retentionTime", "metastore.compactor.cleaner.retry.retentionTime",
+            "hive.compactor.cleaner.retry.retention.time",
+        ), unit="s", minimum=0,
     )
     compactor_history_succeeded: int = _setting(
         3, "Succeeded compactions that are kept for each table or partition.",
