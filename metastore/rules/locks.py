@@ -1,7 +1,7 @@
 """Say which locks wait for which. Never stores a lock.
 
 Source: Hive 4's CheckLockFunction and LockInfo. Locks wait in the order of their ids: only an earlier one, granted or still waiting,
-holds a later one back.
+holds a later one back. Clients before Hive 4 have no EXCL_WRITE; to them a SHARED_WRITE waits for another.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ WAITS_FOR: dict[int, frozenset[int]] = {
     EXCLUSIVE: frozenset({READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE}),
 }
 """From the type that is asked for to the earlier types that it waits for on the same object."""
+
+
+WAITS_FOR_WRITERS = {**WAITS_FOR, WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE})}
+"""The same as clients before Hive 4 read it."""
 
 
 class Component(NamedTuple):
@@ -40,8 +44,15 @@ class Earlier(NamedTuple):
     component: Component
 
 
-def waits(wanted: Component, held: Component) -> bool:
-    """Tell whether the component `wanted` waits for the earlier one `held`.
+class Blocked(NamedTuple):
+    """What is held back, and by what."""
+
+    component: Component
+    by: Earlier
+
+
+def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> bool:
+    """Tell whether the component `wanted` waits for the earlier one `held`; `writers_wait` is the reading before Hive 4.
 
     Objects meet when one contains the other. Two exceptions: reading a database does not wait for an exclusive lock on something inside
     it, nor does an exclusive lock on something inside it wait for readers of the database.
@@ -51,18 +62,21 @@ def waits(wanted: Component, held: Component) -> bool:
     for ours, theirs in ((wanted.table, held.table), (wanted.partition, held.partition)):
         if ours is not None and theirs is not None and ours != theirs:
             return False
-    if held.type not in WAITS_FOR[wanted.type]:
+    if held.type not in (WAITS_FOR_WRITERS if writers_wait else WAITS_FOR)[wanted.type]:
         return False
     if wanted.type == READ and wanted.table is None and held.table is not None:
         return False
     return not (held.type == READ and held.table is None and wanted.type == EXCLUSIVE and wanted.table is not None)
 
 
-def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier]) -> Earlier | None:
-    """Return what a lock waits for, None when all its components are free. Locks of one transaction never block each other."""
+def blocker(
+    wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False
+) -> Blocked | None:
+    """Return what holds a lock back, None when all its components are free. Locks of one transaction never block each other."""
     for held in earlier:
         if transaction and held.transaction == transaction:
             continue
-        if any(waits(component, held.component) for component in wanted):
-            return held
+        for component in wanted:
+            if waits(component, held.component, writers_wait=writers_wait):
+                return Blocked(component, held)
     return None

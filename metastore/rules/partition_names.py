@@ -157,3 +157,8 @@ def partial_values(
         )
 
     return prefix, matches
+
+
+def lower_keys(name: str) -> str:
+    """Return a partition name with its keys in lower case; values keep theirs."""
+    return "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))

@@ -1,95 +1,122 @@
-"""Locks: ask, ask again, keep alive, release, show. A lock without transaction lives by its heartbeat.
+"""Locks: ask, ask again, keep alive, release, show. A lock without transaction lives by its heartbeat, one of a transaction with it.
 
-Every request is decided in one database transaction that holds the queues of its databases, so servers that share a database agree. A
-lock whose heartbeat is too old is removed by the next request that it would hold back, and no sooner: until then a late heartbeat saves it.
-Transactions are not looked at yet: their ids are only stored. Source: Hive 4's TxnHandler and CheckLockFunction.
+A request is decided in one database transaction that holds the queues of its databases, so servers that share a database agree. Holders
+whose heartbeat is too old are given up by the next request that they would hold back, and by the reaper; until then a late heartbeat
+saves them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunction.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
-from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction
-from metastore.idl import LockRequest, LockResponse, LockState, ShowLocksResponseElement
-from metastore.rules.locks import WAITS_FOR, Component, Earlier, blocker
+from metastore.errors import MetaError, NoSuchLock, TransactionOpen
+from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
+from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker
 from metastore.rules.names import normalize
+from metastore.rules.partition_names import lower_keys
+from metastore.rules.transactions import CHANGES, COMPONENTS, INSERT, LOCKS, OPEN, UPDATE, Intent, operation_of
+from metastore.service import house_keeping
+from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import database_name
-from metastore.store import locks
+from metastore.service.transactions import ended_error, heartbeat_transaction
+from metastore.store import components, locks, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.locks import ACQUIRED, Held
+from metastore.store.locks import ACQUIRED, WAITING, Held
+from metastore.store.write_ids import Key
 
-LAST = 2**63 - 1
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _oldest(call: Call, now: int) -> int:
-    """Return the time in milliseconds before which a heartbeat is too old."""
-    return now - int(call.config.txn_timeout * 1000)
+BEAT = 1000
+"""Milliseconds in which asking again for a lock writes one heartbeat at most."""
 
 
 def lock(call: Call, request: LockRequest) -> LockResponse:
     """Ask for all components of a request at once: granted, waiting, or not acquired where the client does not want to wait.
 
-    MetaError for a request without components or with an incomplete one.
+    In a transaction it notes what the components mean to write. MetaError for a request without components or with an incomplete
+    one; NoSuchTransaction, TransactionAborted.
     """
     wanted = [_component(call, each) for each in request.component or ()]
     if not wanted:
         raise MetaError("A lock request needs at least one component")
     transaction = request.txnid or 0
-    impatient = bool(request.zeroWaitReadEnabled or request.exclusiveCTAS)
+    intents = _intents(request.component, wanted) if transaction else []
+    before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
+    bits = LOCKS | (COMPONENTS if intents else 0)
 
-    def work(session: Session) -> LockResponse:
-        now = _now()
-        held = blocker(wanted, transaction, _earlier(call, session, wanted, LAST, now))
-        if held is not None and impatient:
-            message = f"Unable to acquire the lock: it is held back by lock {held.lock} on {_text(held.component)}"
-            return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=message)
-        state = ACQUIRED if held is None else locks.WAITING
-        key = locks.insert(session, transaction, state, (request.user, request.hostname, request.agentInfo), now, wanted)
-        return LockResponse(lockid=key, state=LockState.ACQUIRED if held is None else LockState.WAITING)
+    def work(session: Session) -> LockResponse | set[house_keeping.Holder]:
+        now = now_ms()
+        if transaction and not transactions.hold(session, transaction, bits, now):
+            raise ended_error(transaction, transactions.find(session, transaction))
+        locks.queue(session, [f"{each.catalog}.{each.database}" for each in wanted])
+        held = _living(locks.meeting(session, wanted))
+        found = blocker(wanted, transaction, map(_earlier, held), writers_wait=before_hive_4)
+        if found is not None:
+            late = house_keeping.late_holders(call.config, held, now)
+            if any(each.lock == found.by.lock for each in late):
+                return late
+            if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
+                return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
+        state = ACQUIRED if found is None else WAITING
+        who = (request.user, request.hostname, request.agentInfo)
+        key = locks.insert(session, transaction, state, who, now, wanted, writers_wait=before_hive_4)
+        if intents:
+            numbers = write_ids.of_transaction(session, transaction)
+            known = (each._replace(write_id=numbers.get(Key(each.catalog, each.database, each.table or ""))) for each in intents)
+            components.insert(session, transaction, known)
+        return LockResponse(lockid=key, state=LockState.ACQUIRED if found is None else LockState.WAITING)
 
-    return call.database.write(work)
+    while True:
+        answer = call.database.write(work)
+        if isinstance(answer, LockResponse):
+            return answer
+        house_keeping.give_up(call.metastore, answer)
 
 
 def check_lock(call: Call, key: int) -> LockResponse:
-    """Keep a lock alive, grant it if nothing holds it back any more, and tell its state. NoSuchLock."""
+    """Keep a lock alive, grant it if nothing holds it back any more, and tell its state. NoSuchLock.
 
-    def work(session: Session) -> LockResponse:
-        now = _now()
-        own = locks.find(session, key)
+    No earlier lock can appear any more, so what is read needs no queue to decide by.
+    """
+    while True:
+        now = now_ms()
+        found = call.database.read(lambda session: locks.up_to(session, key))
+        own = [each for each in found if each.id == key]
         if not own:
             raise _unknown(key)
-        free = own[0].state == ACQUIRED
-        if not free:
-            wanted = [_of(each) for each in own]
-            free = blocker(wanted, own[0].transaction, _earlier(call, session, wanted, key, now)) is None
-        granted = free and own[0].state != ACQUIRED
-        if not (locks.acquire(session, key, now) if granted else locks.heartbeat(session, key, now)):
+        first = own[0]
+        if first.transaction and first.transaction_state != OPEN:
             raise _unknown(key)
-        return LockResponse(lockid=key, state=LockState.ACQUIRED if free else LockState.WAITING)
-
-    return call.database.write(work)
-
-
-def _earlier(call: Call, session: Session, wanted: Sequence[Component], key: int, now: int) -> Iterable[Earlier]:
-    """Take the turn in the databases' queues and return what was asked for there before the lock `key`; remove what is expired."""
-    names = [each.database for each in wanted]
-    locks.queue(session, [f"{each.catalog}.{each.database}" for each in wanted])
-    found = locks.before(session, names, key)
-    since = _oldest(call, now)
-    expired = {held.id for held in found if held.heartbeat < since}
-    if expired:
-        locks.expire(session, sorted(expired), since)
-        found = locks.before(session, names, key)
-    return [_earlier_of(held) for held in found]
+        blocked = None
+        if first.state != ACQUIRED:
+            earlier = _living(each for each in found if each.id < key)
+            blocked = blocker([_of(each) for each in own], first.transaction, map(_earlier, earlier), writers_wait=bool(first.writers_wait))
+            if blocked is not None:
+                late = house_keeping.late_holders(call.config, earlier, now)
+                if any(each.lock == blocked.by.lock for each in late):
+                    house_keeping.give_up(call.metastore, late)
+                    continue
+        granted = blocked is None and first.state != ACQUIRED
+        if granted and not call.database.change(lambda session: locks.acquire(session, key, now_ms())):
+            raise _unknown(key)
+        _beat(call, first, now)
+        return LockResponse(lockid=key, state=LockState.ACQUIRED if blocked is None else LockState.WAITING)
 
 
-def _earlier_of(held: Held) -> Earlier:
+def _beat(call: Call, own: Held, now: int) -> None:
+    """Keep alive what a lock lives by, unless it was a moment ago."""
+    if own.transaction:
+        if (own.transaction_heartbeat or 0) + BEAT <= now:
+            heartbeat_transaction(call, own.transaction)
+    elif own.heartbeat + BEAT <= now and not call.database.change(lambda session: locks.heartbeat(session, own.id, now)):
+        raise _unknown(own.id)
+
+
+def _living(found: Iterable[Held]) -> list[Held]:
+    """Return those that hold something: what a transaction left behind that has ended does not."""
+    return [each for each in found if not each.transaction or each.transaction_state == OPEN]
+
+
+def _earlier(held: Held) -> Earlier:
     return Earlier(held.id, held.number, held.transaction, _of(held))
 
 
@@ -97,27 +124,43 @@ def _of(held: Held) -> Component:
     return Component(held.catalog, held.database, held.table, held.partition, held.type)
 
 
-def _component(call: Call, each: object) -> Component:
+def _component(call: Call, each: LockComponent | None) -> Component:
     """Return a component of a request, its names normalised."""
     database = getattr(each, "dbname", None)
     kind = getattr(each, "type", None)
     catalog, name = database_name(database, None, call.config.default_catalog)
-    if name is None or kind not in WAITS_FOR:
+    if each is None or name is None or kind not in WAITS_FOR:
         raise MetaError(f"Lock component on {database} needs dbname and a type of LockType, not {kind}")
-    table, partition = getattr(each, "tablename", None), getattr(each, "partitionname", None)
-    return Component(catalog, name, None if table is None else normalize(table), _partition(partition), kind)
+    table, partition = each.tablename, each.partitionname
+    return Component(catalog, name, None if table is None else normalize(table), None if partition is None else lower_keys(partition), kind)
 
 
-def _partition(name: str | None) -> str | None:
-    """Return a partition name with its keys in lower case."""
-    if name is None:
-        return None
-    return "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
+def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list[Intent]:
+    """Return what the components mean to write, without write ids.
+
+    Where partitions are only known while writing, the table as a whole stands for them until `add_dynamic_partitions` names them.
+    """
+    out: dict[Intent, None] = {}
+    whole: dict[Key, bool] = {}
+    for each, component in zip(sent, wanted, strict=True):
+        operation = None if each.isTransactional is False else operation_of(each.operationType, component.type)
+        if operation is None:
+            continue
+        if each.isDynamicPartitionWrite:
+            key = Key(component.catalog, component.database, component.table or "")
+            whole[key] = whole.get(key, False) or operation in CHANGES
+        else:
+            out[Intent(*component[:4], operation, None)] = None
+    for key, changes in whole.items():
+        out[Intent(key.catalog, key.database, key.table or None, None, UPDATE if changes else INSERT, None)] = None
+    return list(out)
 
 
-def _text(component: Component) -> str:
-    parts = (component.catalog, component.database, component.table, component.partition)
-    return ".".join(part for part in parts if part is not None)
+def _refusal(found: Blocked) -> str:
+    by = found.by
+    parts = (by.component.catalog, by.component.database, by.component.table, by.component.partition)
+    name = ".".join(part for part in parts if part is not None)
+    return f"Unable to acquire the lock: it is held back by lock {by.lock} on {name}"
 
 
 def _unknown(key: int) -> NoSuchLock:
@@ -125,16 +168,19 @@ def _unknown(key: int) -> NoSuchLock:
 
 
 def unlock(call: Call, key: int) -> None:
-    """Release a lock; one that is not there is released already."""
-    call.database.write(lambda session: locks.delete(session, key))
+    """Release a lock; one that is not there is released already. TransactionOpen for one that a transaction has acquired."""
+    if not call.database.change(lambda session: locks.release(session, key)) and call.database.read(
+        lambda session: locks.exists(session, key)
+    ):
+        raise TransactionOpen(f"Unlocking lockid:{key} is not possible: it belongs to an open transaction and ends with it")
 
 
 def heartbeat(call: Call, key: int, transaction: int) -> None:
-    """Keep a lock and a transaction alive; 0 stands for none. NoSuchLock, NoSuchTransaction."""
-    if key > 0 and not call.database.write(lambda session: locks.heartbeat(session, key, _now())):
-        raise _unknown(key)
+    """Keep a lock and a transaction alive; 0 stands for none. NoSuchLock, NoSuchTransaction, TransactionAborted."""
     if transaction > 0:
-        raise NoSuchTransaction(f"No such transaction txnid:{transaction}")
+        heartbeat_transaction(call, transaction)
+    if key > 0 and not call.database.change(lambda session: locks.heartbeat(session, key, now_ms())):
+        raise _unknown(key)
 
 
 def show_locks(
@@ -142,11 +188,11 @@ def show_locks(
 ) -> list[ShowLocksResponseElement]:
     """Return the components of all living locks, or of those on one object or of one transaction, ascending by id."""
     rows = call.database.read(locks.all_of)
-    since = _oldest(call, _now())
-    living = [held for held in rows if held.heartbeat >= since]
+    late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
+    living = [held for held in _living(rows) if held.id not in late]
     catalog, name = database_name(database or None, None, call.config.default_catalog)
     wanted_table = normalize(table) if table else None
-    wanted_partition = _partition(partition or None)
+    wanted_partition = lower_keys(partition) if partition else None
     return [
         _element(held, living) for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
@@ -158,10 +204,15 @@ def show_locks(
 def _element(held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
     by = None
     if held.state != ACQUIRED:
-        by = blocker([_of(held)], held.transaction, (_earlier_of(other) for other in living if other.id < held.id))
+        earlier = (_earlier(other) for other in living if other.id < held.id)
+        found = blocker([_of(held)], held.transaction, earlier, writers_wait=bool(held.writers_wait))
+        by = found.by if found is not None else None
     return ShowLocksResponseElement(
         lockid=held.id, dbname=held.database, tablename=held.table, partname=held.partition, type=held.type,
         state=LockState.ACQUIRED if held.state == ACQUIRED else LockState.WAITING, txnid=held.transaction or None,
-        lastheartbeat=held.heartbeat, acquiredat=held.acquired, user=held.user, hostname=held.host, agentInfo=held.agent,
-        lockIdInternal=held.number, blockedByExtId=by.lock if by else None, blockedByIntId=by.number if by else None,
+        lastheartbeat=0 if held.transaction else held.heartbeat, acquiredat=held.acquired, user=held.user, hostname=held.host,
+        agentInfo=held.agent, lockIdInternal=held.number, blockedByExtId=by.lock if by else None,
+        blockedByIntId=by.number if by else None,
     )
+
+

@@ -84,6 +84,11 @@ class Session:
         self._database = database
         self.cursor = cursor
 
+    @property
+    def kind(self) -> str:
+        """The kind of database (sqlite, postgresql, mysql), for statements of which each has its own."""
+        return self._database.driver.name
+
     def observe(self, text: str) -> None:
         """Tell whoever counts statements."""
         if self._database.observer is not None:
@@ -217,6 +222,12 @@ class Database:
             with driver.writer():
                 return self._attempt(lambda: self._transaction(work, driver.begin))
         return self._attempt(lambda: self._transaction(work, driver.begin))
+
+    def change(self, work: Callable[[Session], T]) -> T:
+        """Run a single statement that changes rows; it commits by itself, so it takes one round trip. It may run more than once."""
+        driver = self.driver
+        with driver.writer() if isinstance(driver, SQLiteDriver) else nullcontext():
+            return self._attempt(lambda: self._plain(work))
 
     def _attempt(self, once: Callable[[], T]) -> T:
         started, conflicts, breaks = time.monotonic(), 0, 0

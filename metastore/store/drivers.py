@@ -193,10 +193,13 @@ class MySQLDriver(Driver):
             self.arguments["unix_socket"] = url.query["unix_socket"]
 
     def connect(self) -> Any:
-        return self.pymysql.connect(
+        connection = self.pymysql.connect(
             **self.arguments, autocommit=True, charset="utf8mb4", client_flag=self.pymysql.constants.CLIENT.FOUND_ROWS,
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION group_concat_max_len = 1073741824")
+        return connection
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)

@@ -1,7 +1,8 @@
 """Rows of locks. One function per statement; what may be granted is not decided here.
 
 Requests on one database take their turn by locking its row in `lock_queues` first. Ids are given out while that row is held, so their
-order is the order in which the requests of a database see each other, whatever order their transactions commit in.
+order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
+there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
 """
 
 from __future__ import annotations
@@ -11,43 +12,52 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.rules.locks import Component
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
-from metastore.store.schema import lock_components, lock_queues, locks
+from metastore.store.schema import lock_components, lock_queues, locks, transactions
 
-L, C, Q = locks.c, lock_components.c, lock_queues.c
+L, C, Q, T = locks.c, lock_components.c, lock_queues.c, transactions.c
 ACQUIRED, WAITING = "a", "w"
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
 FIELDS = (
-    L.id, L.transaction_id, L.state, L.user, L.host, L.agent, L.heartbeat_ms, L.acquired_ms, C.number, C.catalog, C.database, C.table,
-    C.partition, C.type,
+    L.id, L.transaction_id, L.state, L.user, L.host, L.agent, L.heartbeat_ms, L.acquired_ms, L.writers_wait, C.number, C.catalog,
+    C.database, C.table, C.partition, C.type, T.state, T.type, T.heartbeat_ms,
 )
-JOINED = locks.join(lock_components, C.lock_id == L.id)
-BEFORE = (
-    sa.select(*FIELDS).select_from(JOINED)
-    .where(Among(C.database, "databases"), C.lock_id < sa.bindparam("before"))
-    .order_by(L.id, C.number)
-)
-ONE = sa.select(*FIELDS).select_from(JOINED).where(L.id == sa.bindparam("key")).order_by(C.number)
+JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED).order_by(L.id, C.number)
+IN_DATABASES = ALL.where(Among(C.database, "databases"))
+ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables")))
+_OWN = lock_components.alias("own")
+UP_TO = ALL.where(C.lock_id <= sa.bindparam("key"), sa.exists(sa.select(sa.literal_column("1")).where(
+    _OWN.c.lock_id == sa.bindparam("key"), _OWN.c.database == C.database,
+    sa.or_(_OWN.c.table == C.table, _OWN.c.table.is_(None), C.table.is_(None)),
+)))
 INSERT = sa.insert(locks).values({
-    name: sa.bindparam(name) for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms")
+    name: sa.bindparam(name)
+    for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms", "writers_wait")
 })
 COMPONENT_COLUMNS = ("lock_id", "number", "catalog", "database", "table", "partition", "type")
 HEARTBEAT = sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
 ACQUIRE = sa.update(locks).where(L.id == sa.bindparam("key")).values(
     state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now")
 )
-DELETE = sa.delete(locks).where(L.id == sa.bindparam("key"))
-DELETE_COMPONENTS = sa.delete(lock_components).where(C.lock_id == sa.bindparam("key"))
-EXPIRE = sa.delete(locks).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since"))
-EXPIRE_COMPONENTS = sa.delete(lock_components).where(
-    Among(C.lock_id, "keys"), ~sa.exists(sa.select(sa.literal_column("1")).where(L.id == C.lock_id))
+EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
+RELEASE = sa.delete(locks).where(
+    L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
 )
+EXPIRED = sa.select(L.id).where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since")).order_by(
+    L.id
+).limit(sa.bindparam("most"))
+HOLD = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
+DELETE = sa.delete(locks).where(Among(L.id, "keys"))
+ORPHANS = sa.select(L.id).select_from(locks.outerjoin(transactions, T.id == L.transaction_id)).where(
+    L.transaction_id > sa.literal_column("0"), sa.or_(T.id.is_(None), T.state != sa.literal_column("'o'"))
+).order_by(L.id).limit(sa.bindparam("most"))
 
 
 class Held(NamedTuple):
-    """A component of a lock together with its lock; times in milliseconds, `type` is a LockType of the interface."""
+    """A component of a lock together with its lock and its transaction; times in milliseconds, `type` is a LockType of the interface."""
 
     id: int
     transaction: int
@@ -57,12 +67,16 @@ class Held(NamedTuple):
     agent: str | None
     heartbeat: int
     acquired: int | None
+    writers_wait: int
     number: int
     catalog: str
     database: str
     table: str | None
     partition: str | None
     type: int
+    transaction_state: str | None
+    transaction_type: int | None
+    transaction_heartbeat: int | None
 
 
 def _held(rows: Iterable[Row]) -> list[Held]:
@@ -78,14 +92,18 @@ def queue(session: Session, names: Sequence[str]) -> None:
         session.rows(QUEUES, names=wanted)
 
 
-def before(session: Session, databases: Sequence[str], key: int) -> list[Held]:
-    """Return the components in databases of these names of all locks with a smaller id, ascending."""
-    return _held(session.rows(BEFORE, databases=sorted(set(databases)), before=key))
+def meeting(session: Session, components: Iterable[Component]) -> list[Held]:
+    """Return the components of all locks that may meet some, ascending."""
+    databases = sorted({each.database for each in components})
+    tables = {each.table for each in components}
+    if None in tables:
+        return _held(session.rows(IN_DATABASES, databases=databases))
+    return _held(session.rows(ON_TABLES, databases=databases, tables=sorted(tables, key=str)))
 
 
-def find(session: Session, key: int) -> list[Held]:
-    """Return the components of a lock; none when it is not there."""
-    return _held(session.rows(ONE, key=key))
+def up_to(session: Session, key: int) -> list[Held]:
+    """Return the components of a lock, and of those with a smaller id that may meet it, ascending; none when it is not there."""
+    return _held(session.rows(UP_TO, key=key))
 
 
 def all_of(session: Session) -> list[Held]:
@@ -95,13 +113,13 @@ def all_of(session: Session) -> list[Held]:
 
 def insert(
     session: Session, transaction: int, state: str, who: tuple[str | None, str | None, str | None], now: int,
-    components: Sequence[tuple[str, str, str | None, str | None, int]],
+    components: Sequence[Component], *, writers_wait: bool,
 ) -> int:
-    """Add a lock of `who` (user, host, agent) with components (catalog, database, table, partition, type); return its id."""
+    """Add a lock of `who` (user, host, agent) with its components; return its id."""
     user, host, agent = who
     key = session.insert(
         INSERT, transaction_id=transaction, state=state, user=user, host=host, agent=agent, heartbeat_ms=now,
-        acquired_ms=now if state == ACQUIRED else None,
+        acquired_ms=now if state == ACQUIRED else None, writers_wait=int(writers_wait),
     )
     rows = [(key, number, *component) for number, component in enumerate(components, 1)]
     session.insert_many(lock_components, COMPONENT_COLUMNS, rows)
@@ -118,13 +136,29 @@ def acquire(session: Session, key: int, now: int) -> bool:
     return session.execute(ACQUIRE, key=key, now=now) > 0
 
 
-def delete(session: Session, key: int) -> None:
-    """Remove a lock if it is there."""
-    session.execute(DELETE, key=key)
-    session.execute(DELETE_COMPONENTS, key=key)
+def exists(session: Session, key: int) -> bool:
+    """Tell whether a lock is there."""
+    return session.row(EXISTS, key=key) is not None
 
 
-def expire(session: Session, keys: Sequence[int], since: int) -> None:
-    """Remove those of the locks whose last heartbeat is still older than `since`: one that came meanwhile saves its lock."""
-    session.execute(EXPIRE, keys=list(keys), since=since)
-    session.execute(EXPIRE_COMPONENTS, keys=list(keys))
+def release(session: Session, key: int) -> bool:
+    """Remove a lock that waits or belongs to no transaction; tell whether it was there."""
+    return session.execute(RELEASE, key=key) > 0
+
+
+def expired(session: Session, since: int, most: int) -> list[int]:
+    """Return locks without transaction whose last heartbeat is older, the lowest first."""
+    return [key for (key,) in session.rows(EXPIRED, since=since, most=most)]
+
+
+def orphans(session: Session, most: int) -> list[int]:
+    """Return locks of transactions that are not open, the lowest first."""
+    return [key for (key,) in session.rows(ORPHANS, most=most)]
+
+
+def expire(session: Session, keys: Sequence[int], since: int) -> int:
+    """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
+    held = [key for (key,) in session.rows(HOLD, keys=list(keys), since=since)]
+    if held:
+        session.execute(DELETE, keys=held)
+    return len(held)

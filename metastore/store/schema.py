@@ -227,8 +227,8 @@ transactions = Table(
     Column("started_ms", BigInteger, nullable=False),
     Column("heartbeat_ms", BigInteger, nullable=False),
     Column("ended_ms", BigInteger),
-    Column("commit_id", BigInteger, comment="the highest transaction id when it committed, or later: who began above it sees its writes"),
-    Column("holds", Integer, nullable=False, server_default="0", comment="bits of rules/transactions.py: which other tables may have rows of it"),
+    Column("commit_id", BigInteger, comment="a mark not below that of its commit: who began above it sees its writes"),
+    Column("holds", Integer, nullable=False, server_default="0", comment="bits of rules/transactions.py: where it may have rows"),
     Index(None, "state", "id"),
 )
 

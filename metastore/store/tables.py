@@ -83,6 +83,7 @@ VALUES = (
 )
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
+HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
 SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(
     parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment")
 )
@@ -284,6 +285,15 @@ def update(session: Session, key: int, database_id: int, table: Table, old: Tabl
 def set_parameters(session: Session, key: int, parameters: dict[str, str]) -> None:
     """Change a table's parameters only."""
     session.execute(SET_PARAMETERS, key=key, parameters=orjson.dumps(parameters).decode(), comment=parameters.get("comment"))
+
+
+def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
+    """Lock a table's row by its key; return its parameters, or None."""
+    row = session.row(HOLD_PARAMETERS, key=key)
+    if row is None:
+        return None
+    parameters: dict[str, str] = orjson.loads(row[0])
+    return parameters
 
 
 def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata) -> None:

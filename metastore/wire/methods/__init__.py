@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from metastore.wire.methods import (
     catalogs,
+    compactions,
     constraints,
     fb303,
     functions,
@@ -19,11 +20,13 @@ from metastore.wire.methods import (
     server,
     statistics,
     tables,
+    transactions,
 )
 from metastore.wire.methods.table import Handler, merge
 
 __all__ = ["METHODS", "Handler"]
 
 METHODS: dict[str, Handler] = merge((
-    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, notifications, privileges, legacy,
+    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, notifications, compactions, privileges,
+    transactions, legacy,
 ))

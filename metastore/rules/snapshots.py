@@ -1,0 +1,193 @@
+"""Snapshots of transactions and of a table's write ids: what a reader may see, and the texts that Hive's clients exchange. No I/O.
+
+    transactions       mark:min_open:open,..:aborted,..                 runs of ids may be written as first-last
+    one table          db.table:mark:min_open:open,..:aborted,..
+    several tables     transaction$one table$one table..
+
+An id is valid when it is not above the mark and no exception. Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from metastore.errors import MetaError
+from metastore.idl import GetOpenTxnsResponse, TableValidWriteIds
+
+NEVER = 2**63 - 1
+"""Stands for no lowest open id, and for the mark of a snapshot that sees everything."""
+
+Range = Literal["none", "some", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is seen: ids up to `mark` without the `exceptions` (ascending), of which `aborted` will never be seen."""
+
+    mark: int
+    exceptions: Sequence[int] = ()
+    aborted: frozenset[int] = frozenset()
+    min_open: int = field(default=NEVER)
+    """The lowest open id, NEVER if none is."""
+
+    def is_valid(self, id_: int) -> bool:
+        """Tell whether what was written under an id is seen."""
+        return id_ <= self.mark and not self._is_exception(id_)
+
+    def is_aborted(self, id_: int) -> bool:
+        """Tell whether what was written under an id never will be seen."""
+        return id_ in self.aborted
+
+    def range_valid(self, low: int, high: int) -> Range:
+        """Tell how many of the ids from `low` to `high`, both included, are seen."""
+        if low > self.mark:
+            return "none"
+        missing = bisect_right(self.exceptions, min(high, self.mark)) - bisect_left(self.exceptions, low)
+        if high <= self.mark and missing == 0:
+            return "all"
+        return "none" if missing == min(high, self.mark) - low + 1 else "some"
+
+    def range_aborted(self, low: int, high: int) -> Range:
+        """Tell how many of the ids from `low` to `high`, both included, are aborted."""
+        found = self.exceptions[bisect_left(self.exceptions, low):bisect_right(self.exceptions, high)]
+        count = sum(id_ in self.aborted for id_ in found)
+        return "none" if count == 0 else "all" if count == high - low + 1 else "some"
+
+    def _is_exception(self, id_: int) -> bool:
+        place = bisect_left(self.exceptions, id_)
+        return place < len(self.exceptions) and self.exceptions[place] == id_
+
+
+@dataclass(frozen=True, slots=True)
+class WriteIds:
+    """A snapshot of the tables that a transaction reads, by `database.table`."""
+
+    transaction: int
+    tables: dict[str, Snapshot]
+
+
+def snapshot(mark: int, opened: Iterable[int], aborted: Iterable[int], min_open: int | None = None) -> Snapshot:
+    """Return a snapshot of ids in any order; without `min_open` the lowest of the open ones is taken."""
+    opened, gone = list(opened), frozenset(aborted)
+    return Snapshot(mark, sorted({*opened, *gone}), gone, min(opened, default=NEVER) if min_open is None else min_open)
+
+
+def of_reply(reply: GetOpenTxnsResponse, current: int = 0) -> Snapshot:
+    """Return what `get_open_txns` answered as the snapshot of a transaction, 0 for none: it sees nothing above itself.
+
+    Source: Hive's TxnCommonUtils.createValidReadTxnList.
+    """
+    aborted = aborted_of(reply.open_txns, reply.abortedBits or b"")
+    below = [id_ for id_ in sorted(reply.open_txns) if not 0 < current <= id_]
+    opened = [id_ for id_ in below if id_ not in aborted]
+    mark = min(current, reply.txn_high_water_mark) if current > 0 else reply.txn_high_water_mark
+    return snapshot(mark, opened, aborted.intersection(below), reply.min_open_txn)
+
+
+def of_table_reply(reply: TableValidWriteIds) -> Snapshot:
+    """Return one table of what `get_valid_write_ids` answered."""
+    aborted = aborted_of(reply.invalidWriteIds, reply.abortedBits or b"")
+    opened = (id_ for id_ in reply.invalidWriteIds if id_ not in aborted)
+    return snapshot(reply.writeIdHighWaterMark, opened, aborted, reply.minOpenWriteId)
+
+
+def aborted_bits(exceptions: Sequence[int], aborted: frozenset[int]) -> bytes:
+    """Return a little-endian set of the places in `exceptions` that are aborted, without zero bytes at its end."""
+    bits = bytearray((len(exceptions) + 7) // 8)
+    for place, id_ in enumerate(exceptions):
+        if id_ in aborted:
+            bits[place >> 3] |= 1 << (place & 7)
+    return bytes(bits).rstrip(b"\0")
+
+
+def aborted_of(exceptions: Sequence[int], bits: bytes) -> frozenset[int]:
+    """Undo `aborted_bits`."""
+    known = min(len(exceptions), len(bits) * 8)
+    return frozenset(exceptions[place] for place in range(known) if bits[place >> 3] >> (place & 7) & 1)
+
+
+def parse_transactions(text: str | None) -> Snapshot:
+    """Read the text of a snapshot of transactions; an empty one sees everything. MetaError."""
+    if not text:
+        return Snapshot(NEVER)
+    return _parse(text.split(":"), text)
+
+
+def parse_table(text: str) -> tuple[str, Snapshot]:
+    """Read the text of one table's snapshot; return its name too. MetaError."""
+    name, *parts = text.split(":")
+    if not parts:
+        raise MetaError(f"snapshot {text!r} of a table has no high water mark: write db.table:mark:min_open:open,..:aborted,..")
+    return name, _parse(parts, text)
+
+
+def parse_write_ids(text: str) -> WriteIds:
+    """Read the text of the snapshots of several tables. MetaError."""
+    transaction, *tables = text.split("$")
+    try:
+        number = int(transaction)
+    except ValueError as error:
+        raise MetaError(f"snapshot {text!r} of write ids does not begin with a transaction: write txn$db.table:..$db.table:..") from error
+    return WriteIds(number, dict(parse_table(each) for each in tables if each))
+
+
+def format_transactions(seen: Snapshot, *, runs: bool = True) -> str:
+    """Return the text of a snapshot of transactions; clients before Hive 4 do not read `runs`."""
+    return f"{seen.mark}:{seen.min_open}:{_ids(seen, runs)}"
+
+
+def format_table(name: str, seen: Snapshot) -> str:
+    """Return the text of one table's snapshot."""
+    return f"{name}:{seen.mark}:{seen.min_open}:{_ids(seen, runs=False)}"
+
+
+def format_write_ids(seen: WriteIds) -> str:
+    """Return the text of the snapshots of several tables."""
+    return "$".join([str(seen.transaction), *(format_table(name, table) for name, table in seen.tables.items())])
+
+
+def _ids(seen: Snapshot, runs: bool) -> str:
+    write = _with_runs if runs else lambda ids: ",".join(map(str, ids))
+    opened = [id_ for id_ in seen.exceptions if id_ not in seen.aborted]
+    return f"{write(opened)}:{write([id_ for id_ in seen.exceptions if id_ in seen.aborted])}"
+
+
+def _with_runs(ids: Sequence[int]) -> str:
+    parts: list[str] = []
+    place = 0
+    while place < len(ids):
+        end = place
+        while end + 1 < len(ids) and ids[end + 1] == ids[end] + 1:
+            end += 1
+        parts.append(str(ids[place]) if end == place else f"{ids[place]}-{ids[end]}")
+        place = end + 1
+    return ",".join(parts)
+
+
+def _parse(parts: Sequence[str], text: str) -> Snapshot:
+    try:
+        mark, min_open = int(parts[0]), int(parts[1]) if len(parts) > 1 and parts[1] else NEVER
+        opened, aborted = (_read(parts[place]) if len(parts) > place else [] for place in (2, 3))
+    except ValueError as error:
+        raise MetaError(f"snapshot {text[:200]!r} is not of the form mark:min_open:open,..:aborted,..") from error
+    return snapshot(mark, opened, aborted, min_open)
+
+
+LARGEST_RUN = 10_000_000
+"""The most ids that a run of a text may stand for: a text must not grow into more memory than the server has."""
+
+
+def _read(text: str) -> list[int]:
+    ids: list[int] = []
+    for part in text.split(",") if text else ():
+        first, dash, last = part.partition("-")
+        if not dash:
+            ids.append(int(first))
+        elif int(last) - int(first) + len(ids) > LARGEST_RUN:
+            raise ValueError(part)
+        else:
+            ids.extend(range(int(first), int(last) + 1))
+    return ids

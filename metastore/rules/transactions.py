@@ -1,0 +1,85 @@
+"""Transactions: their states, what a lock request of one means to write, and which writes are in conflict. Never stores one.
+
+Source: Hive's TxnHandler, CommitTxnFunction and InsertTxnComponentsCommand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from metastore.idl import DataOperationType, LockType, TxnType
+
+OPEN, ABORTED, COMMITTED = "o", "a", "c"
+INSERT, UPDATE, DELETE, COMPACTION = "i", "u", "d", "c"
+CHANGES = frozenset({UPDATE, DELETE})
+"""Operations of which only the first to commit wins."""
+
+LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD = 1, 2, 4, 8, 16
+"""Bits of `transactions.holds`: other tables in which there may be rows of the transaction. An end without them is one statement."""
+
+WROTE = COMPONENTS | WRITE_IDS
+
+COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
+WITHOUT_CONFLICTS = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION, TxnType.REPL_CREATED})
+"""Types whose writes are not judged: they change no row, or were judged where they are replicated from."""
+
+_OPERATIONS = {DataOperationType.INSERT: INSERT, DataOperationType.UPDATE: UPDATE, DataOperationType.DELETE: DELETE}
+_WITHOUT_WRITES = frozenset({DataOperationType.SELECT, DataOperationType.NO_TXN})
+
+
+class Intent(NamedTuple):
+    """One object that a transaction writes to; `write_id` is None where none is allocated."""
+
+    catalog: str
+    database: str
+    table: str | None
+    partition: str | None
+    operation: str
+    write_id: int | None
+
+
+class Write(NamedTuple):
+    """One object that a committed transaction updated or deleted rows of."""
+
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
+    transaction: int
+    commit_id: int
+    operation: str
+
+
+def operation_of(operation: int | None, lock_type: int) -> str | None:
+    """Return the letter of a lock component's operation, None for one that writes nothing.
+
+    Clients from before the field are taken at their lock: an insert reads the table, whatever else they write changes it.
+    """
+    if operation in _WITHOUT_WRITES:
+        return None
+    return _OPERATIONS.get(operation or 0, INSERT if lock_type == LockType.SHARED_READ else UPDATE)
+
+
+def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Write]) -> tuple[Intent, Write] | None:
+    """Return the first pair of a change and one that was committed since the transaction began; None when it may commit.
+
+    Two changes meet on the same table and the same partition. Inserts never do.
+    """
+    by_object: dict[tuple[str | None, ...], Write] = {}
+    for write in committed:
+        if write.commit_id >= transaction != write.transaction and write.operation in CHANGES:
+            by_object.setdefault(write[:4], write)
+    for intent in wanted:
+        if intent.operation in CHANGES and intent[:4] in by_object:
+            return intent, by_object[intent[:4]]
+    return None
+
+
+def conflict_text(transaction: int, commit_id: int, mine: Intent, theirs: Write) -> str:
+    """Say why a transaction loses; clients know the text by its beginning."""
+    name = "/".join(part for part in mine[1:4] if part is not None)
+    return (
+        f"Aborting [txnid:{transaction},{commit_id}] due to a write conflict on {name} "
+        f"committed by [txnid:{theirs.transaction},{theirs.commit_id}] {mine.operation}/{theirs.operation}"
+    )

@@ -1,0 +1,104 @@
+"""Give up transactions and locks whose owners have not been heard of, and remove the rows of transactions that nobody needs any more.
+
+Each function may run in several servers at once; none waits for a client. `docs/transactions.md` says what is kept and for how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from metastore.idl import TxnType
+from metastore.listeners.events import AbortTransactions
+from metastore.rules.transactions import OPEN
+from metastore.service.clock import now_ms
+from metastore.service.context import Call, Client
+from metastore.service.transactions import abort
+from metastore.store import locks, transactions
+from metastore.store.database import Session
+from metastore.store.locks import Held
+from metastore.store.transactions import Transaction
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+    from metastore.service.context import Metastore
+
+BATCH = 1000
+"""Most transactions or locks that end in one database transaction."""
+
+
+class Holder(NamedTuple):
+    """A lock, and its transaction or 0."""
+
+    lock: int
+    transaction: int
+
+
+def late_holders(config: Config, found: Iterable[Held], now: int) -> set[Holder]:
+    """Return those of the locks whose owners have not been heard of for too long."""
+    return {
+        Holder(held.id, held.transaction) for held in found
+        if (held.transaction_heartbeat or 0 if held.transaction else held.heartbeat) < since(config, now, held.transaction_type)
+    }
+
+
+def since(config: Config, now: int, kind: int | None) -> int:
+    """Return the time in milliseconds before which the last heartbeat of a transaction of a type, or of a lock, is too old."""
+    timeout = config.repl_txn_timeout if kind == TxnType.REPL_CREATED else config.txn_timeout
+    return now - int(timeout * 1000)
+
+
+def give_up(metastore: Metastore, holders: Iterable[Holder]) -> None:
+    """Abort the transactions and remove the locks of holders that are still not heard of."""
+    found = list(holders)
+    abort_late(metastore, {each.transaction for each in found if each.transaction})
+    keys = [each.lock for each in found if not each.transaction]
+    if keys:
+        metastore.database.write(lambda session: locks.expire(session, keys, since(metastore.config, now_ms(), None)))
+
+
+def abort_late(metastore: Metastore, keys: Iterable[int]) -> list[int]:
+    """Abort those of the transactions that are open and still not heard of; return their ids."""
+    wanted = sorted(keys)
+    call = Call(metastore, Client("", user="metastore"), "house_keeping")
+
+    def work(session: Session) -> list[int]:
+        now = now_ms()
+
+        def is_late(each: Transaction) -> bool:
+            return each.state == OPEN and each.heartbeat < since(metastore.config, now, each.type)
+
+        late = [each for each in transactions.lock_many(session, wanted) if is_late(each)]
+        abort(call, session, late)
+        return [each.id for each in late]
+
+    aborted = metastore.database.write(work) if wanted else []
+    if aborted and metastore.listeners.post:
+        metastore.listeners.after(AbortTransactions(client=call.info, transactions=aborted), None)
+    return aborted
+
+
+def abort_timed_out(metastore: Metastore) -> int:
+    """Abort all open transactions without a heartbeat for `txn_timeout`, or `repl_txn_timeout`; return how many."""
+    config, database, count = metastore.config, metastore.database, 0
+    while True:
+        now = now_ms()
+        oldest = since(config, now, None), since(config, now, TxnType.REPL_CREATED)
+        keys = database.read(lambda session, oldest=oldest: transactions.timed_out(session, *oldest, most=BATCH))  # type: ignore[misc]
+        if not keys:
+            return count
+        count += len(abort_late(metastore, keys))
+
+
+def expire_locks(metastore: Metastore) -> int:
+    """Remove all locks without a heartbeat for `txn_timeout`, and what ended transactions left behind; return how many."""
+    database, count = metastore.database, 0
+    while True:
+        oldest = since(metastore.config, now_ms(), None)
+        keys = database.read(lambda session, oldest=oldest: locks.expired(session, oldest, BATCH))  # type: ignore[misc]  # bound now
+        if not keys:
+            break
+        count += database.write(lambda session, keys=keys, oldest=oldest: locks.expire(session, keys, oldest))  # type: ignore[misc]
+    while keys := database.read(lambda session: locks.orphans(session, BATCH)):
+        count += database.write(lambda session, keys=keys: locks.expire(session, keys, now_ms() + 1))  # type: ignore[misc]
+    return count

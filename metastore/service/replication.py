@@ -1,0 +1,71 @@
+"""What replication asks of transactions beside replaying them: which are replayed, where a table's write ids stand, the last event applied.
+
+Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
+"""
+
+from __future__ import annotations
+
+from metastore.errors import NoSuchObject
+from metastore.idl import ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
+from metastore.rules.names import normalize
+from metastore.rules.snapshots import parse_table
+from metastore.rules.transactions import ABORTED, WRITE_IDS
+from metastore.service.clock import now_ms
+from metastore.service.context import Call
+from metastore.service.names import TableName, database_name, table_name
+from metastore.store import databases, partitions, tables, transactions, write_ids
+from metastore.store.database import Session
+from metastore.store.write_ids import Key
+
+LAST_ID = "repl.last.id"
+
+
+def replayed_transactions(call: Call, policy: str) -> dict[int, int]:
+    """Return the open transactions that replicate others under a policy, by the id at their source."""
+    return call.database.read(lambda session: transactions.targets(session, policy))
+
+
+def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
+    """Set the parameter of the last event applied on a database and, if named, a table and partitions of it. NoSuchObject."""
+    catalog, name = database_name(info.database, info.catalog, call.config.default_catalog)
+    value = str(info.lastReplId)
+    found = databases.find(session, catalog, name or "") if databases.lock(session, catalog, name or "") is not None else None
+    if found is None or name is None:
+        raise NoSuchObject(f"DB with name {info.database} does not exist in catalog {catalog}")
+    found.parameters = {**(found.parameters or {}), LAST_ID: value}
+    databases.update(session, catalog, name, found)
+    if info.table is None:
+        return
+    wanted = TableName(catalog, name, normalize(info.table))
+    table = tables.find(call.database, session, *wanted) if tables.lock(session, *wanted) is not None else None
+    if table is None or table.id is None:
+        raise NoSuchObject(f"Table with name {info.table} does not exist in db {catalog}.{name}")
+    tables.set_parameters(session, table.id, {**table.parameters, LAST_ID: value})
+    if info.partitionList:
+        rows = partitions.lock_named(call.database, session, table, info.partitionList)
+        for _, _, partition in rows:
+            partition.parameters = {**(partition.parameters or {}), LAST_ID: value}
+        missing = sorted(set(info.partitionList) - {row[1] for row in rows})
+        if missing:
+            raise NoSuchObject(f"Partition {missing[0]} of {wanted} does not exist: its last replicated event can not be noted")
+        partitions.replace(session, table, rows)
+
+
+def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
+    """Let a table that has no write ids go on where its source stands; aborted ones become those of aborted transactions. MetaError."""
+    name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
+    key = Key(*name)
+    _, seen = parse_table(request.validWriteIdlist)
+    aborted = sorted(seen.aborted)
+
+    def work(session: Session) -> None:
+        if write_ids.last(session, key) is not None:
+            return
+        write_ids.seed(session, key, seen.mark + 1)
+        if aborted:
+            ids = transactions.take_ids(session, len(aborted))
+            transactions.insert(session, ids, ABORTED, TxnType.DEFAULT, (request.user, request.hostName, None), now_ms())
+            transactions.hold_many(session, ids, WRITE_IDS)
+            write_ids.insert(session, key, zip(ids, aborted, strict=True))
+
+    call.database.write(work)

@@ -1,0 +1,191 @@
+"""Write ids: allocate, tell which a snapshot sees, say which partitions were written. Each numbers a transaction's writes to a table.
+
+Sources: Hive 4's AllocateTableWriteIdsFunction, GetValidWriteIdsFunction, GetValidWriteIdsForTableFunction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from metastore.errors import MetaError
+from metastore.idl import (
+    AddDynamicPartitions,
+    AllocateTableWriteIdsRequest,
+    LockType,
+    TableValidWriteIds,
+    TxnToWriteId,
+    TxnType,
+)
+from metastore.listeners.events import AllocateWriteIds
+from metastore.rules.partition_names import lower_keys
+from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
+from metastore.rules.transactions import COMPONENTS, HISTORY, OPEN, UPDATE, WRITE_IDS, Intent, operation_of
+from metastore.service.clock import now_ms
+from metastore.service.context import Call
+from metastore.service.names import table_name
+from metastore.service.transactions import ended_error, get_open_transactions
+from metastore.store import components, transactions, write_ids
+from metastore.store.database import Session
+from metastore.store.write_ids import Key, Mark
+
+
+def key_of(call: Call, name: str) -> Key:
+    """Return the table of a text `database.table` or `catalog.database.table`. MetaError."""
+    parts = name.split(".")
+    if len(parts) not in {2, 3}:
+        raise MetaError(f"{name} is no name of a table: write database.table")
+    return Key(*table_name(parts[-2], parts[-1], parts[0] if len(parts) == 3 else None, call.config.default_catalog))
+
+
+def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
+    """Give each of the transactions a write id in a table, the same again to one that has it; ascending by transaction. All or none.
+
+    MetaError unless all are open and may write. With a policy and the ids at the source, those are taken over; transactions that
+    are not known under the policy were ended before, and get none.
+    """
+    key = Key(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
+    sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
+    if not sources and not request.txnIds:
+        raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
+
+    def work(session: Session) -> tuple[list[TxnToWriteId], list[TxnToWriteId]]:
+        ids = sorted(set(request.txnIds or ()))
+        if sources:
+            known = transactions.targets(session, request.replPolicy or "", list(sources))
+            if len(known) < len(sources):
+                return [], []
+            ids = sorted(known.values())
+        found = transactions.lock_many(session, ids)
+        if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
+            raise MetaError(
+                f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}"
+            )
+        if request.reallocate:
+            write_ids.forget(session, key, ids)
+            have: dict[int, int] = {}
+        else:
+            have = write_ids.of_transactions(session, key, ids)
+        wanted = [id_ for id_ in ids if id_ not in have]
+        new: dict[int, int] = {}
+        if wanted:
+            numbers = write_ids.take(session, key, len(wanted))
+            if sources and numbers[0] != min(sources.values()):
+                numbers = range(min(sources.values()), min(sources.values()) + len(wanted))
+                write_ids.set_next(session, key, numbers.stop)
+                write_ids.forget(session, key)
+            new = dict(zip(wanted, numbers, strict=True))
+            write_ids.insert(session, key, new.items())
+            if any(not each.holds & WRITE_IDS for each in found):
+                transactions.hold_many(session, wanted, WRITE_IDS)
+        told = [TxnToWriteId(txnId=id_, writeId=number) for id_, number in new.items()]
+        if told and call.listeners.transactional:
+            call.listeners.within([_event(call, key, told)], session)
+        return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted({**have, **new}.items())], told
+
+    allocated, told = call.database.write(work)
+    if told and call.listeners.post:
+        call.listeners.after(_event(call, key, told), None)
+    return allocated
+
+
+def _event(call: Call, key: Key, told: Sequence[TxnToWriteId]) -> AllocateWriteIds:
+    return AllocateWriteIds(client=call.info, catalog=key.catalog, database=key.database, table=key.table, allocated=told)
+
+
+def get_valid_write_ids(
+    call: Call, names: Sequence[str], valid_transactions: str | None = None, write_id: int | None = None
+) -> list[TableValidWriteIds]:
+    """Tell for each table which write ids a snapshot of transactions does not see: the text, or that of the transaction with a write id.
+
+    Without either, what is open or aborted now. The mark falls to the lowest id that is not seen when none below it is both seen and
+    not compacted. MetaError.
+    """
+    keys = {name: key_of(call, name) for name in names}
+    seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
+    wanted = set(keys.values())
+
+    def work(session: Session) -> tuple[Mapping[Key, Mark], Mapping[Key, list[tuple[int, int]]]]:
+        return write_ids.marks(session, wanted, seen.mark, seen.exceptions), write_ids.unseen(session, wanted, seen.mark, seen.exceptions)
+
+    if not wanted:
+        return []
+    marks, unseen = call.database.read(work)
+    return [_table(name, seen, marks.get(key), unseen.get(key, [])) for name, key in keys.items()]
+
+
+def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int | None) -> Snapshot:
+    if text is not None:
+        return parse_transactions(text)
+    current = 0
+    if write_id is not None and keys:
+        owner = call.database.read(lambda session: write_ids.owner(session, keys[0], write_id))
+        if owner is None:
+            raise MetaError(f"invalid write id {write_id} for table {keys[0].database}.{keys[0].table}")
+        current = owner
+    return of_reply(get_open_transactions(call), current)
+
+
+def _table(name: str, seen: Snapshot, mark: Mark | None, unseen: Sequence[tuple[int, int]]) -> TableValidWriteIds:
+    if mark is None:
+        return TableValidWriteIds(fullTableName=name, writeIdHighWaterMark=0, invalidWriteIds=[], abortedBits=b"")
+    high = mark.last if mark.below is None else mark.below
+    below = [(number, transaction) for number, transaction in unseen if number <= high]
+    aborted = frozenset(number for number, transaction in below if seen.is_aborted(transaction))
+    invalid = [number for number, _ in below]
+    min_open = next((number for number in invalid if number not in aborted), None)
+    if not mark.seen and invalid:
+        high = invalid[0]
+        invalid = [high]
+    return TableValidWriteIds(
+        fullTableName=name, writeIdHighWaterMark=high, invalidWriteIds=invalid, minOpenWriteId=min_open,
+        abortedBits=aborted_bits(invalid, aborted),
+    )
+
+
+def max_allocated_write_id(call: Call, database: str, table: str) -> int:
+    """Return the last write id of a table, 0 before the first."""
+    key = Key(*table_name(database, table, None, call.config.default_catalog))
+    return call.database.read(lambda session: write_ids.last(session, key)) or 0
+
+
+def seed_write_id(call: Call, database: str, table: str, seed: int) -> None:
+    """Let the first write id of a table be the one after `seed`. MetaError when the table has had some."""
+    key = Key(*table_name(database, table, None, call.config.default_catalog))
+
+    def work(session: Session) -> None:
+        if write_ids.last(session, key) is not None:
+            raise MetaError(f"write ids of {key.database}.{key.table} can not begin after {seed}: the table has had some already")
+        write_ids.seed(session, key, seed + 1)
+
+    call.database.write(work)
+
+
+def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> None:
+    """Note the lowest write ids, by table, that an open transaction may look behind: what is older may not be cleaned. MetaError."""
+    keys = {key_of(call, name): write_id for name, write_id in lowest.items()}
+
+    def work(session: Session) -> None:
+        if not transactions.hold(session, transaction, HISTORY, now_ms()):
+            raise MetaError(ended_error(transaction, transactions.find(session, transaction)).message)
+        write_ids.insert_history(session, transaction, keys.items())
+
+    if keys:
+        call.database.write(work)
+
+
+def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
+    """Say which partitions of a table a transaction writes, in place of the table as a whole. NoSuchTransaction, TransactionAborted."""
+    key = Key(*table_name(request.dbname, request.tablename, None, call.config.default_catalog))
+    operation = UPDATE if request.operationType is None else operation_of(request.operationType, LockType.SHARED_WRITE)
+    names = dict.fromkeys(lower_keys(name) for name in request.partitionnames or ())
+
+    def work(session: Session) -> None:
+        if not transactions.hold(session, request.txnid, COMPONENTS, now_ms()):
+            raise ended_error(request.txnid, transactions.find(session, request.txnid))
+        if operation is not None:
+            components.insert(session, request.txnid, (Intent(*key, name, operation, request.writeid) for name in names))
+        components.delete_whole_table(session, request.txnid, *key)
+
+    call.database.write(work)
+
+

@@ -1,0 +1,68 @@
+"""Numbers that are given out once: each has a row that who takes some holds until its transaction ends. Never gives one back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from metastore.store.database import Session
+from metastore.store.schema import counters
+
+TRANSACTION = "transaction"
+"""The counter of transaction ids."""
+
+ClauseByKind = dict[str, Any]
+
+
+def taking(table: sa.Table, column: str, first: int) -> ClauseByKind:
+    """Return the statement, by kind of database, that adds `count` to the column of a row, which begins at `first`, and yields the sum.
+
+    Parameters are the columns of the table's key and `count`. `take` runs it.
+    """
+    value, count = table.c[column], sa.bindparam("count", type_=sa.BigInteger())
+    keys: dict[str, Any] = {key.name: sa.bindparam(key.name) for key in table.primary_key.columns}
+    start = count if first == 0 else count + sa.literal_column(str(first))
+    added = mysql.insert(table).values({**keys, column: sa.func.last_insert_id(start)})
+    made: ClauseByKind = {"mysql": added.on_duplicate_key_update({column: sa.func.last_insert_id(value + count)})}
+    for kind, insert in (("postgresql", postgresql.insert), ("sqlite", sqlite.insert)):
+        clause: Any = insert(table).values({**keys, column: start})
+        made[kind] = clause.on_conflict_do_update(index_elements=list(keys), set_={column: value + count}).returning(value)
+    return made
+
+
+def take(session: Session, clauses: ClauseByKind, count: int, **keys: str) -> int:
+    """Run a statement that `taking` made and return the new value."""
+    clause = clauses[session.kind]
+    if session.kind == "mysql":
+        return session.insert(clause, count=count, **keys)
+    row = session.row(clause, count=count, **keys)
+    assert row is not None
+    return int(row[0])
+
+
+NUMBERS = taking(counters, "value", 0)
+VALUE = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("key"))
+SHARE = VALUE.with_for_update(read=True)
+RAISE = sa.update(counters).where(
+    counters.c.name == sa.bindparam("key"), counters.c.value < sa.bindparam("least")
+).values(value=sa.bindparam("least"))
+
+
+def value(session: Session, name: str) -> int:
+    """Return the last number given out, 0 before the first."""
+    row = session.row(VALUE, key=name)
+    return 0 if row is None else int(row[0])
+
+
+def share(session: Session, name: str) -> int:
+    """Return the last number given out and keep others from taking one until the transaction ends."""
+    row = session.row(SHARE, key=name)
+    return 0 if row is None else int(row[0])
+
+
+def raise_to(session: Session, name: str, least: int) -> bool:
+    """Let the next number be above `least`; tell whether it was lower."""
+    session.insert_missing(counters, [{"name": name, "value": 0}])
+    return session.execute(RAISE, key=name, least=least) > 0

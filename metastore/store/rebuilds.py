@@ -1,0 +1,67 @@
+"""Rows of materialized views that are being rebuilt: one for each view, of the transaction that rebuilds it. One function per statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from metastore.store.database import Among, Session
+from metastore.store.schema import compactions, completed_components, materialization_rebuilds
+from metastore.store.write_ids import Key
+
+M, C, Q = materialization_rebuilds.c, completed_components.c, compactions.c
+VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
+INSERT = sa.insert(materialization_rebuilds).values({
+    name: sa.bindparam(name) for name in ("database", "table", "transaction_id", "heartbeat_ms")
+})
+EXISTS = sa.select(M.transaction_id).where(*VIEW)
+HEARTBEAT = sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id == sa.bindparam("key")).values(
+    heartbeat_ms=sa.bindparam("now")
+)
+EXPIRE = sa.delete(materialization_rebuilds).where(M.heartbeat_ms < sa.bindparam("since"))
+EXPIRE_ONE = EXPIRE.where(*VIEW)
+CHANGES = sa.select(C.catalog, C.database, C.table, C.transaction_id, C.write_id).where(
+    Among(C.database, "databases"), Among(C.table, "tables"), C.updates == sa.literal_column("1")
+)
+COMPACTIONS = sa.select(Q.catalog, Q.database, Q.table, Q.state, Q.highest_write_id).where(
+    Among(Q.database, "databases"), Among(Q.table, "tables")
+)
+
+
+def find(session: Session, database: str, table: str) -> int | None:
+    """Return the transaction that rebuilds a view."""
+    row = session.row(EXISTS, database_key=database, table_key=table)
+    return None if row is None else int(row[0])
+
+
+def insert(session: Session, database: str, table: str, transaction: int, now: int) -> None:
+    """Note that a transaction rebuilds a view, which nobody else may do."""
+    session.execute(INSERT, database=database, table=table, transaction_id=transaction, heartbeat_ms=now)
+
+
+def heartbeat(session: Session, database: str, table: str, transaction: int, now: int) -> bool:
+    """Note that a rebuild goes on; tell whether the transaction does it."""
+    return session.execute(HEARTBEAT, database_key=database, table_key=table, key=transaction, now=now) > 0
+
+
+def expire(session: Session, since: int) -> int:
+    """Forget rebuilds whose last heartbeat is older; return how many."""
+    return session.execute(EXPIRE, since=since)
+
+
+def expire_one(session: Session, database: str, table: str, since: int) -> None:
+    """Forget the rebuild of a view if its last heartbeat is older."""
+    session.execute(EXPIRE_ONE, database_key=database, table_key=table, since=since)
+
+
+def changes(session: Session, tables: Sequence[Key]) -> list[tuple[Key, int, int | None]]:
+    """Return table, transaction and write id of committed updates and deletes of tables, and perhaps of others."""
+    rows = session.rows(CHANGES, databases=[key.database for key in tables], tables=[key.table for key in tables])
+    return [(Key(*row[:3]), row[3], row[4]) for row in rows]
+
+
+def compacted(session: Session, tables: Sequence[Key]) -> list[tuple[Key, str, int | None]]:
+    """Return table, state and highest write id of the compactions of tables, and perhaps of others."""
+    rows = session.rows(COMPACTIONS, databases=[key.database for key in tables], tables=[key.table for key in tables])
+    return [(Key(*row[:3]), row[3], row[4]) for row in rows]

@@ -1,0 +1,308 @@
+"""Rows of transactions. One function per statement; whether one may commit is not decided here.
+
+Ids come from a counter whose row is held until the new rows are committed, so whoever sees an id as the highest sees all lower ones too.
+Rows are locked in this order: databases, tables and partitions; transactions, ascending; lock queues; write id counters, ascending;
+the counter of transaction ids. Nothing else is waited for while one is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from metastore.idl import TxnType
+from metastore.rules.transactions import ABORTED, HISTORY, LOCKS, OPEN, REBUILD, WROTE
+from metastore.store import counters
+from metastore.store.database import Among, Database, Session
+from metastore.store.drivers import DRIVERS
+from metastore.store.schema import (
+    counters as counter_rows,
+)
+from metastore.store.schema import (
+    locks,
+    materialization_rebuilds,
+    min_history,
+    replicated_transactions,
+    transactions,
+)
+
+T, N, R = transactions.c, counter_rows.c, replicated_transactions.c
+
+
+def _is(state: str) -> sa.ColumnElement[bool]:
+    return T.state == sa.literal_column(f"'{state}'")
+
+
+COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms")
+FIELDS = (T.id, T.state, T.type, T.holds, T.heartbeat_ms)
+FIND = sa.select(*FIELDS).where(T.id == sa.bindparam("key"))
+LOCK = FIND.with_for_update()
+LOCK_MANY = sa.select(*FIELDS).where(Among(T.id, "keys")).order_by(T.id).with_for_update()
+RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"))
+OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
+LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
+END_FREE = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN), T.holds == sa.literal_column("0")).values(
+    state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now")
+)
+END = sa.update(transactions).where(Among(T.id, "keys")).values(
+    state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"),
+    holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
+)
+HEARTBEAT = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(heartbeat_ms=sa.bindparam("now"))
+HEARTBEAT_RANGE = sa.update(transactions).where(
+    T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN)
+).values(heartbeat_ms=sa.bindparam("now"))
+HOLD = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(
+    heartbeat_ms=sa.bindparam("now"), holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+)
+HOLD_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(
+    holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+)
+HELD = {
+    LOCKS: sa.delete(locks).where(Among(locks.c.transaction_id, "keys")),
+    HISTORY: sa.delete(min_history).where(Among(min_history.c.transaction_id, "keys")),
+    REBUILD: sa.delete(materialization_rebuilds).where(Among(materialization_rebuilds.c.transaction_id, "keys")),
+}
+TIMED_OUT = sa.select(T.id).where(_is(OPEN), sa.or_(
+    sa.and_(T.type != TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since")),
+    sa.and_(T.type == TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since_replicated")),
+)).order_by(T.id).limit(sa.bindparam("most"))
+SHOWN = (T.id, T.state, T.user, T.host, T.agent, T.started_ms, T.heartbeat_ms)
+TARGETS = sa.select(R.source_id, R.transaction_id).where(R.policy == sa.bindparam("policy_key"))
+TARGETS_OF = TARGETS.where(Among(R.source_id, "sources"))
+FORGET_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindparam("policy_key"), R.source_id == sa.bindparam("source"))
+FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(R.transaction_id, "keys"))
+
+
+def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query of one row: the mark, the lowest open id, and of each state how many there are and all ids as one text.
+
+    A row each would take ten times as long where there are a hundred thousand.
+    """
+
+    def listed(state: str) -> sa.Subquery:
+        text = sa.cast(T.id, sa.String())
+        ids = sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
+        return sa.select(sa.func.count().label("number"), ids.label("ids")).where(_is(state), *where).subquery(f"state_{state}")
+
+    opened, aborted = listed(OPEN), listed(ABORTED)
+    return sa.select(
+        N.value, LOWEST_OPEN.scalar_subquery(), opened.c.number, opened.c.ids, aborted.c.number, aborted.c.ids
+    ).select_from(counter_rows.join(opened, sa.true()).join(aborted, sa.true())).where(N.name == sa.bindparam("counter"))
+
+
+SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
+SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(T.type, "types"))) for kind in DRIVERS}
+INFO = sa.select(N.value, *SHOWN).select_from(
+    counter_rows.outerjoin(transactions, T.state.in_([sa.literal_column(f"'{OPEN}'"), sa.literal_column(f"'{ABORTED}'")]))
+).where(N.name == sa.bindparam("counter")).order_by(T.id)
+
+
+def _open_at_once() -> sa.Insert:
+    """Return PostgreSQL's statement that takes the ids and inserts the rows in one round trip.
+
+    It does nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted.
+    """
+    count = sa.bindparam("count", type_=sa.BigInteger())
+    new_value = N.value + count
+    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=count).on_conflict_do_update(
+        index_elements=["name"], set_={"value": new_value},
+        where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
+    ).returning(N.value).cte("taken")
+    number = sa.func.generate_series(1, count).table_valued("number")
+    values = sa.select(
+        taken.c.value - count + number.c.number, sa.literal_column(f"'{OPEN}'"),
+        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
+        *[sa.cast(sa.bindparam("now"), sa.BigInteger())] * 2,
+    ).select_from(taken.join(number, sa.true()))
+    return sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id)
+
+
+OPEN_AT_ONCE = _open_at_once()
+
+
+class Transaction(NamedTuple):
+    """What decides over a transaction; times in milliseconds, `holds` are bits of `rules.transactions`."""
+
+    id: int
+    state: str
+    type: int
+    holds: int
+    heartbeat: int
+
+
+class Exceptions(NamedTuple):
+    """What a snapshot is made of; the ids in no order, `min_open` counts types that are left out of them."""
+
+    mark: int
+    min_open: int | None
+    open: list[int]
+    aborted: list[int]
+
+
+class Shown(NamedTuple):
+    """What is shown of a transaction; times in milliseconds."""
+
+    id: int
+    state: str
+    user: str | None
+    host: str | None
+    agent: str | None
+    started: int
+    heartbeat: int
+
+
+Who = tuple[str | None, str | None, str | None]
+"""User, host and agent of a request."""
+
+
+def opens_at_once(database: Database) -> bool:
+    """Tell whether the database has the statement of `open_at_once`."""
+    return database.driver.name == "postgresql"
+
+
+def open_at_once(session: Session, count: int, kind: int, who: Who, now: int, most: int) -> list[int]:
+    """Open transactions with PostgreSQL's one statement; return their ids ascending, none when `insert` has to look closer."""
+    user, host, agent = who
+    rows = session.rows(
+        OPEN_AT_ONCE, counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host, agent_value=agent,
+        now=now, most=most,
+    )
+    return sorted(id_ for (id_,) in rows)
+
+
+def take_ids(session: Session, count: int) -> range:
+    """Take ids and keep all others waiting for theirs until the transaction ends."""
+    last = counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
+    return range(last - count + 1, last + 1)
+
+
+def lowest_open(session: Session) -> int | None:
+    """Return the lowest open id."""
+    row = session.row(LOWEST_OPEN)
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def open_count(session: Session) -> int:
+    """Count the open ones."""
+    row = session.row(OPEN_COUNT)
+    return 0 if row is None else int(row[0])
+
+
+def insert(session: Session, ids: Iterable[int], state: str, kind: int, who: Who, now: int) -> None:
+    """Add transactions."""
+    session.insert_many(transactions, COLUMNS, [(id_, state, kind, *who, now, now) for id_ in ids])
+
+
+def find(session: Session, key: int) -> Transaction | None:
+    """Return a transaction."""
+    row = session.row(FIND, key=key)
+    return None if row is None else Transaction(*row)
+
+
+def lock(session: Session, key: int) -> Transaction | None:
+    """Return a transaction and keep it from being changed."""
+    row = session.row(LOCK, key=key)
+    return None if row is None else Transaction(*row)
+
+
+def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
+    """Return those that are there, ascending, and keep them from being changed."""
+    return [Transaction(*row) for row in session.rows(LOCK_MANY, keys=sorted(set(keys)))]
+
+
+def end_free(session: Session, key: int, state: str, now: int) -> bool:
+    """End an open transaction that has no rows elsewhere; tell whether it was one."""
+    return session.execute(END_FREE, key=key, new_state=state, now=now) > 0
+
+
+def end(session: Session, ended: Sequence[Transaction], state: str, now: int, commit_id: int | None = None) -> None:
+    """End locked transactions, with their locks and what else they hold; their components are left to others."""
+    keys = [each.id for each in ended]
+    holds = 0
+    for each in ended:
+        holds |= each.holds
+    for bit, statement in HELD.items():
+        if holds & bit:
+            session.execute(statement, keys=keys)
+    session.execute(END, keys=keys, new_state=state, now=now, number=commit_id)
+
+
+def heartbeat(session: Session, key: int, now: int) -> bool:
+    """Note that a transaction's owner lives; tell whether it is open."""
+    return session.execute(HEARTBEAT, key=key, now=now) > 0
+
+
+def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:
+    """Do so for all open ones of a range, both ends included; return how many there are."""
+    return session.execute(HEARTBEAT_RANGE, low=low, high=high, now=now)
+
+
+def states(session: Session, low: int, high: int) -> dict[int, str]:
+    """Return the states of those of a range, both ends included, that are there."""
+    return dict(session.rows(RANGE, low=low, high=high))
+
+
+def hold(session: Session, key: int, bits: int, now: int) -> bool:
+    """Note that there are rows of an open transaction elsewhere, and that its owner lives; tell whether it is open. Locks it."""
+    return session.execute(HOLD, key=key, bits=bits, now=now) > 0
+
+
+def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
+    """Note that there are rows elsewhere of transactions that are locked."""
+    session.execute(HOLD_MANY, keys=list(keys), bits=bits)
+
+
+def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
+    """Return open ones whose last heartbeat is older, the lowest first."""
+    return [id_ for (id_,) in session.rows(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)]
+
+
+def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
+    """Return the highest id and all that are open or aborted, but those of the types `without`, as they are at one moment."""
+    if without:
+        row = session.row(SNAPSHOT_WITHOUT[session.kind], counter=counters.TRANSACTION, types=list(without))
+    else:
+        row = session.row(SNAPSHOT[session.kind], counter=counters.TRANSACTION)
+    if row is None:
+        return Exceptions(0, None, [], [])
+    mark, lowest, opened, open_ids, aborted, aborted_ids = row
+    found = Exceptions(int(mark), lowest, _numbers(open_ids), _numbers(aborted_ids))
+    if (len(found.open), len(found.aborted)) != (opened, aborted):
+        raise OverflowError(f"the database cut a list of {opened} open and {aborted} aborted transactions: raise its max_allowed_packet")
+    return found
+
+
+def _numbers(text: str | None) -> list[int]:
+    return list(map(int, text.split(","))) if text else []
+
+
+def shown(session: Session) -> tuple[int, list[Shown]]:
+    """Return the highest id and all that are open or aborted, ascending."""
+    rows = session.rows(INFO, counter=counters.TRANSACTION)
+    return (int(rows[0][0]) if rows else 0), [Shown(*row[1:]) for row in rows if row[1] is not None]
+
+
+def targets(session: Session, policy: str, sources: Sequence[int] | None = None) -> dict[int, int]:
+    """Return the transactions that replicate others, by the id at their source: of one policy, of some ids if given."""
+    if sources is None:
+        return dict(session.rows(TARGETS, policy_key=policy))
+    return dict(session.rows(TARGETS_OF, policy_key=policy, sources=list(sources)))
+
+
+def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int]]) -> None:
+    """Note which transaction replicates which: pairs of the id at the source and ours."""
+    session.insert_many(replicated_transactions, ("policy", "source_id", "transaction_id"), [(policy, *pair) for pair in pairs])
+
+
+def forget_target(session: Session, policy: str, source: int) -> None:
+    """Forget a replicated transaction that has ended."""
+    session.execute(FORGET_TARGET, policy_key=policy, source=source)
+
+
+def forget_targets(session: Session, keys: Sequence[int]) -> None:
+    """Forget those of these transactions that replicate others."""
+    session.execute(FORGET_TARGETS, keys=list(keys))

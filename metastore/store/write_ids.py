@@ -1,0 +1,158 @@
+"""Rows of write ids: the counter of each table, the id of each transaction, and the lowest that an open reader needs.
+
+One function per statement. Who allocates or commits changes holds the table's counter until the transaction ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store import counters
+from metastore.store.database import Among, Session
+from metastore.store.schema import min_history, write_id_counters, write_ids
+
+N, I = write_id_counters.c, write_ids.c  # noqa: E741  # beside the N of its counter
+COLUMNS = ("transaction_id", "catalog", "database", "table", "write_id")
+NEXT = counters.taking(write_id_counters, "next", 1)
+TABLE = (I.catalog == sa.bindparam("catalog_key"), I.database == sa.bindparam("database_key"), I.table == sa.bindparam("table_key"))
+COUNTER = (N.catalog == sa.bindparam("catalog_key"), N.database == sa.bindparam("database_key"), N.table == sa.bindparam("table_key"))
+OF_TRANSACTIONS = sa.select(I.transaction_id, I.write_id).where(Among(I.transaction_id, "keys"), *TABLE).order_by(I.write_id)
+OF_TRANSACTION = sa.select(I.catalog, I.database, I.table, sa.func.max(I.write_id)).where(
+    I.transaction_id == sa.bindparam("key")
+).group_by(I.catalog, I.database, I.table)
+OWNER = sa.select(I.transaction_id).where(*TABLE, I.write_id == sa.bindparam("key"))
+LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
+SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
+FORGET = sa.delete(write_ids).where(*TABLE)
+FORGET_TRANSACTIONS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
+SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
+HOLD = sa.select(N.catalog, N.database, N.table).where(Among(N.database, "databases"), Among(N.table, "tables")).order_by(
+    N.catalog, N.database, N.table
+).with_for_update()
+
+_THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table)
+_BELOW = sa.select(sa.func.max(I.write_id)).where(_THEIRS, I.transaction_id <= sa.bindparam("mark")).scalar_subquery()
+_SEEN = sa.exists(sa.select(sa.literal_column("1")).where(
+    _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
+))
+MARKS = sa.select(
+    N.catalog, N.database, N.table, N.next - sa.literal_column("1"), _BELOW,
+    sa.case((_SEEN, sa.literal_column("1")), else_=sa.literal_column("0")),
+).where(Among(N.database, "databases"), Among(N.table, "tables"))
+UNSEEN = sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id).where(
+    Among(I.database, "databases"), Among(I.table, "tables"),
+    sa.or_(I.transaction_id > sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
+).order_by(I.write_id)
+
+
+NONE = [0]
+"""A list without any id: of MySQL's empty lists no id is outside either."""
+
+
+class Key(NamedTuple):
+    """A table by its normalised names."""
+
+    catalog: str
+    database: str
+    table: str
+
+
+class Mark(NamedTuple):
+    """Of a table: the last write id, the highest of a transaction of the snapshot, and whether one of those is seen."""
+
+    last: int
+    below: int | None
+    seen: bool
+
+
+def _named(key: Key) -> dict[str, str]:
+    return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
+
+
+def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
+    pairs = list(keys)
+    return {"databases": sorted({key.database for key in pairs}), "tables": sorted({key.table for key in pairs})}
+
+
+def take(session: Session, key: Key, count: int) -> range:
+    """Take write ids of a table."""
+    following = counters.take(session, NEXT, count, catalog=key.catalog, database=key.database, table=key.table)
+    return range(following - count, following)
+
+
+def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> dict[int, int]:
+    """Return the write ids that transactions have in a table."""
+    return dict(session.rows(OF_TRANSACTIONS, keys=list(transactions), **_named(key)))
+
+
+def of_transaction(session: Session, transaction: int) -> dict[Key, int]:
+    """Return the write ids that a transaction has, by table."""
+    return {Key(*row[:3]): int(row[3]) for row in session.rows(OF_TRANSACTION, key=transaction)}
+
+
+def owner(session: Session, key: Key, write_id: int) -> int | None:
+    """Return the transaction that has a write id of a table."""
+    row = session.row(OWNER, key=write_id, **_named(key))
+    return None if row is None else int(row[0])
+
+
+def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
+    """Add pairs of a transaction and its write id in a table."""
+    session.insert_many(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
+
+
+def forget(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
+    """Remove the write ids of a table, or those of some transactions in it."""
+    if transactions is None:
+        session.execute(FORGET, **_named(key))
+    else:
+        session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
+
+
+def last(session: Session, key: Key) -> int | None:
+    """Return the last write id of a table; None when it never had a counter."""
+    row = session.row(LAST, **_named(key))
+    return None if row is None else int(row[0])
+
+
+def set_next(session: Session, key: Key, number: int) -> None:
+    """Let a table go on with a write id. Its counter must be there."""
+    session.execute(SET_NEXT, number=number, **_named(key))
+
+
+def seed(session: Session, key: Key, following: int) -> None:
+    """Make the counter of a table, which must have none."""
+    session.execute(SEED, catalog=key.catalog, database=key.database, table=key.table, next=following)
+
+
+def hold(session: Session, keys: Iterable[Key]) -> None:
+    """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends."""
+    wanted = set(keys)
+    held = {Key(*row) for row in session.rows(HOLD, **_among(wanted))}
+    if not wanted <= held:
+        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1} for key in sorted(wanted - held)])
+        session.rows(HOLD, **_among(wanted))
+
+
+def marks(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> dict[Key, Mark]:
+    """Return what a snapshot of transactions makes of tables, and perhaps of others; those without write ids are missing."""
+    rows = session.rows(MARKS, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys))
+    return {Key(*row[:3]): Mark(int(row[3]), row[4], bool(row[5])) for row in rows}
+
+
+def unseen(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> dict[Key, list[tuple[int, int]]]:
+    """Return the write ids, ascending, that a snapshot of transactions does not see, each with its transaction."""
+    found: dict[Key, list[tuple[int, int]]] = {}
+    for row in session.rows(UNSEEN, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys)):
+        found.setdefault(Key(*row[:3]), []).append((int(row[3]), int(row[4])))
+    return found
+
+
+def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:
+    """Note the lowest write ids that an open transaction's snapshot may look behind; what is noted stays."""
+    session.insert_missing(min_history, [
+        {"transaction_id": transaction, **key._asdict(), "write_id": write_id} for key, write_id in lowest
+    ])
