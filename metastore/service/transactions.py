@@ -32,6 +32,7 @@ from metastore.rules.transactions import (
     OPEN,
     UPDATE,
     WITHOUT_CONFLICTS,
+    WROTE,
     Intent,
     Write,
     conflict,
@@ -197,7 +198,7 @@ def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, s
 
 
 def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
-    """Abort a transaction. NoSuchTransaction for one that is unknown or committed, TransactionAborted for one that is aborted."""
+    """Abort a transaction; one that is aborted already stays so. NoSuchTransaction for one that is unknown or committed."""
     key, listeners = request.txnid, call.listeners
     replayed = _is_replayed(request.replPolicy, request.txn_type)
 
@@ -206,7 +207,9 @@ def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
         if target is None:
             return None
         found = transactions.lock(session, target)
-        if found is None or found.state != OPEN:
+        if found is not None and found.state == ABORTED:
+            return None
+        if found is None or found.state == COMMITTED:
             raise ended_error(target, found)
         abort(call, session, [found])
         if replayed:
@@ -250,8 +253,11 @@ def _tell_aborted(call: Call, session: Session, keys: Sequence[int]) -> None:
 
 
 def ended_error(key: int, found: Transaction | None) -> MetastoreError:
-    """Return the error for a transaction that should be open and is not; clients know the texts."""
-    if found is None:
+    """Return the error for a transaction that should be open and is not.
+
+    Hive's own clients compare the texts; its servers forget a committed transaction that wrote nothing.
+    """
+    if found is None or (found.state == COMMITTED and not found.holds & WROTE):
         return NoSuchTransaction(f"No such transaction txnid:{key}")
     if found.state == ABORTED:
         return TransactionAborted(f"Transaction txnid:{key} already aborted")
