@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metastore import log
 from metastore.config import Config
+from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
@@ -63,12 +64,14 @@ def prepare(config: Config) -> None:
         close(metastore)
 
 
-def start_worker(config: Config) -> Metastore:
-    """Make the parts of a worker process, take back what a killed one that it replaces had begun, and run the init listeners."""
+def start_worker(config: Config) -> tuple[Metastore, Runner]:
+    """Make the parts of a worker process, take back what a killed one had begun, run the init listeners and begin the periodic jobs."""
     metastore = build(config)
     recover(metastore)
     metastore.listeners.started()
-    return metastore
+    runner = Runner(metastore, JOBS)
+    runner.start()
+    return metastore, runner
 
 
 def wire_settings(config: Config) -> WireSettings:
@@ -98,9 +101,19 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     for warning in config.warnings:
         log.get("metastore.config").warning(warning)
     prepare(config)
-    supervisor = Supervisor(
-        wire_settings(config), lambda: start_worker(config), ready=ready, close_metastore=close
-    )
+    runners: list[Runner] = []
+
+    def start() -> Metastore:
+        metastore, runner = start_worker(config)
+        runners.append(runner)
+        return metastore
+
+    def end(metastore: Metastore) -> None:
+        for runner in runners:
+            runner.stop()
+        close(metastore)
+
+    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end)
     gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "metastore"
 LAYERS = (
     {"cli", "app"},
     {"client"},
-    {"wire"},
+    {"wire", "jobs"},
     {"service"},
     {"listeners"},
     {"rules", "store", "warehouse"},

@@ -1,0 +1,187 @@
+"""Compactions: their types, states and what may follow on what, when one is due, when one is given up, what history stays. Stores nothing.
+
+Source: Hive's TxnStore, CompactionState, InitiatorBase, CheckFailedCompactionsHandler, PurgeCompactionHistoryFunction and StringableMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from metastore.errors import MetaError
+from metastore.idl import CompactionMetricsMetricType, CompactionType
+
+INITIATED, WORKING, READY, FAILED, SUCCEEDED = "i", "w", "r", "f", "s"
+DID_NOT_INITIATE, REFUSED, ABORTED = "a", "c", "x"
+QUEUED = (INITIATED, WORKING)
+"""States of which an object has at most one entry."""
+
+PENDING = (INITIATED, WORKING, READY)
+COMPACTED = (SUCCEEDED, READY)
+"""States in which the compacted files can be read."""
+
+ENDED = (FAILED, SUCCEEDED, DID_NOT_INITIATE, REFUSED, ABORTED)
+STATE_TEXTS = {
+    INITIATED: "initiated", WORKING: "working", READY: "ready for cleaning", FAILED: "failed", SUCCEEDED: "succeeded",
+    DID_NOT_INITIATE: "did not initiate", REFUSED: "refused", ABORTED: "aborted",
+}
+FOLLOWS: dict[str, tuple[str, ...]] = {
+    WORKING: (INITIATED,),
+    INITIATED: (WORKING,),
+    READY: (WORKING,),
+    SUCCEEDED: PENDING,
+    FAILED: PENDING,
+    REFUSED: PENDING,
+    ABORTED: (INITIATED,),
+}
+"""From a state to those in which an entry may be before it: workers take, lose and finish their work, whoever fails says so."""
+
+MAJOR, MINOR, REBALANCE, ABORT_CLEANUP, SMART = "a", "i", "r", "c", "s"
+TYPES: dict[int, str] = {
+    CompactionType.MAJOR: MAJOR, CompactionType.MINOR: MINOR, CompactionType.REBALANCE: REBALANCE,
+    CompactionType.ABORT_TXN_CLEANUP: ABORT_CLEANUP, CompactionType.SMART_OPTIMIZE: SMART,
+}
+TYPE_NUMBERS = {letter: number for number, letter in TYPES.items()}
+METRICS = frozenset(CompactionMetricsMetricType._NAMES_TO_VALUES.values())  # noqa: SLF001 - thriftpy2 has no public name for it
+DEFAULT_POOL = "default"
+"""The pool of entries that name none, as clients are told it."""
+
+NO_AUTO_COMPACTION = "no_auto_compaction"
+NO_CLEANUP = "no_cleanup"
+POOL = "hive.compactor.worker.pool"
+THRESHOLD = "compactorthreshold."
+"""Before the name of one of Hive's settings: a table's parameter that replaces it."""
+
+
+def type_letter(number: int | None) -> str:
+    """Return the letter of a type. MetaError for one that is unknown or absent."""
+    if number not in TYPES:
+        raise MetaError(f"Unexpected compaction type {number}: use one of {', '.join(CompactionType._NAMES_TO_VALUES)}")  # noqa: SLF001
+    return TYPES[number]
+
+
+class Thresholds(NamedTuple):
+    """When a table is compacted by itself: more deltas than `number`, or deltas of more than `ratio` of the base's size."""
+
+    number: int
+    ratio: float
+
+    def of_table(self, parameters: Mapping[str, str]) -> Thresholds:
+        """Return them with what a table's parameters replace. MetaError for a value that is no number."""
+        found: list[float] = [self.number, self.ratio]
+        for place, name in enumerate(("hive.compactor.delta.num.threshold", "hive.compactor.delta.pct.threshold")):
+            text = parameters.get(THRESHOLD + name)
+            if text is not None:
+                try:
+                    found[place] = float(text)
+                except ValueError as error:
+                    raise MetaError(f"table parameter {THRESHOLD}{name}={text} is no number: correct or remove it") from error
+        return Thresholds(int(found[0]), found[1])
+
+
+def due(deltas: int, delta_size: int, base_size: int, bases: int, thresholds: Thresholds, *, only_major: bool) -> str | None:
+    """Return the type of the compaction that is due, None for none.
+
+    `bases` counts those that no reader needs any more; `only_major` is for what can not be compacted in parts.
+    """
+    has_base = base_size > 0 or delta_size == 0
+    if has_base:
+        big = delta_size > thresholds.ratio * base_size if base_size else False
+        if big or (delta_size == 0 and bases > 0):
+            return MAJOR
+    if deltas <= thresholds.number:
+        return None
+    return MINOR if has_base and not only_major else MAJOR
+
+
+def gave_up(outcomes: Sequence[tuple[str, int]], threshold: int, retry_time: int, now: int) -> bool:
+    """Tell whether the last attempts on an object, (state, when queued) with the last first, failed so often that none is started.
+
+    The first `threshold` are looked at; once the last of them is older than `retry_time` a new one is tried. Milliseconds.
+    """
+    looked_at = outcomes[:threshold]
+    if threshold <= 0 or len(looked_at) < threshold or any(state != FAILED for state, _ in looked_at):
+        return False
+    return retry_time <= 0 or max(queued for _, queued in looked_at) + retry_time >= now
+
+
+class Past(NamedTuple):
+    """An entry of the history; `start` in milliseconds."""
+
+    id: int
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
+    state: str
+    type: str
+    start: int | None
+
+
+def surplus(history: Iterable[Past], keep: Mapping[str, int], old: int) -> list[int]:
+    """Return the ids of the entries that go; `history` comes by object, the last first, `keep` says how many stay of each state.
+
+    What failed, was refused or did not start before `old` goes too once a later compaction succeeded that made it up.
+    """
+    out: list[int] = []
+    current: tuple[str, str, str, str | None] | None = None
+    seen: dict[str, int] = {}
+    major = minor = False
+    for entry in history:
+        if entry[1:5] != current:
+            current, seen, major, minor = entry[1:5], {}, False, False
+        seen[entry.state] = seen.get(entry.state, 0) + 1
+        made_up = entry.state != SUCCEEDED and (entry.start or 0) < old and (major or (minor and entry.type == MINOR))
+        if seen[entry.state] > keep.get(entry.state, 0) or made_up:
+            out.append(entry.id)
+        if entry.state == SUCCEEDED:
+            major, minor = major or entry.type == MAJOR, minor or entry.type != MAJOR
+    return out
+
+
+def write_properties(properties: Mapping[str, str] | None) -> str | None:
+    """Write properties as Hive's workers read them: `count:length:name length:value ..` without the blank; None for none."""
+    if not properties:
+        return None
+    return f"{len(properties)}:" + "".join(f"{len(text)}:{text}" for pair in properties.items() for text in pair)
+
+
+def read_properties(text: str | None) -> dict[str, str]:
+    """Read what `write_properties` wrote. ValueError for any other text."""
+    if not text:
+        return {}
+    count, _, rest = text.partition(":")
+    parts: list[str] = []
+    for _ in range(2 * int(count)):
+        length, _, rest = rest.partition(":")
+        parts.append(rest[: int(length)])
+        rest = rest[int(length) :]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+COLUMNS = {
+    "compactionid": "id", "id": "id", "dbname": "database", "database": "database", "tabname": "table", "table": "table",
+    "partname": "partition", "partition": "partition", "type": "type", "state": "state", "workerhost": "worker", "workerid": "worker",
+    "worker_id": "worker", "enqueuetime": "enqueued_ms", "enqueue_time": "enqueued_ms", "starttime": "started_ms", "start": "started_ms",
+    "end": "ended_ms", "duration": "ended_ms", "hadoopjobid": "hadoop_job", "hadoop_job_id": "hadoop_job", "errormessage": "error",
+    "error_message": "error", "initiatorhost": "initiator", "initiatorid": "initiator", "initiator_id": "initiator", "poolname": "pool",
+    "pool_name": "pool", "txnid": "transaction_id", "txn_id": "transaction_id", "nexttxnid": "next_transaction_id",
+    "next_txn_id": "next_transaction_id", "committime": "committed_ms", "commit_time": "committed_ms",
+    "hightestwriteid": "highest_write_id", "highest_write_id": "highest_write_id", "cleaner_start": "cleaner_started_ms",
+    "run_as": "run_as", "worker_version": "worker_version", "initiator_version": "initiator_version",
+}
+"""Column names of SHOW COMPACTIONS and of Hive's tables, without `CC_`, and the columns that hold them here."""
+
+
+def read_order(text: str | None) -> list[tuple[str, bool]]:
+    """Read `"CC_TABLE" desc, tabname`: (column, descending). MetaError for an unknown column or anything else."""
+    out: list[tuple[str, bool]] = []
+    for part in (text or "").split(",") if text and text.strip() else ():
+        words = part.replace('"', " ").replace("'", " ").replace("`", " ").split()
+        name = words[0].lower() if words else ""
+        column = COLUMNS.get(name.removeprefix("cc_").removeprefix("cq_"))
+        direction = words[1].lower() if len(words) > 1 else "asc"
+        if column is None or direction not in {"asc", "desc"} or len(words) > 2:
+            raise MetaError(f"Compactions can not be ordered by {part.strip()!r}: give columns of SHOW COMPACTIONS, each with ASC or DESC")
+        out.append((column, direction == "desc"))
+    return out

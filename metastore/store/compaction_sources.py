@@ -1,0 +1,178 @@
+"""What compactions are started and cleaned by: completed writes, aborted transactions' writes, write ids; and the metrics of workers.
+
+One function per statement. It reads the rows of transactions and removes those that a finished cleaning makes useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store.compactions import C, Object, T
+from metastore.store.database import Among, Session
+from metastore.store.drivers import Row
+from metastore.store.schema import (
+    compaction_metrics,
+    compactions,
+    completed_components,
+    transaction_components,
+    transactions,
+    write_ids,
+)
+
+D, A, W, M = completed_components.c, transaction_components.c, write_ids.c, compaction_metrics.c
+WRITTEN_SINCE = sa.select(D.catalog, D.database, D.table, D.partition).where(
+    D.time_ms >= sa.bindparam("since"), D.table.is_not(None)
+).distinct()
+ENDED_SINCE = sa.select(C.catalog, C.database, C.table, C.partition).where(
+    Among(C.state, "states"), sa.func.coalesce(C.ended_ms, C.committed_ms) >= sa.bindparam("since")
+).distinct()
+LAST = sa.select(sa.func.max(C.id).label("id")).where(Among(C.state, "ended")).group_by(
+    C.catalog, C.database, C.table, C.partition
+).subquery("last_entry")
+TRIED = sa.select(C.catalog, C.database, C.table, C.partition).select_from(
+    compactions.join(LAST, LAST.c.id == C.id)
+).where(Among(C.state, "tried"))
+ABORTED = (
+    sa.select(A.catalog, A.database, A.table, A.partition, sa.func.min(T.started_ms), sa.func.count(sa.distinct(A.transaction_id)))
+    .select_from(transactions.join(transaction_components, A.transaction_id == T.id))
+    .where(T.state == sa.literal_column("'a'"), A.table.is_not(None))
+    .group_by(A.catalog, A.database, A.table, A.partition)
+)
+
+
+def _at(columns: Any) -> tuple[Any, ...]:
+    return (
+        columns.catalog == sa.bindparam("catalog_key"), columns.database == sa.bindparam("database_key"),
+        columns.table == sa.bindparam("table_key"),
+    )
+
+
+def _exactly(columns: Any) -> tuple[Any, ...]:
+    return (*_at(columns), columns.partition.is_not_distinct_from(sa.bindparam("partition_key")))
+
+
+UNSETTLED = (
+    sa.select(W.write_id, T.state).select_from(write_ids.join(transactions, T.id == W.transaction_id))
+    .where(*_at(W), W.write_id <= sa.bindparam("high"), Among(T.state, "states"))
+)
+STATES = sa.select(T.id, T.state).where(Among(T.id, "keys"))
+ABORTED_AT = (
+    sa.select(A.transaction_id, A.operation, A.write_id).select_from(transaction_components.join(transactions, T.id == A.transaction_id))
+    .where(*_exactly(A), T.state == sa.literal_column("'a'"))
+)
+_ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
+FORGET_COMPLETED = sa.delete(completed_components).where(*_exactly(D), D.write_id <= sa.bindparam("high"))
+FORGET_ABORTED = sa.delete(transaction_components).where(
+    *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
+)
+FORGET_ALL_COMPLETED = sa.delete(completed_components).where(*_exactly(D))
+FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
+METRIC = (
+    M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"), M.partition == sa.bindparam("partition_key"),
+    M.type == sa.bindparam("type_key"),
+)
+READ_METRIC = sa.select(M.version).where(*METRIC)
+UPDATE_METRIC = sa.update(compaction_metrics).where(*METRIC, M.version == sa.bindparam("old_version")).values(
+    value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1
+)
+INSERT_METRIC = sa.insert(compaction_metrics).values({
+    name: sa.bindparam(name) for name in ("database", "table", "partition", "type", "value", "version", "threshold")
+})
+DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
+
+
+class Aborted(NamedTuple):
+    """The aborted transactions that wrote to one object: when the first began, in milliseconds, and how many they are."""
+
+    object: Object
+    first_started: int
+    transactions: int
+
+
+def _keys(where: Object, *, exactly: bool = True) -> dict[str, Any]:
+    keys: dict[str, Any] = {"catalog_key": where.catalog, "database_key": where.database, "table_key": where.table}
+    return {**keys, "partition_key": where.partition} if exactly else keys
+
+
+def written_since(session: Session, since: int) -> set[Object]:
+    """Return what was written to by transactions that committed since then, in milliseconds."""
+    return {Object(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
+
+
+def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[Object]:
+    """Return what has an entry that came into one of the states since then."""
+    return {Object(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
+
+
+def last_tried(session: Session, ended: Sequence[str], tried: Sequence[str]) -> set[Object]:
+    """Return what has an entry in one of the states `tried` as the last of those in the states `ended`."""
+    return {Object(*row) for row in session.rows(TRIED, ended=list(ended), tried=list(tried))}
+
+
+def aborted(session: Session) -> list[Aborted]:
+    """Return the objects to which aborted transactions wrote."""
+    return [Aborted(Object(*row[:4]), row[4], row[5]) for row in session.rows(ABORTED)]
+
+
+def aborted_at(session: Session, where: Object) -> list[Row]:
+    """Return (transaction, operation, write id) of the aborted writes to exactly one object."""
+    return list(session.rows(ABORTED_AT, **_keys(where)))
+
+
+def unsettled(session: Session, where: Object, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states."""
+    rows = session.rows(UNSETTLED, **_keys(where, exactly=False), high=high, states=list(states))
+    return [(write_id, state) for write_id, state in rows]
+
+
+def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, str]:
+    """Return the states of those of the transactions that are there."""
+    return {int(key): str(state) for key, state in session.rows(STATES, keys=list(keys))} if keys else {}
+
+
+def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
+    """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id."""
+    session.execute(FORGET_COMPLETED, **_keys(where), high=high)
+    forget_aborted(session, where, high, kept)
+
+
+def forget_aborted(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
+    """Remove an object's aborted writes up to a write id, but those with the write ids `kept`."""
+    session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
+
+
+def forget_all(session: Session, where: Object) -> None:
+    """Remove all completed and aborted writes to an object that is gone."""
+    session.execute(FORGET_ALL_COMPLETED, **_keys(where))
+    session.execute(FORGET_ALL_ABORTED, **_keys(where))
+
+
+def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:
+    """Return the version of a metric (database, table, partition or "", type), None when it is not there."""
+    row = session.row(READ_METRIC, **_metric(key))
+    return None if row is None else int(row[0])
+
+
+def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
+    """Change a metric if it still has the version; tell whether it had."""
+    return session.execute(UPDATE_METRIC, **_metric(key), old_version=version, new_value=value, new_threshold=threshold) > 0
+
+
+def insert_metric(session: Session, key: tuple[str, str, str, str], value: int, threshold: int | None) -> None:
+    """Add a metric with version 1."""
+    database, table, partition, kind = key
+    session.execute(
+        INSERT_METRIC, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
+    )
+
+
+def delete_metric(session: Session, key: tuple[str, str, str, str]) -> bool:
+    """Remove a metric; tell whether it was there."""
+    return session.execute(DELETE_METRIC, **_metric(key)) > 0
+
+
+def _metric(key: tuple[str, str, str, str]) -> dict[str, str]:
+    return dict(zip(("database_key", "table_key", "partition_key", "type_key"), key, strict=True))

@@ -1,0 +1,326 @@
+"""Rows of the compaction queue and its history, which are one table. One function per statement; what a state means is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store.database import Among, Session
+from metastore.store.drivers import Row
+from metastore.store.schema import (
+    compactions,
+    counters,
+    transaction_components,
+    transactions,
+    write_id_counters,
+    write_ids,
+)
+
+C, N, T = compactions.c, counters.c, transactions.c
+MUTEX = "compactions"
+"""Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
+
+LAST_TRANSACTION = sa.select(N.value).where(N.name == sa.literal_column("'transaction'")).scalar_subquery()
+TURN = sa.select(N.value).where(N.name == sa.literal_column(f"'{MUTEX}'")).with_for_update()
+WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
+ALL = (*C,)
+OBJECT = (
+    C.catalog == sa.bindparam("catalog_key"), C.database == sa.bindparam("database_key"), C.table == sa.bindparam("table_key"),
+    C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+)
+OF_OBJECT = sa.select(C.id, C.state, C.highest_write_id).where(*OBJECT, Among(C.state, "states")).order_by(C.id)
+NEXT = sa.select(*ALL).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
+FOR_POOL = C.pool == sa.bindparam("pool_key")
+FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
+PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
+CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
+HOLD = sa.select(*ALL).where(C.id == sa.bindparam("key")).with_for_update()
+NAMED = sa.select(*ALL).where(Among(C.id, "keys"))
+HOLD_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
+CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
+    sa.select(sa.literal_column("1").label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
+)
+READY = (
+    sa.select(
+        *ALL, T.state, T.commit_id, LAST_TRANSACTION,
+        sa.select(sa.func.min(T.id)).where(T.state == sa.literal_column("'o'")).correlate(None).scalar_subquery(),
+    )
+    .select_from(WITH_TRANSACTION)
+    .where(
+        C.state == sa.bindparam("state_key"), C.id > sa.bindparam("after"),
+        sa.or_(C.retry_after_ms.is_(None), C.retry_after_ms <= sa.bindparam("now")),
+    )
+    .order_by(C.id).limit(200)
+)
+SILENT = (
+    C.state == sa.bindparam("state_key"), C.started_ms < sa.bindparam("since"),
+    sa.or_(C.heartbeat_ms.is_(None), C.heartbeat_ms < sa.bindparam("since")),
+    ~sa.exists(sa.select(sa.literal_column("1")).select_from(transactions).where(
+        T.id == C.transaction_id, T.state == sa.literal_column("'o'"), T.heartbeat_ms >= sa.bindparam("since"),
+    )),
+)
+IS_SILENT = sa.select(C.id).where(*SILENT).limit(1)
+REVOKE = sa.update(compactions).where(*SILENT).values(
+    state=sa.bindparam("new_state"), worker=sa.null(), worker_version=sa.null(), started_ms=sa.null(), heartbeat_ms=sa.null(),
+    transaction_id=sa.null(), highest_write_id=sa.null(), hadoop_job=sa.null(),
+)
+HOLD_TRANSACTION = sa.select(T.state).where(T.id == sa.bindparam("key")).with_for_update()
+MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).values(holds=T.holds.op("|")(sa.bindparam("bit")))
+ADD_COMPONENT = sa.insert(transaction_components).values({
+    name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
+})
+W = write_ids.c
+WRITTEN = (W.catalog == sa.bindparam("catalog_key"), W.database == sa.bindparam("database_key"), W.table == sa.bindparam("table_key"))
+WATERMARK = sa.select(
+    sa.select(sa.func.min(W.write_id)).select_from(write_ids.join(transactions, T.id == W.transaction_id))
+    .where(*WRITTEN, T.state == sa.literal_column("'o'")).scalar_subquery(),
+    sa.select(write_id_counters.c.next).where(
+        write_id_counters.c.catalog == sa.bindparam("catalog_key"), write_id_counters.c.database == sa.bindparam("database_key"),
+        write_id_counters.c.table == sa.bindparam("table_key"),
+    ).scalar_subquery(),
+)
+LATEST = sa.select(C.id, C.partition, C.type).where(
+    *OBJECT[:3], Among(C.state, "states"), C.id > sa.bindparam("after")
+).order_by(C.id.desc())
+DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
+DELETE_OF_OBJECT = sa.delete(compactions).where(*OBJECT, C.type == sa.bindparam("type_key"), Among(C.state, "states"))
+_CHANGED = compactions.alias("changed")
+HISTORY = sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, C.started_ms).where(
+    Among(C.state, "states"),
+    sa.tuple_(C.database, C.table).in_(
+        sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
+    ),
+).order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
+OUTCOMES = sa.select(C.state, C.enqueued_ms).where(*OBJECT, Among(C.state, "states")).order_by(C.id.desc()).limit(sa.bindparam("most"))
+_ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
+BY_TIME = (
+    sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
+    C.enqueued_ms, C.id,
+)
+"""Hive's own order: what changed last comes first, what waits comes last, the oldest of that before."""
+
+
+class Object(NamedTuple):
+    """What is compacted: a table, or with a name one of its partitions."""
+
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
+
+    def __str__(self) -> str:
+        return ".".join(self[:3]) + (f" partition {self.partition}" if self.partition is not None else "")
+
+
+class Entry(NamedTuple):
+    """A row of the queue or its history; times in milliseconds."""
+
+    id: int
+    catalog: str
+    database: str
+    table: str
+    partition: str | None
+    type: str
+    state: str
+    pool: str | None
+    properties: str | None
+    buckets: int | None
+    order_by: str | None
+    enqueued: int
+    started: int | None
+    heartbeat: int | None
+    ended: int | None
+    cleaner_started: int | None
+    committed: int | None
+    retry_after: int | None
+    retries: int
+    initiator: str | None
+    initiator_version: str | None
+    worker: str | None
+    worker_version: str | None
+    run_as: str | None
+    hadoop_job: str | None
+    transaction: int | None
+    highest_write_id: int | None
+    next_transaction: int | None
+    error: str | None
+
+    @property
+    def object(self) -> Object:
+        return Object(self.catalog, self.database, self.table, self.partition)
+
+
+class Clock(NamedTuple):
+    """The last transaction id given out, and the state and commit id of one transaction (None where it is not there), at one moment."""
+
+    last: int
+    state: str | None
+    commit_id: int | None
+
+
+class Ready(NamedTuple):
+    """An entry that waits for the cleaner, with its worker's transaction and the first id that an open transaction may have."""
+
+    entry: Entry
+    clock: Clock
+    lowest_open: int
+
+
+def _of(where: Object) -> dict[str, Any]:
+    return {"catalog_key": where.catalog, "database_key": where.database, "table_key": where.table, "partition_key": where.partition}
+
+
+def take_turn(session: Session) -> None:
+    """Wait until no other transaction adds an entry."""
+    if session.row(TURN) is None:
+        session.insert_missing(counters, [{"name": MUTEX, "value": 0}])
+        session.row(TURN)
+
+
+def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
+    """Return (id, state, highest write id) of an object's entries in these states, ascending by id."""
+    return list(session.rows(OF_OBJECT, **_of(where), states=list(states)))
+
+
+def watermark(session: Session, where: Object) -> int:
+    """Return the write id of a table below which all are committed or aborted: a compaction that began now would reach so far."""
+    lowest_open, following = session.rows(WATERMARK, **_of(where._replace(partition=None)))[0]
+    return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
+
+
+@cache
+def _insert(names: frozenset[str]) -> Any:
+    return sa.insert(compactions).values({name: sa.bindparam(name) for name in sorted(names)})
+
+
+def insert(session: Session, where: Object, kind: str, state: str, values: Mapping[str, Any]) -> int:
+    """Add an entry; `values` by column. Return its id."""
+    given = {**where._asdict(), "type": kind, "state": state, **values}
+    return session.insert(_insert(frozenset(given)), **given)
+
+
+def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
+    """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`."""
+    return session.row(PEEKS[pool is not None], **_pool(state, pool, before)) is not None
+
+
+def hold_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
+    """Lock the first entry that `peek` would find and nobody else holds."""
+    row = session.row(CLAIMS[pool is not None], **_pool(state, pool, before))
+    return None if row is None else Entry(*row)
+
+
+def _pool(state: str, pool: str | None, before: int) -> dict[str, Any]:
+    return {"state_key": state, **({"before": before} if pool is None else {"pool_key": pool})}
+
+
+def hold(session: Session, key: int) -> Entry | None:
+    """Lock an entry and return it, None when it is not there."""
+    row = session.row(HOLD, key=key)
+    return None if row is None else Entry(*row)
+
+
+def find(session: Session, keys: Sequence[int]) -> list[Entry]:
+    """Return those of the entries that are there."""
+    return [Entry(*row) for row in session.rows(NAMED, keys=list(keys))]
+
+
+def hold_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
+    """Lock entries and return the states of those that are there."""
+    return {int(key): str(state) for key, state in session.rows(HOLD_NAMED, keys=list(keys))}
+
+
+@cache
+def _update(names: frozenset[str]) -> Any:
+    values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in sorted(names)}
+    return sa.update(compactions).where(Among(C.id, "keys"), Among(C.state, "states")).values(values)
+
+
+def update(session: Session, keys: Sequence[int], states: Sequence[str], **values: Any) -> int:
+    """Change those of the entries that are still in one of the states; return how many."""
+    return session.execute(
+        _update(frozenset(values)), keys=list(keys), states=list(states), **{f"new_{name}": value for name, value in values.items()}
+    )
+
+
+def clock(session: Session, transaction: int | None) -> Clock:
+    """Return the last transaction id and what has become of a transaction, both at the same moment."""
+    last, state, commit_id = session.rows(CLOCK, key=transaction or 0)[0]
+    return Clock(last or 0, state, commit_id)
+
+
+def ready(session: Session, state: str, now: int, after: int) -> list[Ready]:
+    """Return up to 200 entries in a state with a larger id than `after` whose pause is over, ascending by id."""
+    out = []
+    for *values, transaction_state, commit_id, last, lowest_open in session.rows(READY, state_key=state, now=now, after=after):
+        at = Clock(last or 0, transaction_state, commit_id)
+        out.append(Ready(Entry(*values), at, at.last + 1 if lowest_open is None else lowest_open))
+    return out
+
+
+def is_silent(session: Session, state: str, since: int) -> bool:
+    """Tell whether `revoke` would find an entry."""
+    return session.row(IS_SILENT, state_key=state, since=since) is not None
+
+
+def revoke(session: Session, state: str, new_state: str, since: int) -> int:
+    """Give back entries whose worker, itself and through its transaction, has been silent since; return how many."""
+    return session.execute(REVOKE, state_key=state, new_state=new_state, since=since)
+
+
+def hold_transaction(session: Session, key: int) -> str | None:
+    """Lock a transaction and return its state, None when it is not there."""
+    row = session.row(HOLD_TRANSACTION, key=key)
+    return None if row is None else str(row[0])
+
+
+def add_component(session: Session, key: int, bit: int, where: Object, operation: str, write_id: int | None) -> None:
+    """Note that a transaction writes to an object; `bit` is that of its components in `holds`."""
+    session.execute(MARK_TRANSACTION, key=key, bit=bit)
+    session.execute(ADD_COMPONENT, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
+
+
+@cache
+def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
+    clause = sa.select(*ALL).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
+    by = [C[name].desc() if descending else C[name].asc() for name, descending in order]
+    clause = clause.order_by(*by, C.id) if by else clause.order_by(*BY_TIME)
+    return clause.limit(sa.bindparam("most")) if limited else clause
+
+
+def show(session: Session, filters: Mapping[str, Any], order: Iterable[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
+    """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
+    clause = _show(frozenset(filters), tuple(order), limit is not None)
+    values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
+    return [Entry(*row) for row in session.rows(clause, **values)]
+
+
+def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:
+    """Return (id, partition, type) of a table's entries in these states with a larger id than `after`, the last first."""
+    return list(session.rows(LATEST, **_of(where), states=list(states), after=after))
+
+
+def delete(session: Session, keys: Sequence[int]) -> None:
+    """Remove entries."""
+    session.execute(DELETE, keys=list(keys))
+
+
+def delete_of_object(session: Session, where: Object, kind: str, states: Sequence[str]) -> None:
+    """Remove an object's entries of a type in these states."""
+    session.execute(DELETE_OF_OBJECT, **_of(where), type_key=kind, states=list(states))
+
+
+def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row]:
+    """Return (id, catalog, database, table, partition, state, type, start) of entries in these states, by object and the last first.
+
+    Those of tables of which an entry ended at or after `since`.
+    """
+    return session.rows(HISTORY, states=list(states), since=since)
+
+
+def outcomes(session: Session, where: Object, states: Sequence[str], most: int) -> list[tuple[str, int]]:
+    """Return (state, when queued) of an object's last entries in these states, the last first."""
+    return [(state, queued) for state, queued in session.rows(OUTCOMES, **_of(where), states=list(states), most=most)]

@@ -1,0 +1,377 @@
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from metastore.errors import InvalidOperation, MetaError, NoSuchTransaction, TransactionAborted
+from metastore.idl import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    CompactionInfoStruct,
+    CompactionMetricsDataRequest,
+    CompactionMetricsDataStruct,
+    CompactionMetricsMetricType,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionType,
+    GetLatestCommittedCompactionInfoRequest,
+    LongColumnStatsData,
+    ShowCompactRequest,
+    ShowCompactResponseElement,
+)
+from metastore.rules.compactions import read_properties
+from metastore.service import compactions
+from metastore.service.compaction_history import housekeep
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.statistics import set_statistics
+from tests.service import acid
+from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
+
+MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
+T = TableName("hive", "db", "t")
+
+
+def ask(call: Call, table: str = "t", partition: str | None = None, kind: int = MAJOR, **options: object) -> CompactionResponse:
+    return compactions.compact(
+        call, CompactionRequest(dbname="db", tablename=table, partitionname=partition, type=kind, **options)  # type: ignore[arg-type]
+    )
+
+
+def shown(call: Call, **filters: object) -> list[ShowCompactResponseElement]:
+    return compactions.show(call, ShowCompactRequest(**filters))  # type: ignore[arg-type]
+
+
+def states(call: Call) -> dict[int, str]:
+    return {each.id: each.state for each in shown(call)}
+
+
+def take(call: Call, worker: str = "w1", pool: str | None = None) -> CompactionInfoStruct:
+    found = compactions.find_next(call, worker, "4.0.1", pool)
+    assert found is not None
+    return found
+
+
+def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:
+    answer = ask(call, "T", "P=Q", MINOR, runas="alice", initiatorId="i", initiatorVersion="v", properties={"a": "1", "bc": ""})
+    assert (answer.accepted, answer.state, answer.errormessage) == (True, "initiated", None)
+    info = take(call)
+    assert (info.id, info.dbname, info.tablename, info.partitionname, info.type) == (answer.id, "db", "t", "p=Q", MINOR)
+    assert (info.state, info.workerId, info.runas) == ("w", "w1", "alice")
+    assert read_properties(info.properties) == {"a": "1", "bc": ""}
+    transaction = acid.begin(call.metastore)
+    info.highestWriteId = 7
+    compactions.update_state(call, info, transaction)
+    compactions.set_job(call, info.id, "job_1")
+    (row,) = shown(call)
+    assert (row.state, row.workerid, row.workerVersion, row.hadoopJobId, row.txnId) == ("working", "w1", "4.0.1", "job_1", transaction)
+    assert (row.hightestWriteId, row.hightestTxnId, row.runAs, row.initiatorId) == (7, 7, "alice", "i")
+    assert (row.initiatorVersion, row.endTime, row.poolName, row.cleanerStart) == ("v", None, "default", None)
+    (component,) = acid.rows(call.metastore, acid.COMPONENTS)
+    assert {key: component[key] for key in ("transaction_id", "table", "partition", "operation", "write_id")} == {
+        "transaction_id": transaction, "table": "t", "partition": "p=Q", "operation": "c", "write_id": 7,
+    }
+    compactions.mark_compacted(call, info)
+    (row,) = shown(call)
+    assert (row.state, row.workerid, row.nextTxnId) == ("ready for cleaning", None, 0)
+    compactions.mark_cleaned(call, info)
+    (row,) = shown(call)
+    assert (row.state, row.errorMessage) == ("succeeded", None)
+    assert row.endTime >= row.start >= row.enqueueTime
+
+
+@pytest.mark.parametrize("outcome", ["c", "a", None])
+def test_the_next_transaction_is_known_once_the_workers_is_over(call: Call, outcome: str | None) -> None:
+    key = ask(call).id
+    info = take(call)
+    if outcome is not None:
+        transaction = acid.begin(call.metastore)
+        compactions.update_state(call, info, transaction)
+        acid.begin(call.metastore)
+        acid.end(call.metastore, transaction, outcome)
+        acid.begin(call.metastore)
+    else:
+        acid.begin(call.metastore)
+    compactions.mark_compacted(call, info)
+    (row,) = shown(call, id=key)
+    assert row.nextTxnId == {"c": 3, "a": 4, None: 2}[outcome]
+
+
+def test_an_object_is_queued_once(call: Call) -> None:
+    first = ask(call).id
+    again = ask(call, kind=MINOR)
+    assert (again.id, again.accepted, again.state) == (-1, False, "refused")
+    assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={first}"
+    assert ask(call, partition="p=1").accepted
+    assert ask(call, table="u").accepted
+    take(call)
+    assert ask(call).errormessage == f"Compaction is already scheduled with state='working' and id={first}"
+
+
+def test_what_waits_for_the_cleaner_is_queued_again_when_there_is_more(call: Call) -> None:
+    writer = acid.begin(call.metastore)
+    assert acid.allocate(call.metastore, T, writer) == 1
+    acid.end(call.metastore, writer)
+    key = ask(call).id
+    info = take(call)
+    info.highestWriteId = 1
+    compactions.mark_compacted(call, info)
+    assert ask(call).errormessage == f"Compaction is already scheduled with state='ready for cleaning' and id={key}"
+    late = acid.begin(call.metastore)
+    acid.allocate(call.metastore, T, late)
+    assert not ask(call).accepted
+    acid.end(call.metastore, late)
+    assert ask(call).accepted
+
+
+def test_racing_requests_for_one_object_queue_it_once(call: Call, make_metastore: MetastoreMaker) -> None:
+    calls = [call, *(call_of(make_metastore()) for _ in range(3))]
+    accepted: list[bool] = []
+
+    def many(each: Call) -> None:
+        accepted.extend(ask(each, f"t{number}").accepted for number in range(5))
+
+    threads = [threading.Thread(target=many, args=(each,)) for each in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (accepted.count(True), len(accepted)) == (5, 20)
+    assert len(shown(call)) == 5
+
+
+def test_racing_workers_never_get_the_same_entry(call: Call, make_metastore: MetastoreMaker) -> None:
+    for number in range(20):
+        ask(call, f"t{number}")
+    calls = [call, *(call_of(make_metastore()) for _ in range(3))]
+    got: list[int] = []
+
+    def work(each: Call, worker: str) -> None:
+        while (found := compactions.find_next(each, worker)) is not None:
+            got.append(found.id)
+
+    threads = [threading.Thread(target=work, args=(each, f"w{number}")) for number, each in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == len(set(got))
+    while (found := compactions.find_next(call, "last")) is not None:
+        got.append(found.id)
+    assert sorted(got) == sorted(states(call))
+
+
+def test_workers_get_the_work_of_their_pool(call: Call, make_metastore: MetastoreMaker) -> None:
+    pooled, free, other = ask(call, "a", poolName="p").id, ask(call, "b", poolName=" ").id, ask(call, "c", poolName="p2").id
+    assert take(call).id == free
+    assert compactions.find_next(call, "w") is None
+    assert compactions.find_next(call, "w", None, "p3") is None
+    assert take(call, pool="p").id == pooled
+    assert [each.poolName for each in shown(call, poolName="p")] == ["p"]
+    patient = call_of(make_metastore(compactor_pool_timeout=0))
+    while compactions.find_next(patient, "w") is None:
+        pass
+    assert states(call)[other] == "working"
+
+
+def test_entries_end_failed_and_refused_with_the_reason(call: Call) -> None:
+    ask(call)
+    info = take(call)
+    info.errorMessage = "no memory"
+    compactions.mark_failed(call, info)
+    with pytest.raises(MetaError, match=f"Compaction {info.id} of hive.db.t is failed: it can not be marked as failed"):
+        compactions.mark_failed(call, info)
+    ask(call)
+    second = take(call)
+    second.errorMessage = "nothing to do"
+    compactions.mark_refused(call, second)
+    assert {each.state: each.errorMessage for each in shown(call)} == {"failed": "no memory", "refused": "nothing to do"}
+    compactions.mark_failed(call, CompactionInfoStruct(id=0, dbname="db", tablename="t", type=MINOR, errorMessage="no disk"))
+    (row,) = shown(call, state="a")
+    assert (row.state, row.errorMessage, row.type) == ("did not initiate", "no disk", MINOR)
+
+
+def test_a_worker_that_lost_its_work_can_not_go_on(call: Call, make_metastore: MetastoreMaker) -> None:
+    key = ask(call).id
+    slow = take(call, "slow")
+    impatient = make_metastore(compactor_worker_timeout=0.001)
+    while states(call)[key] != "initiated":
+        housekeep(impatient)
+    (row,) = shown(call)
+    assert (row.workerid, row.start) == (None, None)
+    for change in (compactions.mark_compacted, lambda call, info: compactions.update_state(call, info, acid.begin(call.metastore))):
+        with pytest.raises(MetaError, match=f"Compaction {key} of hive.db.t is initiated"):
+            change(call, slow)
+    fast = take(call, "fast")
+    for change in (compactions.mark_compacted, compactions.mark_failed, compactions.mark_refused, compactions.mark_cleaned):
+        with pytest.raises(MetaError, match=f"Compaction {key} of hive.db.t is worked on by fast: .* by slow"):
+            change(call, slow)
+    compactions.mark_compacted(call, fast)
+    assert states(call) == {key: "ready for cleaning"}
+
+
+def test_a_worker_keeps_its_work_while_its_transaction_beats(call: Call, make_metastore: MetastoreMaker) -> None:
+    key = ask(call).id
+    info = take(call)
+    transaction = acid.begin(call.metastore)
+    compactions.update_state(call, info, transaction)
+    acid.beat(call.metastore, transaction, acid.now_ms() + 60_000)
+    impatient = make_metastore(compactor_worker_timeout=0.001)
+    before = acid.now_ms() + 2
+    while acid.now_ms() < before:
+        pass
+    housekeep(impatient)
+    assert states(call) == {key: "working"}
+    acid.end(call.metastore, transaction, "a")
+    housekeep(impatient)
+    assert states(call) == {key: "initiated"}
+
+
+def test_a_worker_needs_an_open_transaction(call: Call) -> None:
+    ask(call)
+    info = take(call)
+    with pytest.raises(NoSuchTransaction, match="txnid:99"):
+        compactions.update_state(call, info, 99)
+    transaction = acid.begin(call.metastore)
+    acid.end(call.metastore, transaction, "a")
+    with pytest.raises(TransactionAborted, match=f"txnid:{transaction}"):
+        compactions.update_state(call, info, transaction)
+    assert acid.rows(call.metastore, acid.COMPONENTS) == []
+    with pytest.raises(MetaError, match="No compaction with id 77"):
+        compactions.update_state(call, CompactionInfoStruct(id=77), acid.begin(call.metastore))
+    with pytest.raises(MetaError, match="Compaction 77 is not worked on"):
+        compactions.set_job(call, 77, "j")
+
+
+def test_waiting_entries_can_be_aborted(call: Call) -> None:
+    waiting, other = ask(call).id, ask(call, "u").id
+    working = take(call).id
+    assert working == waiting
+    told = compactions.abort(call, [waiting, other, 999])
+    assert {key: (each.status, each.message) for key, each in told.items()} == {
+        waiting: ("Error", "Error while aborting compaction as compaction is in state-working"),
+        other: ("Success", "Successfully aborted compaction"),
+        999: ("Error", "No Such Compaction Id Available"),
+    }
+    assert states(call) == {waiting: "working", other: "aborted"}
+    assert compactions.abort(call, []) == {}
+    assert ask(call, "u").accepted
+
+
+def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
+    keys = [ask(call, table, kind=kind, poolName=pool).id for table, kind, pool in (("b", MAJOR, None), ("a", MINOR, "p"), ("c", MAJOR, "p"))]
+    ask(call, "a", "k=1")
+
+    def ids(**filters: object) -> list[int]:
+        return [each.id for each in shown(call, **filters)]
+
+    assert ids() == sorted(keys) + [keys[-1] + 1]
+    assert take(call).id == keys[0]
+    assert ids()[0] == keys[0], "what changed last comes first"
+    assert ids(dbName="DB", tbName="A") == [keys[1], keys[2] + 1]
+    assert ids(dbName="db", tbName="a", partName="K=1") == [keys[2] + 1]
+    assert ids(dbName="other") == []
+    assert ids(type=MINOR) == [keys[1]]
+    assert ids(state="w") == [keys[0]]
+    assert ids(poolName="p") == keys[1:]
+    assert ids(id=keys[1]) == [keys[1]]
+    assert ids(order='"CC_TABLE" desc, "CC_ID" desc', limit=3) == [keys[2], keys[0], keys[2] + 1]
+    assert ids(order="tabname", poolName="p") == keys[1:]
+    for wrong in ("1; DROP TABLE compactions", "tabname sideways", "tabname,", "salary"):
+        with pytest.raises(MetaError, match="Compactions can not be ordered by"):
+            ids(order=wrong)
+
+
+def test_the_latest_readable_compaction_of_each_partition_is_told(call: Call) -> None:
+    done = []
+    for partition in ("p=1", "p=2", "p=1"):
+        ask(call, partition=partition)
+        info = take(call)
+        compactions.mark_compacted(call, info)
+        done.append(info)
+        if partition == "p=1":
+            compactions.mark_cleaned(call, info)
+    ask(call, partition="p=3")
+
+    def latest(names: Sequence[str] | None = None, after: int | None = None) -> list[tuple[int, str | None]]:
+        request = GetLatestCommittedCompactionInfoRequest(
+            dbname="db", tablename="T", partitionnames=None if names is None else list(names), lastCompactionId=after
+        )
+        return [(each.id, each.partitionname) for each in compactions.latest_committed(call, request)]
+
+    assert latest() == [(done[2].id, "p=1"), (done[1].id, "p=2")]
+    assert latest(["P=2", "p=3"]) == [(done[1].id, "p=2")]
+    assert latest(after=done[1].id) == [(done[2].id, "p=1")]
+
+
+def test_metrics_are_kept_while_they_reach_their_threshold(call: Call) -> None:
+    kind = CompactionMetricsMetricType.NUM_DELTAS
+
+    def update(value: int, partition: str | None = None, type_: int = kind) -> bool:
+        return compactions.update_metrics(call, CompactionMetricsDataStruct(
+            dbname="db", tblname="t", partitionname=partition, type=type_, metricvalue=value, version=1, threshold=5,
+        ))
+
+    assert [update(4), update(5), update(9), update(9, "p=1"), update(2), update(2)] == [True] * 6
+    compactions.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", partitionName="p=1", type=kind))
+    compactions.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", type=kind))
+    with pytest.raises(InvalidOperation, match="Unexpected metric type 77: use one of"):
+        update(9, None, 77)
+
+
+def test_the_columns_with_statistics_are_told(call: Call) -> None:
+    name = make_table(call, "stats", keys=[("k", "string")])
+    add_partitions(call, name, [["1"], ["2"]])
+
+    def of(partition: str | None, table: str = "stats") -> list[str]:
+        return compactions.columns_with_statistics(call, CompactionInfoStruct(dbname="default", tablename=table, partitionname=partition))
+
+    for partition, column in ((None, "a"), ("k=1", "a")):
+        data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
+        set_statistics(call, [ColumnStatistics(
+            statsDesc=ColumnStatisticsDesc(isTblLevel=partition is None, dbName="default", tableName="stats", partName=partition),
+            statsObj=[ColumnStatisticsObj(colName=column, colType="int", statsData=data)],
+        )])
+    assert (of(None), of("k=1"), of("k=2"), of("k=3"), of(None, "nothing")) == (["a"], ["a"], [], [], [])
+
+
+@pytest.mark.parametrize("request_", [
+    CompactionRequest(dbname="db", tablename="t"), CompactionRequest(dbname="db", tablename="t", type=99),
+    CompactionRequest(dbname="db", type=MAJOR), CompactionRequest(tablename="t", type=MAJOR),
+])
+def test_incomplete_requests_are_refused_and_leave_nothing(call: Call, request_: CompactionRequest) -> None:
+    for ask_for in (compactions.compact, lambda call, request: compactions.submit_for_cleanup(call, request, 1, 1)):
+        with pytest.raises(MetaError, match="Unexpected compaction type|cannot be null"):
+            ask_for(call, request_)
+    assert shown(call) == []
+
+
+def test_statements_are_few(call: Call, statements: Statements) -> None:
+    ask(call, "first")
+    counts: dict[str, int] = {}
+
+    def counted(name: str, work: object) -> object:
+        with statements() as seen:
+            result = work()  # type: ignore[operator]
+        counts[name] = len(seen)
+        return result
+
+    counted("compact", lambda: ask(call))
+    counted("show", lambda: shown(call, dbName="db"))
+    counted("find_next", lambda: take(call))
+    info = take(call)
+    counted("find_nothing", lambda: compactions.find_next(call, "w"))
+    transaction = acid.begin(call.metastore)
+    counted("update_state", lambda: compactions.update_state(call, info, transaction))
+    counted("set_job", lambda: compactions.set_job(call, info.id, "j"))
+    counted("mark_compacted", lambda: compactions.mark_compacted(call, info))
+    info.highestWriteId = 3
+    counted("mark_cleaned", lambda: compactions.mark_cleaned(call, info))
+    counted("abort", lambda: compactions.abort(call, [1, 2, 3]))
+    counted("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
+    assert counts == {
+        "compact": 3, "show": 1, "find_next": 3, "find_nothing": 1, "update_state": 5, "set_job": 1, "mark_compacted": 3,
+        "mark_cleaned": 5, "abort": 1, "latest": 1,
+    }
