@@ -15,7 +15,7 @@ from metastore.idl import Partition, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
-from metastore.rules.table_kinds import VIEWS
+from metastore.rules.table_kinds import VIEWS, is_transactional
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats
@@ -25,8 +25,9 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
-from metastore.store import partitions, statistics, tables
+from metastore.store import followers, partitions, statistics, tables
 from metastore.store.database import Session
+from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_absolute, join, same_place
 
 DDL_TIME = "transient_lastDdlTime"
@@ -106,6 +107,8 @@ def rename_partition(
             move = _new_place(call, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
+            if is_transactional(held):
+                followers.rename_partition(session, Key(*name), old_name, new_name)
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)

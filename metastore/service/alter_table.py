@@ -10,7 +10,7 @@ from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchO
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.table_kinds import VIEWS, table_label
+from metastore.rules.table_kinds import VIEWS, is_transactional, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats, translation
@@ -18,8 +18,9 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.tables import find_table
-from metastore.store import databases, partitions, statistics, tables
+from metastore.store import databases, followers, partitions, statistics, tables
 from metastore.store.database import Session
+from metastore.store.write_ids import Key
 from metastore.warehouse.locations import same_place
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
@@ -58,6 +59,8 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(session, before, after, cascade=cascade, moved=bool(move))
+            if new_name != name and is_transactional(after):
+                followers.rename_table(session, Key(*name), Key(*new_name))
             if move:
                 current.move_directory(*move)
             elif _lies_elsewhere(before, after):

@@ -12,10 +12,11 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
+from metastore.rules.table_kinds import is_transactional
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.store import bulk, catalogs, databases, partitions, tables
+from metastore.store import bulk, catalogs, databases, followers, partitions, tables
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
 
@@ -175,6 +176,8 @@ def drop_database(
                     outside[table.id] = partitions.locations_outside(session, table.id)
             if has_tables or has_functions:
                 bulk.delete_contents(session, key)
+            if any(is_transactional(table) for table in dropped):
+                followers.forget_database(session, catalog, name)
             databases.delete(session, key)
 
         current.write(work)

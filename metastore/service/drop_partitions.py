@@ -10,7 +10,7 @@ from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
 from metastore.rules.partition_names import values_for_keys
-from metastore.rules.table_kinds import VIEWS
+from metastore.rules.table_kinds import VIEWS, is_transactional
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -18,8 +18,9 @@ from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
-from metastore.store import partitions, tables
+from metastore.store import followers, partitions, tables
 from metastore.store.database import Session
+from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_below
 
 log = structlog.get_logger()
@@ -87,6 +88,8 @@ def drop_named(
             dropped[:] = [partition for _, _, partition in found]
             if found:
                 partitions.delete(session, [key for key, _, _ in found])
+                if is_transactional(held):
+                    followers.forget_partitions(session, Key(*name), [each for _, each, _ in found])
             return held, purges
 
         held, purges = current.write(work)

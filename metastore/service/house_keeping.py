@@ -5,8 +5,10 @@ Each function may run in several servers at once; none waits for a client. `docs
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
 
 from metastore.idl import TxnType
 from metastore.listeners.events import AbortTransactions
@@ -14,7 +16,8 @@ from metastore.rules.transactions import OPEN
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Client
 from metastore.service.transactions import abort
-from metastore.store import locks, transactions
+from metastore.store import counters, locks, rebuilds, transactions
+from metastore.store import house_keeping as rows
 from metastore.store.database import Session
 from metastore.store.locks import Held
 from metastore.store.transactions import Transaction
@@ -22,6 +25,8 @@ from metastore.store.transactions import Transaction
 if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.service.context import Metastore
+
+log = structlog.get_logger()
 
 BATCH = 1000
 """Most transactions or locks that end in one database transaction."""
@@ -102,3 +107,51 @@ def expire_locks(metastore: Metastore) -> int:
     while keys := database.read(lambda session: locks.orphans(session, BATCH)):
         count += database.write(lambda session, keys=keys: locks.expire(session, keys, now_ms() + 1))  # type: ignore[misc]
     return count
+
+
+def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
+    """Do all of it: the periodic job."""
+    counts = {"timed out transactions": abort_timed_out(metastore), "expired locks": expire_locks(metastore), **forget_ended(metastore)}
+    removed = {name: count for name, count in counts.items() if count}
+    if removed:
+        log.info("house keeping", **{name.replace(" ", "_"): count for name, count in removed.items()})
+
+
+def forget_ended(metastore: Metastore) -> dict[str, int]:
+    """Remove rows that no open transaction, no compaction and no late retry of a client needs; return how many of each kind.
+
+    Ended transactions stay for `txn_timeout`, so that a client that asks again gets the same answer; those that wrote stay until
+    every open transaction sees their writes, aborted ones until the cleaner has removed what they wrote.
+    """
+    database = metastore.database
+    before = since(metastore.config, now_ms(), None)
+
+    def batches(find: Callable[[Session], list[int]], remove: Callable[[Session, list[int]], object]) -> int:
+        count = 0
+        while keys := database.read(find):
+            database.write(lambda session, keys=keys: remove(session, keys))  # type: ignore[misc]  # bound now
+            count += len(keys)
+        return count
+
+    def mark(session: Session, keys: list[int]) -> None:
+        rows.mark(session, keys, counters.value(session, counters.TRANSACTION))
+
+    batches(lambda session: rows.unmarked(session, BATCH), mark)
+    highest = database.read(lambda session: counters.value(session, counters.TRANSACTION))
+    lowest = database.read(transactions.lowest_open)
+    min_open = highest + 1 if lowest is None else min(lowest, highest + 1)
+    counts = {
+        "committed transactions": batches(
+            lambda session: rows.committed_before(session, before, min_open, BATCH), rows.delete_transactions
+        ),
+        "aborted transactions": batches(lambda session: rows.empty_aborted(session, before, BATCH), rows.delete_transactions),
+        "completed components": batches(lambda session: rows.superseded(session, BATCH), rows.delete_completed),
+        "writes": database.change(lambda session: rows.delete_writes(session, min_open)),
+        "rebuilds": database.change(lambda session: rebuilds.expire(session, before)),
+    }
+    needed = database.read(lambda session: rows.lowest_needed(session, min_open))
+    low = min_open if needed is None else min(needed, min_open)
+    counts["write ids"] = batches(
+        lambda session: rows.owners_below(session, low, BATCH), lambda session, keys: rows.delete_write_ids(session, keys[-1])
+    )
+    return counts

@@ -11,13 +11,14 @@ from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
-from metastore.rules.table_kinds import VIEWS, purges_data
+from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
-from metastore.store import catalogs, databases, partitions, tables
+from metastore.store import catalogs, databases, followers, partitions, tables
 from metastore.store.database import Session
+from metastore.store.write_ids import Key
 
 
 def find_table(call: Call, name: TableName) -> Table:
@@ -144,6 +145,8 @@ def drop_table(
                     raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {held.sd.location}")
                 data = [*(partitions.locations_outside(session, held.id) if held.partitionKeys else ()), held.sd.location]
             tables.delete(session, held.id, partitioned=bool(held.partitionKeys))
+            if is_transactional(held):
+                followers.forget_table(session, Key(*name))
             current.event = DropTable(client=call.info, table=held, delete_data=delete_data, environment=environment)
             return held, data
 

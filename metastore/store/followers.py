@@ -1,0 +1,102 @@
+"""Let the rows that transactions, locks and compactions keep of a table or partition follow its new name, or go with it.
+
+One function per change, with a fixed number of statements. Intents come first and counters second, in the order in which commits and
+allocations take them; what is copied from them comes after, so that nothing that is under way keeps an old name.
+Source: Hive's OnRenameFunction and CleanupRecordsFunction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from metastore.store.database import Among, Session
+from metastore.store.schema import (
+    compaction_metrics,
+    compactions,
+    completed_components,
+    lock_components,
+    materialization_rebuilds,
+    min_history,
+    transaction_components,
+    write_id_counters,
+    write_ids,
+    write_notifications,
+    write_set,
+)
+from metastore.store.write_ids import Key
+
+ORDER = (
+    transaction_components, write_id_counters, completed_components, write_set, write_ids, min_history, write_notifications,
+    compactions, compaction_metrics, materialization_rebuilds,
+)
+PARTITIONED = tuple(table for table in ORDER if "partition" in table.c)
+KEYED = (write_id_counters, write_ids, min_history, compaction_metrics, materialization_rebuilds)
+"""Tables whose keys hold a table's name: rows that an earlier table left under the new name must not stand in the way."""
+
+
+def _of_database(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+    found = [table.c.database == sa.bindparam("database_key")]
+    return [table.c.catalog == sa.bindparam("catalog_key"), *found] if "catalog" in table.c else found
+
+
+def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+    return [*_of_database(table), table.c.table == sa.bindparam("table_key")]
+
+
+_NAMES = {"database": sa.bindparam("new_database"), "table": sa.bindparam("new_table")}
+MAKE_ROOM = [
+    sa.delete(table).where(
+        *([table.c.catalog == sa.bindparam("catalog_key")] if "catalog" in table.c else []),
+        table.c.database == _NAMES["database"], table.c.table == _NAMES["table"],
+    )
+    for table in KEYED
+]
+RENAME_TABLE = [sa.update(table).where(*_of_table(table)).values(_NAMES) for table in (*ORDER, lock_components)]
+RENAME_PARTITION = [
+    sa.update(table).where(*_of_table(table), table.c.partition == sa.bindparam("partition_key")).values(
+        partition=sa.bindparam("new_partition")
+    )
+    for table in (*PARTITIONED, lock_components)
+]
+FORGET_TABLE = [sa.delete(table).where(*_of_table(table)) for table in ORDER]
+FORGET_DATABASE = [sa.delete(table).where(*_of_database(table)) for table in ORDER]
+FORGET_PARTITIONS = [sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names")) for table in PARTITIONED]
+
+
+def _named(key: Key) -> dict[str, str]:
+    return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
+
+
+def rename_table(session: Session, old: Key, new: Key) -> None:
+    """Let the rows of a table follow it to another name or database."""
+    names = {"new_database": new.database, "new_table": new.table}
+    for room in MAKE_ROOM:
+        session.execute(room, catalog_key=old.catalog, **names)
+    for rename in RENAME_TABLE:
+        session.execute(rename, **_named(old), **names)
+
+
+def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
+    """Let the rows of a partition follow it to another name."""
+    for statement in RENAME_PARTITION:
+        session.execute(statement, **_named(table), partition_key=old, new_partition=new)
+
+
+def forget_table(session: Session, table: Key) -> None:
+    """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
+    for statement in FORGET_TABLE:
+        session.execute(statement, **_named(table))
+
+
+def forget_database(session: Session, catalog: str, database: str) -> None:
+    """Remove the rows of all tables of a database that is dropped."""
+    for statement in FORGET_DATABASE:
+        session.execute(statement, catalog_key=catalog, database_key=database)
+
+
+def forget_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
+    """Remove the rows of partitions that are dropped; the table's write ids stay."""
+    for statement in FORGET_PARTITIONS:
+        session.execute(statement, names=list(names), **_named(table))

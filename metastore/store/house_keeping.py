@@ -1,0 +1,111 @@
+"""Remove rows of transactions that nobody needs any more, a batch at a time. What is needed is decided in `service.house_keeping`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from metastore.rules.transactions import ABORTED, COMMITTED, OPEN, WROTE
+from metastore.store.database import Among, Session
+from metastore.store.schema import (
+    completed_components,
+    replicated_transactions,
+    transaction_components,
+    transactions,
+    write_ids,
+    write_set,
+)
+
+T, C, I, W = transactions.c, completed_components.c, write_ids.c, write_set.c  # noqa: E741  # beside the others
+_STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}
+_ONE: sa.ColumnElement[int] = sa.literal_column("1")
+_ZERO: sa.ColumnElement[int] = sa.literal_column("0")
+_WROTE = T.holds.bitwise_and(sa.literal_column(str(WROTE))) != _ZERO
+_SEEN_BY_ALL = sa.and_(T.commit_id.is_not(None), T.commit_id < sa.bindparam("min_open"))
+UNMARKED = sa.select(T.id).where(T.state == _STATES[COMMITTED], T.commit_id.is_(None), _WROTE).order_by(T.id).limit(sa.bindparam("most"))
+MARK = sa.update(transactions).where(Among(T.id, "keys")).values(commit_id=sa.bindparam("number"))
+COMMITTED_BEFORE = sa.select(T.id).where(
+    T.state == _STATES[COMMITTED], T.ended_ms < sa.bindparam("before"), sa.or_(sa.not_(_WROTE), _SEEN_BY_ALL)
+).order_by(T.id).limit(sa.bindparam("most"))
+EMPTY_ABORTED = sa.select(T.id).where(
+    T.state == _STATES[ABORTED], T.ended_ms < sa.bindparam("before"),
+    ~sa.exists(sa.select(_ONE).where(transaction_components.c.transaction_id == T.id)),
+).order_by(T.id).limit(sa.bindparam("most"))
+DELETE = sa.delete(transactions).where(Among(T.id, "keys"))
+FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
+LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(sa.or_(
+    T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL))
+))
+OWNERS = sa.select(I.transaction_id).where(I.transaction_id < sa.bindparam("low")).distinct().order_by(I.transaction_id).limit(
+    sa.bindparam("most")
+)
+DELETE_WRITE_IDS = sa.delete(write_ids).where(I.transaction_id <= sa.bindparam("last"))
+DELETE_WRITES = sa.delete(write_set).where(W.commit_id < sa.bindparam("min_open"))
+
+_NAMES = ("catalog", "database", "table")
+_LATEST = sa.select(
+    *(C[name] for name in _NAMES), C.partition, C.updates, sa.func.max(C.write_id).label("write_id")
+).group_by(*(C[name] for name in _NAMES), C.partition, C.updates).having(sa.func.count() > _ONE).subquery("latest")
+SUPERSEDED = sa.select(C.id).select_from(completed_components.join(_LATEST, sa.and_(
+    *(C[name] == _LATEST.c[name] for name in (*_NAMES, "updates")), C.write_id < _LATEST.c.write_id,
+    sa.or_(C.partition == _LATEST.c.partition, sa.and_(C.partition.is_(None), _LATEST.c.partition.is_(None))),
+))).limit(sa.bindparam("most"))
+DELETE_COMPLETED = sa.delete(completed_components).where(Among(C.id, "keys"))
+
+
+def unmarked(session: Session, most: int) -> list[int]:
+    """Return committed transactions that wrote something and of which no mark is noted."""
+    return [key for (key,) in session.rows(UNMARKED, most=most)]
+
+
+def mark(session: Session, keys: Sequence[int], number: int) -> None:
+    """Note a mark that was read after the transactions were seen committed: whoever opens above it sees what they wrote."""
+    session.execute(MARK, keys=list(keys), number=number)
+
+
+def committed_before(session: Session, before: int, min_open: int, most: int) -> list[int]:
+    """Return transactions committed before a time in milliseconds of which every open one sees all writes."""
+    return [key for (key,) in session.rows(COMMITTED_BEFORE, before=before, min_open=min_open, most=most)]
+
+
+def empty_aborted(session: Session, before: int, most: int) -> list[int]:
+    """Return transactions aborted before a time in milliseconds that left nothing to clean."""
+    return [key for (key,) in session.rows(EMPTY_ABORTED, before=before, most=most)]
+
+
+def delete_transactions(session: Session, keys: Sequence[int]) -> None:
+    """Remove ended transactions."""
+    session.execute(FORGET_TARGETS, keys=list(keys))
+    session.execute(DELETE, keys=list(keys))
+
+
+def lowest_needed(session: Session, min_open: int) -> int | None:
+    """Return the lowest transaction that is open, aborted, or not seen as committed by every open one."""
+    row = session.row(LOWEST_NEEDED, min_open=min_open)
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def owners_below(session: Session, low: int, most: int) -> list[int]:
+    """Return transactions below an id that have write ids, the lowest first."""
+    return [key for (key,) in session.rows(OWNERS, low=low, most=most)]
+
+
+def delete_write_ids(session: Session, last: int) -> int:
+    """Remove the write ids of transactions up to an id; return how many."""
+    return session.execute(DELETE_WRITE_IDS, last=last)
+
+
+def delete_writes(session: Session, min_open: int) -> int:
+    """Remove what was committed before every open transaction began, which can be in no conflict; return how many."""
+    return session.execute(DELETE_WRITES, min_open=min_open)
+
+
+def superseded(session: Session, most: int) -> list[int]:
+    """Return completed components for which there is one of the same object and kind with a higher write id."""
+    return [key for (key,) in session.rows(SUPERSEDED, most=most)]
+
+
+def delete_completed(session: Session, keys: Sequence[int]) -> None:
+    """Remove completed components."""
+    session.execute(DELETE_COMPLETED, keys=list(keys))
