@@ -336,6 +336,10 @@ class Config:
         86400.0, "How long notification events are kept.",
         ("hive.metastore.event.db.listener.timetolive", "metastore.event.db.listener.timetolive"), unit="s", minimum=0,
     )
+    event_log_clean_interval: float = _setting(
+        7200.0, "How often notification events that are too old or too many are removed; 0 never.",
+        _hive("metastore.event.db.listener.clean.interval"), unit="s", minimum=0,
+    )
     event_clean_interval: float = _setting(
         0.0, "How often expired partition marks are removed; 0 never.", _hive("metastore.event.clean.freq"),
         unit="s", minimum=0,

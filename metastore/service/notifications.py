@@ -176,8 +176,8 @@ def writes(call: Call, transaction: int, database: str | None, table: str | None
     return sorted(found, key=lambda each: (each.database, each.table))
 
 
-def forget_old(metastore: Metastore) -> int:
-    """Remove events that are too old or too many and what old transactions wrote, in small batches; return how many rows went.
+def forget_old(metastore: Metastore, _: int | None = None) -> None:
+    """Remove events that are too old or too many and what old transactions wrote, in small batches.
 
     Events get their ids first: readers who come too late see that something is missing.
     """
@@ -191,10 +191,6 @@ def forget_old(metastore: Metastore) -> int:
     def told(session: Session) -> int:
         return notifications.delete_oldest_writes(session, before)
 
-    gone = 0
     for batch in (events, told):
-        while removed := metastore.database.write(batch):
-            gone += removed
-            if removed < BATCH:
-                break
-    return gone
+        while metastore.database.write(batch) == BATCH:
+            pass

@@ -76,7 +76,7 @@ class NotificationLog(TransactionalListener):
             keys = [key.name for key in table.partitionKeys]
             name = "" if partition is None else make_partition_name(keys, partition.values, self.config.default_partition_name)
             body = {
-                "table": writer.text(table), "partition": None if partition is None else writer.text(partition),
+                "table": writer.text(table), "partition": None if partition is None else writer.partition(partition),
                 "files": files(request.fileInfo),
             }
             rows.append(notifications.NewWrite(

@@ -105,16 +105,17 @@ def _add_partitions(event: events.AddPartitions, write: StructWriter) -> Iterato
         keys = event.table.partitionKeys
         yield _on("ADD_PARTITION", event.table, {
             "tableObjJson": write.text(event.table), "partitions": [_values(keys, partition) for partition in event.partitions],
-            "partitionListJson": [write.text(partition) for partition in event.partitions], "partitionFiles": [],
+            "partitionListJson": [write.partition(partition) for partition in event.partitions], "partitionFiles": [],
         })
 
 
 def _alter_partitions(event: events.AlterPartitions, write: StructWriter) -> Iterator[Notification]:
     keys, table, truncates = event.table.partitionKeys, write.text(event.table), _truncates(event)
+    old, new = StructWriter(), StructWriter()
     for before, after in zip(event.before, event.after, strict=True):
         yield _on("ALTER_PARTITION", event.table, {
             "tableObjJson": table, "isTruncateOp": truncates, "writeId": _write_id(after.writeId), "keyValues": _values(keys, before),
-            "partitionObjBeforeJson": write.text(before), "partitionObjAfterJson": write.text(after),
+            "partitionObjBeforeJson": old.partition(before), "partitionObjAfterJson": new.partition(after),
         })
 
 
@@ -209,7 +210,7 @@ def _about(kind: str, table: Table, fields: Fields) -> Notification:
 
 def _insert(event: events.Insert, write: StructWriter) -> Iterator[Notification]:
     yield _on("INSERT", event.table, {
-        "tableObjJson": write.text(event.table), "ptnObjJson": None if event.partition is None else write.text(event.partition),
+        "tableObjJson": write.text(event.table), "ptnObjJson": None if event.partition is None else write.partition(event.partition),
         "replace": "true" if event.data.replace else "false", "files": files(event.data),
     })
 

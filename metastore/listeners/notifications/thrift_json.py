@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import orjson
+
+from metastore.idl import Partition, StorageDescriptor
 
 BOOL, DOUBLE, STRING, STRUCT, MAP, SET, LIST, BINARY = 2, 4, 11, 12, 13, 14, 15, 18
 TAGS = {
@@ -25,40 +28,45 @@ Fields = tuple[tuple[str, str, str, Any], ...]
 
 
 class StructWriter:
-    """Writes the structs of one message; column lists that several structs share are written once."""
+    """Writes structs as JSON strings that hold their text. Partitions in turn with equal storage share what is written of it."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_storage", "_written")
 
     def __init__(self) -> None:
-        self._columns: dict[int, tuple[Any, orjson.Fragment]] = {}
+        self._storage: dict[str, Any] | None = None
+        self._written = b""
 
-    def text(self, struct: Any) -> str:
-        """Return a struct as text."""
-        return orjson.dumps(self._tree(struct)).decode()
+    def text(self, struct: Any) -> orjson.Fragment:
+        """Return any struct."""
+        return orjson.Fragment(b'"' + _escaped(_tree(struct)) + b'"')
 
-    def _tree(self, struct: Any) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        values = struct.__dict__
-        for name, number, tag, convert in _fields(type(struct)):
-            value = values.get(name)
-            if value is None:
-                continue
-            if tag == "rec":
-                out[number] = {"rec": self._tree(value)}
-            elif name == "cols":
-                out[number] = {tag: self._shared(value, convert)}
-            else:
-                out[number] = {tag: value if convert is None else convert(value)}
-        return out
+    def partition(self, partition: Partition) -> orjson.Fragment:
+        """Return a partition."""
+        if partition.sd is None or partition.sd.location is None:
+            return self.text(partition)
+        rest = copy(partition)
+        rest.sd = None  # type: ignore[assignment]  # written apart
+        location = orjson.dumps(orjson.dumps(partition.sd.location).decode())[1:-1]
+        storage = self._storage_of(partition.sd)
+        return orjson.Fragment(b"".join((b'"', _escaped(_tree(rest))[:-1], SD, storage, LOCATION, location, b'}}}}"')))
 
-    def _shared(self, columns: Any, convert: Convert) -> orjson.Fragment:
-        found = self._columns.get(id(columns))
-        if found is None:
-            found = self._columns[id(columns)] = (columns, orjson.Fragment(orjson.dumps(convert(columns))))
-        return found[1]
+    def _storage_of(self, sd: StorageDescriptor) -> bytes:
+        """Return a storage descriptor without its location and its last brace."""
+        values = sd.__dict__ | {"location": None}
+        if values != self._storage:
+            plain = copy(sd)
+            plain.location = None  # type: ignore[assignment]  # follows
+            plain.compressed = bool(plain.compressed)
+            self._storage, self._written = values, _escaped(_tree(plain))[:-1]
+        return self._written
 
 
-def _plain(struct: Any) -> dict[str, Any]:
+def _escaped(tree: dict[str, Any]) -> bytes:
+    """Return a struct's text as it stands inside a JSON string."""
+    return orjson.dumps(orjson.dumps(tree).decode())[1:-1]
+
+
+def _tree(struct: Any) -> dict[str, Any]:
     values = struct.__dict__
     return {
         number: {tag: value if convert is None else convert(value)}
@@ -89,7 +97,7 @@ def _conversion(kind: int, of: Any) -> Convert | None:
     if kind == BINARY:
         return _binary
     if kind == STRUCT:
-        return _plain
+        return _tree
     if kind in (LIST, SET):
         tag, convert = _inner(of)
         return lambda items: [tag, len(items), *(items if convert is None else map(convert, items))]
@@ -105,6 +113,8 @@ def _inner(of: Any) -> tuple[str, Convert | None]:
 
 def _map(key: Any, value: Any) -> Convert:
     (key_tag, convert_key), (value_tag, convert) = _inner(key), _inner(value)
+    if key_tag == "str" and convert is None:
+        return lambda items: [key_tag, value_tag, len(items), items]
     if convert_key is None:
         return lambda items: [
             key_tag, value_tag, len(items), {str(k): v if convert is None else convert(v) for k, v in items.items()}
@@ -127,3 +137,12 @@ def _double(value: float) -> float | str:
 
 def _binary(value: bytes | str) -> str:
     return b64encode(value.encode() if isinstance(value, str) else value).rstrip(b"=").decode()
+
+
+def _opened(struct: type[Any], name: str) -> bytes:
+    """Return, as it stands inside a JSON string, what comes between a field and those before it."""
+    number, tag = next((number, tag) for field, number, tag, _ in _fields(struct) if field == name)
+    return f',"{number}":{{"{tag}":'.replace('"', '\\"').encode()
+
+
+SD, LOCATION = _opened(Partition, "sd"), _opened(StorageDescriptor, "location")
