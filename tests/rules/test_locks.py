@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.rules.locks import EXCLUSIVE, EXCLUSIVE_WRITE, READ, WRITE, Component, Earlier, blocker, waits
+from metastore.rules.locks import EXCLUSIVE, EXCLUSIVE_WRITE, READ, WRITE, Blocked, Component, Earlier, blocker, waits
 
 TYPES = (READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE)
 WAIT, PASS = True, False
@@ -54,6 +54,13 @@ def test_readers_of_a_database_and_exclusive_locks_inside_it_pass_each_other() -
 
 def test_the_first_blocker_is_named_and_the_own_transaction_is_none() -> None:
     earlier = [Earlier(3, 1, 0, on(READ, "t")), Earlier(4, 1, 7, on(EXCLUSIVE, "t")), Earlier(5, 1, 0, on(EXCLUSIVE, "t"))]
-    assert blocker([on(READ, "x"), on(READ, "t")], 0, earlier) == earlier[1]
-    assert blocker([on(READ, "t")], 7, earlier) == earlier[2]
+    assert blocker([on(READ, "x"), on(READ, "t")], 0, earlier) == Blocked(on(READ, "t"), earlier[1])
+    assert blocker([on(READ, "t")], 7, earlier) == Blocked(on(READ, "t"), earlier[2])
     assert blocker([on(READ, "x")], 0, earlier) is None
+
+
+def test_before_hive_4_a_shared_write_waits_for_another() -> None:
+    for wanted in TYPES:
+        for held in TYPES:
+            later = waits(on(wanted, "t"), on(held, "t"), writers_wait=True)
+            assert later == (waits(on(wanted, "t"), on(held, "t")) or wanted == held == WRITE)

@@ -8,6 +8,7 @@ from metastore.idl import LockComponent, LockLevel, LockRequest, LockState, Lock
 from metastore.service import locks
 from metastore.service.context import Call
 from tests.service.conftest import MetastoreMaker, Statements, call_of
+from tests.service.txns import begin, begin_one
 
 READ, WRITE, EXCLUSIVE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE
 GRANTED, WAITING = LockState.ACQUIRED, LockState.WAITING
@@ -76,9 +77,10 @@ def test_a_client_that_will_not_wait_leaves_no_lock(call: Call) -> None:
 
 
 def test_locks_of_one_transaction_do_not_block_each_other(call: Call) -> None:
-    ask(call, component(EXCLUSIVE, "db", "t"), txnid=5)
-    assert ask(call, component(EXCLUSIVE, "db", "t"), txnid=5)[1] == GRANTED
-    assert ask(call, component(EXCLUSIVE, "db", "t"), txnid=6)[1] == WAITING
+    mine, other = begin(call, 2)
+    ask(call, component(EXCLUSIVE, "db", "t"), txnid=mine)
+    assert ask(call, component(EXCLUSIVE, "db", "t"), txnid=mine)[1] == GRANTED
+    assert ask(call, component(EXCLUSIVE, "db", "t"), txnid=other)[1] == WAITING
     assert ask(call, component(EXCLUSIVE, "db", "t"))[1] == WAITING
 
 
@@ -95,17 +97,18 @@ def test_what_is_unknown_or_incomplete_is_refused(call: Call) -> None:
 
 
 def test_locks_are_shown_by_object_and_transaction(call: Call) -> None:
+    transaction = begin_one(call)
     one, _ = ask(call, component(EXCLUSIVE, "db", "t"), agentInfo="tests")
-    two, _ = ask(call, component(READ, "db", "t", "P=Q"), txnid=4)
+    two, _ = ask(call, component(READ, "db", "t", "P=Q"), txnid=transaction)
     three, _ = ask(call, component(READ, "other", "t"))
     assert shown(call) == [(one, GRANTED), (two, WAITING), (three, GRANTED)]
     assert shown(call, database="DB") == [(one, GRANTED), (two, WAITING)]
     assert shown(call, database="db", table="t", partition="p=Q") == [(two, WAITING)]
-    assert shown(call, transaction=4) == [(two, WAITING)]
+    assert shown(call, transaction=transaction) == [(two, WAITING)]
     first, second = locks.show_locks(call, "db")
     assert (first.user, first.hostname, first.agentInfo, first.dbname, first.tablename) == ("alice", "here", "tests", "db", "t")
     assert first.acquiredat is not None
-    assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, 4)
+    assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, transaction)
 
 
 def test_a_lock_without_heartbeat_expires(call: Call, make_metastore: MetastoreMaker) -> None:
@@ -141,10 +144,10 @@ def test_statements_are_few_whatever_waits(call: Call, statements: Statements) -
     assert len(asked) == 4
     with statements() as checked:
         check(call, waiting[-1])
-    assert len(checked) == 4
+    assert len(checked) == 1
     with statements() as released:
         locks.unlock(call, key)
-    assert len(released) == 2
+    assert len(released) == 1
     with statements() as beaten:
         locks.heartbeat(call, waiting[0], 0)
     assert len(beaten) == 1

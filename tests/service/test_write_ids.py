@@ -1,0 +1,231 @@
+import pytest
+
+from metastore.errors import MetaError, NoSuchTransaction, TransactionAborted
+from metastore.idl import AddDynamicPartitions, ReplTblWriteIdStateRequest, TxnToWriteId, TxnType
+from metastore.listeners.events import AllocateWriteIds, Event
+from metastore.rules.snapshots import format_transactions, of_reply
+from metastore.service import replication, transactions, write_ids
+from metastore.service.context import Call
+from metastore.store import schema
+from tests.service.conftest import call_of
+from tests.service.recording import Remembering, Within, listening
+from tests.service.txns import (
+    INSERT,
+    READ,
+    UPDATE,
+    WRITE,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+    rows,
+    valid,
+    write,
+)
+
+
+def test_ids_count_from_one_in_each_table_and_stay_with_their_transaction(call: Call) -> None:
+    first, second, third = begin(call, 3)
+    assert allocate(call, [second]) == {second: 1}
+    assert allocate(call, [first]) == {first: 2}
+    assert allocate(call, [second, first, third]) == {first: 2, second: 1, third: 3}
+    assert allocate(call, [third], "u") == {third: 1}
+    assert allocate(call, [third], "t", "DB") == {third: 3}
+    assert write_ids.max_allocated_write_id(call, "db", "T") == 3
+    assert write_ids.max_allocated_write_id(call, "db", "none") == 0
+
+
+def test_another_id_is_given_on_demand(call: Call) -> None:
+    key = begin_one(call)
+    assert allocate(call, [key]) == {key: 1}
+    assert allocate(call, [key], reallocate=True) == {key: 2}
+    assert allocate(call, [key]) == {key: 2}
+    assert valid(call) == (2, [2], set(), 2)
+
+
+def test_a_batch_gets_all_ids_or_none(call: Call) -> None:
+    opened, committed, aborted = begin(call, 3)
+    reader = begin_one(call, txn_type=TxnType.READ_ONLY)
+    commit(call, committed)
+    abort(call, aborted)
+    for wrong in (committed, aborted, reader, 99):
+        with pytest.raises(MetaError, match=r"Write ID allocation failed on db\.t as not all input txns in open state or read-only"):
+            allocate(call, [opened, wrong])
+    with pytest.raises(MetaError, match="needs transactions"):
+        allocate(call, [])
+    assert rows(call, schema.write_ids, "write_id") == []
+    assert allocate(call, [opened]) == {opened: 1}
+
+
+def test_a_snapshot_of_a_table_leaves_out_open_aborted_and_later_transactions(call: Call) -> None:
+    assert valid(call) == (0, [], set(), None)
+    one, two, three, four = begin(call, 4)
+    for key in (one, two, three, four):
+        write(call, key, INSERT)
+    commit(call, one)
+    abort(call, two)
+    commit(call, four)
+    assert valid(call) == (4, [2, 3], {2}, 3)
+    commit(call, three)
+    assert valid(call) == (4, [2], {2}, None)
+    late = begin_one(call)
+    write(call, late, INSERT)
+    assert valid(call) == (5, [2, 5], {2}, 5)
+
+
+def test_a_snapshot_of_transactions_is_honoured_whatever_ended_since(call: Call) -> None:
+    one, two, three = begin(call, 3)
+    for key in (one, two, three):
+        write(call, key, INSERT)
+    commit(call, one)
+    then = format_transactions(of_reply(transactions.get_open_transactions(call)))
+    commit(call, two)
+    abort(call, three)
+    write(call, begin_one(call), INSERT)
+    assert valid(call, valid_transactions=then) == (3, [2, 3], set(), 2)
+    assert valid(call, valid_transactions=f"{one}:{two}::") == (1, [], set(), None)
+    assert valid(call, valid_transactions="") == (4, [], set(), None)
+
+
+def test_a_mark_falls_to_the_lowest_unseen_id_when_everything_seen_is_compacted(call: Call) -> None:
+    one, two = begin(call, 2)
+    write(call, one, INSERT)
+    write(call, two, INSERT)
+    abort(call, one)
+    assert valid(call) == (1, [1], {1}, 2)
+    commit(call, two)
+    assert valid(call) == (2, [1], {1}, None)
+
+
+def test_a_snapshot_can_be_asked_for_by_a_write_id(call: Call) -> None:
+    one, two, three = begin(call, 3)
+    for key in (one, two, three):
+        write(call, key, INSERT)
+    commit(call, one)
+    commit(call, three)
+    mark, unseen, _, _ = valid(call, write_id=2)
+    assert (mark, unseen) == (2, [])
+    with pytest.raises(MetaError, match=r"invalid write id 9 for table db\.t"):
+        valid(call, write_id=9)
+
+
+def test_tables_are_answered_in_the_words_they_were_asked_for(call: Call) -> None:
+    key = begin_one(call)
+    allocate(call, [key], "t")
+    allocate(call, [key], "u", "other")
+    found = write_ids.get_valid_write_ids(call, ["DB.T", "hive.other.u", "db.u", "other.t"])
+    assert [(each.fullTableName, each.writeIdHighWaterMark) for each in found] == [
+        ("DB.T", 1), ("hive.other.u", 1), ("db.u", 0), ("other.t", 0),
+    ]
+    assert write_ids.get_valid_write_ids(call, []) == []
+    for wrong in ("t", "a.b.c.d"):
+        with pytest.raises(MetaError, match="no name of a table"):
+            valid(call, wrong)
+    for wrong in ("x", "1:2:y", "1:2:3-z"):
+        with pytest.raises(MetaError, match="snapshot"):
+            valid(call, valid_transactions=wrong)
+
+
+def test_a_table_goes_on_after_a_seed_once(call: Call) -> None:
+    write_ids.seed_write_id(call, "DB", "t", 40)
+    assert write_ids.max_allocated_write_id(call, "db", "t") == 40
+    key = begin_one(call)
+    assert allocate(call, [key]) == {key: 41}
+    with pytest.raises(MetaError, match="can not begin after 50"):
+        write_ids.seed_write_id(call, "db", "t", 50)
+
+
+def test_partitions_found_while_writing_replace_the_table_as_a_whole(call: Call) -> None:
+    key = begin_one(call)
+    number = allocate(call, [key])[key]
+    ask(
+        call, component(WRITE, "t", "p=1", operation=INSERT, dynamic=True), component(WRITE, operation=UPDATE, dynamic=True),
+        component(READ, "u", operation=INSERT, dynamic=True), transaction=key,
+    )
+    stored = ("table", "partition", "operation", "write_id")
+    assert rows(call, schema.transaction_components, *stored) == [("t", None, "u", 1), ("u", None, "i", None)]
+    request = AddDynamicPartitions(
+        txnid=key, writeid=number, dbname="DB", tablename="T", partitionnames=["P=A", "p=b", "p=b"], operationType=INSERT,
+    )
+    write_ids.add_dynamic_partitions(call, request)
+    assert rows(call, schema.transaction_components, *stored) == [("u", None, "i", None), ("t", "p=A", "i", 1), ("t", "p=b", "i", 1)]
+    request = AddDynamicPartitions(txnid=key, writeid=number, dbname="db", tablename="u", partitionnames=["p=c"])
+    write_ids.add_dynamic_partitions(call, request)
+    assert rows(call, schema.transaction_components, *stored)[2:] == [("u", "p=c", "u", 1)]
+
+
+def test_only_an_open_transaction_may_say_what_it_writes(call: Call) -> None:
+    committed, aborted = begin(call, 2)
+    write(call, committed, INSERT)
+    commit(call, committed)
+    abort(call, aborted)
+    for key, error in ((committed, NoSuchTransaction), (aborted, TransactionAborted), (99, NoSuchTransaction)):
+        with pytest.raises(error):
+            write_ids.add_dynamic_partitions(
+                call, AddDynamicPartitions(txnid=key, writeid=1, dbname="db", tablename="t", partitionnames=["p=1"])
+            )
+        with pytest.raises(MetaError, match=f"txnid:{key}"):
+            write_ids.add_to_history(call, key, {"db.t": 1})
+    assert rows(call, schema.transaction_components, "id") == []
+
+
+def test_the_history_of_a_reader_goes_with_it(call: Call) -> None:
+    reader, other = begin(call, 2)
+    write_ids.add_to_history(call, reader, {"db.t": 3, "DB.u": 4})
+    write_ids.add_to_history(call, other, {"db.t": 5})
+    write_ids.add_to_history(call, other, {"db.t": 9})
+    write_ids.add_to_history(call, other, {})
+    stored = ("transaction_id", "database", "table", "write_id")
+    assert rows(call, schema.min_history, *stored) == [(reader, "db", "t", 3), (reader, "db", "u", 4), (other, "db", "t", 5)]
+    commit(call, reader)
+    abort(call, other)
+    assert rows(call, schema.min_history, *stored) == []
+
+
+class TestReplication:
+    def test_ids_are_taken_over_from_the_source(self, call: Call) -> None:
+        keys = begin(call, 2, replPolicy="p", replSrcTxnIds=[41, 42])
+        sources = [TxnToWriteId(txnId=41, writeId=7), TxnToWriteId(txnId=42, writeId=8)]
+        for _ in range(2):
+            assert allocate(call, [], replPolicy="p", srcTxnToWriteIdList=sources) == {keys[0]: 7, keys[1]: 8}
+        assert allocate(call, [], replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(txnId=99, writeId=9)]) == {}
+        assert write_ids.max_allocated_write_id(call, "db", "t") == 8
+
+    def test_what_does_not_fit_the_source_is_forgotten(self, call: Call) -> None:
+        early = begin_one(call, replPolicy="p", replSrcTxnIds=[40])
+        allocate(call, [], replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(txnId=40, writeId=1)])
+        late = begin_one(call, replPolicy="p", replSrcTxnIds=[41])
+        assert allocate(call, [], replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(txnId=41, writeId=5)]) == {late: 5}
+        assert rows(call, schema.write_ids, "transaction_id", "write_id") == [(late, 5)]
+        assert early < late
+
+    def test_a_table_goes_on_where_its_source_stands(self, call: Call) -> None:
+        request = ReplTblWriteIdStateRequest(
+            validWriteIdlist="db.t:10:9:9:4,6", user="alice", hostName="here", dbName="db", tableName="T", partNames=None,
+        )
+        for _ in range(2):
+            replication.set_write_id_state(call, request)
+        assert write_ids.max_allocated_write_id(call, "db", "t") == 10
+        mark, unseen, aborted, _ = valid(call)
+        assert (mark, unseen, aborted) == (4, [4], {4})
+        key = begin_one(call)
+        assert write(call, key, INSERT) == 11
+        commit(call, key)
+        assert valid(call) == (11, [4, 6], {4, 6}, None)
+
+
+def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
+    within: list[Event] = []
+    after = Remembering()
+    loud = call_of(listening(call.metastore, Within(lambda event, _: within.append(event)), after))
+    first, second = begin(loud, 2)
+    allocate(loud, [first])
+    allocate(loud, [first, second])
+    allocate(loud, [first, second])
+    for events in (within, [event for event, _ in after.seen]):
+        told = [event for event in events if isinstance(event, AllocateWriteIds)]
+        assert [[(each.txnId, each.writeId) for each in event.allocated] for event in told] == [[(first, 1)], [(second, 2)]]
+        assert {(event.catalog, event.database, event.table) for event in told} == {("hive", "db", "t")}

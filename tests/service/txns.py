@@ -1,0 +1,108 @@
+"""Short forms of what tests of transactions, write ids and locks ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from metastore.idl import (
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
+    DataOperationType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+    TableValidWriteIds,
+)
+from metastore.rules.snapshots import aborted_of
+from metastore.service import locks, transactions, write_ids
+from metastore.service.context import Call
+
+INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT
+READ, WRITE, EXCLUSIVE, EXCL_WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
+
+
+def begin(call: Call, count: int = 1, **options: object) -> list[int]:
+    """Open transactions."""
+    return transactions.open_transactions(call, OpenTxnRequest(num_txns=count, user="alice", hostname="here", **options))  # type: ignore[arg-type]
+
+
+def begin_one(call: Call, **options: object) -> int:
+    return begin(call, **options)[0]
+
+
+def commit(call: Call, key: int, **options: object) -> None:
+    transactions.commit_transaction(call, CommitTxnRequest(txnid=key, **options))  # type: ignore[arg-type]
+
+
+def abort(call: Call, key: int, **options: object) -> None:
+    transactions.abort_transaction(call, AbortTxnRequest(txnid=key, **options))  # type: ignore[arg-type]
+
+
+def component(
+    kind: int, table: str | None = "t", partition: str | None = None, *, database: str = "db", operation: int | None = SELECT,
+    dynamic: bool = False, transactional: bool | None = True,
+) -> LockComponent:
+    level = LockLevel.DB if table is None else LockLevel.TABLE if partition is None else LockLevel.PARTITION
+    return LockComponent(
+        type=kind, level=level, dbname=database, tablename=table, partitionname=partition, operationType=operation,
+        isTransactional=transactional, isDynamicPartitionWrite=dynamic,
+    )
+
+
+def ask(call: Call, *components: LockComponent, transaction: int = 0, waits: bool = True, **options: object) -> tuple[int, int]:
+    """Ask for a lock as a client of Hive 4 does; return its id and state."""
+    request = LockRequest(
+        component=list(components), txnid=transaction, user="alice", hostname="here", zeroWaitReadEnabled=not waits, **options,  # type: ignore[arg-type]
+    )
+    answer = locks.lock(call, request)
+    return answer.lockid, answer.state
+
+
+def write(
+    call: Call, transaction: int, operation: int = UPDATE, table: str = "t", partition: str | None = None, database: str = "db"
+) -> int:
+    """Allocate a write id and lock a table or partition to write to it."""
+    number = allocate(call, [transaction], table, database)[transaction]
+    kind = READ if operation == INSERT else WRITE
+    ask(call, component(kind, table, partition, database=database, operation=operation), transaction=transaction)
+    return number
+
+
+def allocate(call: Call, keys: Sequence[int], table: str = "t", database: str = "db", **options: object) -> dict[int, int]:
+    """Allocate write ids; return them by transaction."""
+    request = AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=list(keys), **options)  # type: ignore[arg-type]
+    return {each.txnId: each.writeId for each in write_ids.allocate_write_ids(call, request)}
+
+
+def valid(call: Call, table: str = "db.t", **options: object) -> tuple[int, list[int], set[int], int | None]:
+    """Return mark, unseen ids, the aborted of them, and the lowest open one, of a table's snapshot."""
+    (found,) = write_ids.get_valid_write_ids(call, [table], **options)  # type: ignore[arg-type]
+    return shown(found)
+
+
+def shown(found: TableValidWriteIds) -> tuple[int, list[int], set[int], int | None]:
+    gone = aborted_of(found.invalidWriteIds, found.abortedBits)
+    return found.writeIdHighWaterMark, found.invalidWriteIds, set(gone), found.minOpenWriteId
+
+
+def rows(call: Call, table: sa.Table, *columns: str, **where: object) -> list[tuple[object, ...]]:
+    """Return columns of the rows of a table, in the order of its key."""
+    query = sa.select(*(table.c[column] for column in columns)).order_by(*table.primary_key.columns)
+    for name in where:
+        query = query.where(table.c[name] == sa.bindparam(f"{name}_value"))
+    values: Mapping[str, object] = {f"{name}_value": value for name, value in where.items()}
+    return [tuple(row) for row in call.database.read(lambda session: session.rows(query, **values))]
+
+
+def count(call: Call, tables: Iterable[sa.Table]) -> dict[str, int]:
+    """Return how many rows tables have."""
+    found = {}
+    for table in tables:
+        query = sa.select(sa.func.count()).select_from(table)
+        found[table.name] = call.database.read(lambda session, query=query: session.rows(query))[0][0]  # type: ignore[misc]
+    return found
