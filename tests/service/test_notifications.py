@@ -1,0 +1,416 @@
+"""What the log tells of each change, how events are numbered, filtered, counted and forgotten."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import time
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import orjson
+import pytest
+
+from metastore import idl
+from metastore.errors import InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import (
+    Catalog,
+    FieldSchema,
+    FireEventRequest,
+    FireEventRequestData,
+    Function,
+    InsertEventRequestData,
+    NotificationEvent,
+    NotificationEventRequest,
+    NotificationEventsCountRequest,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    WriteNotificationLogRequest,
+)
+from metastore.listeners import TransactionalListener
+from metastore.listeners.events import AbortTransactions, AllocateWriteIds, CommitCompaction, CommitTransaction, Event, OpenTransactions
+from metastore.service import catalogs, constraints, databases, functions, notifications, partitions, statistics, tables
+from metastore.service.alter_partitions import alter_partitions, rename_partition
+from metastore.service.alter_table import alter_table
+from metastore.service.context import Call, Metastore
+from metastore.service.drop_partitions import drop_partitions
+from metastore.service.names import TableName
+from metastore.store import notifications as rows
+from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_database, make_table
+
+
+def events(call: Call, after: int = 0, **wanted: Any) -> list[NotificationEvent]:
+    return notifications.get_next(call, NotificationEventRequest(lastEvent=after, **wanted))
+
+
+def message(event: NotificationEvent) -> dict[str, Any]:
+    text = gzip.decompress(base64.b64decode(event.message)) if event.messageFormat == "gzip(json-2.0)" else event.message
+    found: dict[str, Any] = orjson.loads(text)
+    return found
+
+
+def newest(call: Call) -> tuple[str, Mapping[str, Any]]:
+    """Return type and message of the last event."""
+    event = events(call)[-1]
+    return event.eventType, message(event)
+
+
+def types(call: Call, after: int = 0) -> list[str]:
+    return [event.eventType for event in events(call, after)]
+
+
+def partitioned(call: Call, *values: str) -> TableName:
+    name = make_table(call, "t", keys=[("k", "string")])
+    add_partitions(call, name, [[value] for value in values])
+    return name
+
+
+def test_an_empty_log(call: Call) -> None:
+    last = notifications.current_id(call)
+    assert events(call, last) == []
+    assert notifications.count(call, NotificationEventsCountRequest(fromEventId=last, dbName="*")) == 0
+
+
+def test_changes_of_a_table(call: Call) -> None:
+    name = make_table(call, "t")
+    kind, told = newest(call)
+    assert (kind, told["db"], told["table"], told["tableType"], told["files"]) == ("CREATE_TABLE", "default", "t", "MANAGED_TABLE", [])
+    assert orjson.loads(told["tableObjJson"])["1"] == {"str": "t"}
+    table = deepcopy(tables.get_table(call, name))
+    table.tableName = "u"
+    alter_table(call, name, table)
+    kind, told = newest(call)
+    assert (kind, told["table"], told["isTruncateOp"]) == ("ALTER_TABLE", "t", "false")
+    assert [orjson.loads(told[f"tableObj{when}Json"])["1"]["str"] for when in ("Before", "After")] == ["t", "u"]
+    renamed = TableName("hive", "default", "u")
+    tables.truncate_table(call_of(call.metastore, "truncate_table"), renamed, None, None)
+    assert newest(call)[1]["isTruncateOp"] == "true"
+    tables.drop_table(call, renamed, delete_data=True)
+    last = events(call)[-1]
+    assert (last.eventType, last.catName, last.dbName, last.tableName) == ("DROP_TABLE", "hive", "default", "u")
+
+
+def test_a_table_that_is_made_with_constraints_tells_of_them_too(call: Call) -> None:
+    key = SQLPrimaryKey(table_db="default", table_name="t", column_name="a", key_seq=1, pk_name="p", catName="hive")
+    filled = SQLNotNullConstraint(table_db="default", table_name="t", column_name="b", nn_name="n", catName="hive")
+    last = notifications.current_id(call)
+    make_table(call, "t", constraints=[key, filled])
+    assert types(call, last) == ["CREATE_TABLE", "ADD_PRIMARYKEY", "ADD_NOTNULLCONSTRAINT"]
+    assert orjson.loads(newest(call)[1]["notNullConstraintListJson"][0])["4"] == {"str": "b"}
+    constraints.drop(call, TableName("hive", "default", "t"), "p")
+    kind, told = newest(call)
+    assert (kind, told["dbName"], told["tableName"], told["constraintName"]) == ("DROP_CONSTRAINT", "default", "t", "p")
+
+
+def test_changes_of_partitions(call: Call) -> None:
+    name = partitioned(call, "1", "2")
+    kind, told = newest(call)
+    assert (kind, told["partitions"]) == ("ADD_PARTITION", [{"k": "1"}, {"k": "2"}])
+    assert [orjson.loads(each)["1"] for each in told["partitionListJson"]] == [{"lst": ["str", 1, "1"]}, {"lst": ["str", 1, "2"]}]
+    last = notifications.current_id(call)
+    alter_partitions(call, name, deepcopy(partitions.get_partitions(call, name)))
+    told_of = [message(event)["keyValues"] for event in events(call, last)]
+    assert told_of == [{"k": "1"}, {"k": "2"}]
+    moved = deepcopy(partitions.get_partition(call, name, ["2"]))
+    moved.values = ["3"]
+    rename_partition(call, name, ["2"], moved)
+    kind, told = newest(call)
+    assert (kind, told["keyValues"], told["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "2"}, "false")
+    assert orjson.loads(told["partitionObjAfterJson"])["1"]["lst"][2:] == ["3"]
+    tables.truncate_table(call_of(call.metastore, "truncate_table"), name, ["k=1"], None)
+    kind, told = newest(call)
+    assert (kind, told["keyValues"], told["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "1"}, "true")
+    drop_partitions(call, name, ["k=1", "k=3"], delete_data=True, if_exists=False)
+    kind, told = newest(call)
+    assert (kind, told["partitions"]) == ("DROP_PARTITION", [{"k": "1"}, {"k": "3"}])
+
+
+def test_nothing_added_tells_nothing(call: Call) -> None:
+    from metastore.service.add_partitions import add_partitions as add
+
+    name = partitioned(call, "1")
+    last = notifications.current_id(call)
+    add(call, name, deepcopy(partitions.get_partitions(call, name)), if_not_exists=True)
+    assert notifications.current_id(call) == last
+
+
+def test_databases_catalogs_and_functions(call: Call, tmp_path: Any) -> None:
+    last = notifications.current_id(call)
+    catalogs.create_catalog(call, Catalog(name="c", locationUri=f"file:{tmp_path}/c"))
+    catalogs.alter_catalog(call, "c", Catalog(name="c", description="x", locationUri=f"file:{tmp_path}/c"))
+    make_database(call, "d")
+    databases.alter_database(call, "hive", "d", idl.Database(name="d", description="x"))
+    functions.create_function(call, Function(functionName="f", dbName="d", className="F", functionType=1, ownerType=1))
+    functions.drop_function(call, "d", "f")
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=False)
+    assert types(call, last) == [
+        "CREATE_CATALOG", "CREATE_DATABASE", "ALTER_CATALOG", "CREATE_DATABASE", "ALTER_DATABASE", "CREATE_FUNCTION", "DROP_FUNCTION",
+        "DROP_DATABASE",
+    ]
+
+
+def test_a_dropped_database_tells_of_its_tables_first(call: Call) -> None:
+    make_database(call, "d")
+    for name in ("t1", "t2"):
+        make_table(call, name, database="d")
+    last = notifications.current_id(call)
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    assert types(call, last) == ["DROP_TABLE", "DROP_TABLE", "DROP_DATABASE"]
+
+
+def column(name: str) -> idl.ColumnStatisticsObj:
+    data = idl.ColumnStatisticsData(longStats=idl.LongColumnStatsData(lowValue=1, highValue=2, numNulls=0, numDVs=2))
+    return idl.ColumnStatisticsObj(colName=name, colType="int", statsData=data)
+
+
+def test_statistics(call: Call) -> None:
+    name = partitioned(call, "1", "2")
+    last = notifications.current_id(call)
+    description = idl.ColumnStatisticsDesc(isTblLevel=True, dbName="default", tableName="t", catName="hive")
+    statistics.set_statistics(call, [idl.ColumnStatistics(statsDesc=description, statsObj=[column("a")])])
+    statistics.set_statistics(call, [
+        idl.ColumnStatistics(
+            statsDesc=idl.ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName=f"K={value}"),
+            statsObj=[column("a")],
+        )
+        for value in ("1", "2")
+    ])
+    statistics.delete(call, name, None, ["a"])
+    statistics.delete(call, name, ["k=1", "k=2"], ["a"])
+    found = events(call, last)
+    assert [event.eventType for event in found] == [
+        "UPDATE_TABLE_COLUMN_STAT", *["UPDATE_PARTITION_COLUMN_STAT"] * 2, "DELETE_TABLE_COLUMN_STAT", *["DELETE_PARTITION_COLUMN_STAT"] * 2,
+    ]
+    assert [message(event)["partVals"] for event in found[1:3]] == [["1"], ["2"]]
+    assert [(message(event)["partName"], message(event)["colName"]) for event in found[4:]] == [("k=1", "a"), ("k=2", "a")]
+
+
+def tell(call: Call, *changes: Event) -> None:
+    call.database.write(lambda session: call.listeners.within(changes, session))
+
+
+def test_transactions(call: Call) -> None:
+    last = notifications.current_id(call)
+    info = call.info
+    tell(call, OpenTransactions(client=info, transactions=[5, 6], type=idl.TxnType.DEFAULT))
+    tell(call, OpenTransactions(client=info, transactions=[7], type=idl.TxnType.READ_ONLY))
+    tell(call, CommitTransaction(client=info, transaction=5, type=idl.TxnType.DEFAULT))
+    tell(call, CommitTransaction(client=info, transaction=7, type=idl.TxnType.READ_ONLY))
+    tell(call, AbortTransactions(client=info, transactions=[6, 8], databases={6: ["d"]}))
+    ids = [idl.TxnToWriteId(txnId=5, writeId=1)]
+    tell(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", allocated=ids))
+    tell(call, CommitCompaction(
+        client=info, transaction=9, compaction=3, type=idl.CompactionType.MAJOR, catalog="hive", database="d", table="t", partition="k=1",
+    ))
+    found = [(event.eventType, message(event)) for event in events(call, last)]
+    assert [kind for kind, _ in found] == ["OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "COMMIT_COMPACTION"]
+    told = [each for _, each in found]
+    assert (told[0]["fromTxnId"], told[0]["toTxnId"], told[0]["txnIds"]) == (5, 6, [5, 6])
+    assert [each["txnid"] for each in told[1:4]] == [5, 6, 8]
+    assert [each["dbsUpdated"] for each in told[2:4]] == [["d"], []]
+    assert (told[4]["txnIdList"], told[4]["writeIdList"]) == ([5], [1])
+    assert (told[5]["type"], told[5]["compactionId"], told[5]["partName"]) == ("MAJOR", 3, "k=1")
+
+
+def fire(values: list[str] | None = None, *several: list[str] | None, **data: Any) -> FireEventRequest:
+    given = InsertEventRequestData(filesAdded=["file:/f"], replace=True, **data)
+    if several:
+        datas = [InsertEventRequestData(filesAdded=["file:/f"], partitionVal=each) for each in several]
+        return FireEventRequest(successful=True, data=FireEventRequestData(insertDatas=datas), dbName="default", tableName="t")
+    return FireEventRequest(
+        successful=True, data=FireEventRequestData(insertData=given), dbName="default", tableName="t", partitionVals=values,
+    )
+
+
+def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
+    name = partitioned(call, "1", "2")
+    assert notifications.fire_listener_event(call, name, fire()) == [notifications.current_id(call)]
+    kind, told = newest(call)
+    assert (kind, told["replace"], told["files"], told["ptnObjJson"]) == ("INSERT", "true", ["file:/f###"], None)
+    make_table(call, "between")
+    ids = notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"]))
+    found = [event for event in events(call) if event.eventId in ids]
+    assert [orjson.loads(message(event)["ptnObjJson"])["1"]["lst"][2:] for event in found] == [["1"], ["2"]]
+    assert [event.eventId for event in events(call)] == list(range(1, ids[-1] + 1))
+
+
+@pytest.mark.parametrize(("request_", "error", "text"), [
+    (fire(["9"]), NoSuchObject, "Partition k=9 of hive.default.t doesn't exist"),
+    (fire(None, ["1"], None), MetaError, "Partition values must be set"),
+    (fire(["1"], filesAddedChecksum=["1", "2"]), MetaError, "names 1 files and 2 checksums"),
+])
+def test_a_wrong_event_of_a_client_leaves_nothing(
+    call: Call, request_: FireEventRequest, error: type[Exception], text: str
+) -> None:
+    name = partitioned(call, "1")
+    last = notifications.current_id(call)
+    with pytest.raises(error, match=text):
+        notifications.fire_listener_event(call, name, request_)
+    assert notifications.current_id(call) == last
+
+
+def written(transaction: int, *files: str, values: list[str] | None = None) -> WriteNotificationLogRequest:
+    return WriteNotificationLogRequest(
+        txnId=transaction, writeId=4, db="default", table="t", partitionVals=values,
+        fileInfo=InsertEventRequestData(filesAdded=list(files), subDirectoryList=["delta_4_4"] * len(files)),
+    )
+
+
+def test_what_a_transaction_wrote_is_told_when_it_is_asked_for(call: Call) -> None:
+    name = partitioned(call, "1", "2")
+    last = notifications.current_id(call)
+    notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
+    notifications.add_write(call, name, written(7, "file:/c", "file:/a", values=["1"]))
+    notifications.add_write(call, name, written(8, "file:/z", values=["1"]))
+    found = notifications.writes(call, 7, None, "*")
+    assert [(each.partition, each.files) for each in found] == [
+        ("k=1", "file:/a###delta_4_4,file:/c###delta_4_4"), ("k=2", "file:/b###delta_4_4"),
+    ]
+    assert [orjson.loads(each.partitionObj or "")["1"]["lst"][2:] for each in found] == [["1"], ["2"]]
+    assert notifications.writes(call, 7, "default", "other") == []
+    assert notifications.current_id(call) == last, "a write is told with its transaction, not as an event"
+
+
+def test_a_write_that_names_no_transaction_is_refused(call: Call) -> None:
+    name = partitioned(call, "1")
+    with pytest.raises(MetaError, match="needs txnId, writeId and fileInfo"):
+        notifications.add_write(call, name, WriteNotificationLogRequest(txnId=7, writeId=1, db="default", table="t"))
+
+
+def test_events_are_chosen(call: Call) -> None:
+    make_database(call, "d")
+    start = notifications.current_id(call)
+    make_table(call, "a", database="d")
+    make_table(call, "b", database="d")
+    make_table(call, "a")
+    tell(call, CommitTransaction(client=call.info, transaction=5, type=idl.TxnType.DEFAULT))
+
+    def chosen(**wanted: Any) -> list[int]:
+        return [event.eventId - start for event in events(call, start, **wanted)]
+
+    assert chosen() == [1, 2, 3, 4]
+    assert chosen(maxEvents=2) == [1, 2]
+    assert chosen(maxEvents=0) == [1, 2, 3, 4]
+    assert chosen(dbName="D") == [1, 2]
+    assert chosen(catName="hive", dbName="d", tableNames=["B", "c"]) == [2]
+    assert chosen(catName="other") == []
+    assert chosen(eventTypeSkipList=["CREATE_TABLE"]) == [4]
+    assert chosen(eventTypeList=["COMMIT_TXN", "DROP_TABLE"]) == [4]
+
+    def counted(database: str, **wanted: Any) -> int:
+        return notifications.count(call, NotificationEventsCountRequest(fromEventId=start, dbName=database, **wanted))
+
+    assert counted("*") == 4
+    assert counted("d") == 3, "those without database count for each"
+    assert counted("d", toEventId=start + 1) == 1
+    assert counted("*", limit=2) == 2
+    assert counted("*", tableNames=["a"]) == 2
+    assert counted("*", catName="other") == 1
+
+
+def test_the_settings_bound_an_answer(make_metastore: MetastoreMaker, call: Call) -> None:
+    for number in range(5):
+        make_table(call, f"t{number}")
+    bounded = call_of(make_metastore(max_event_response=3))
+    assert len(events(bounded)) == 3
+    assert len(events(bounded, maxEvents=10)) == 3
+
+
+def test_plain_messages_and_no_log(make_metastore: MetastoreMaker, call: Call) -> None:
+    plain = call_of(make_metastore(event_message_format="json-0.2"))
+    name = make_table(plain, "t")
+    event = events(call)[-1]
+    assert (event.messageFormat, orjson.loads(event.message)["table"]) == ("json-0.2", "t")
+    silent = call_of(make_metastore(notification_log=False))
+    tables.drop_table(silent, name, delete_data=True)
+    assert notifications.current_id(call) == event.eventId
+
+
+class Failing(TransactionalListener):
+    """Raises after all other listeners had their turn."""
+
+    def within(self, event: Event, session: Any) -> None:  # noqa: ARG002
+        raise InvalidOperation("no more of this")
+
+
+def test_a_failing_listener_leaves_no_event(metastore: Metastore, call: Call) -> None:
+    last = notifications.current_id(call)
+    listeners = metastore.listeners
+    before = listeners.transactional
+    listeners.transactional = (*before, Failing(metastore.config))
+    with pytest.raises(InvalidOperation):
+        make_table(call, "t")
+    listeners.transactional = before
+    make_table(call, "u")
+    assert notifications.current_id(call) == last + 1
+    assert [event.tableName for event in events(call, last)] == ["u"]
+
+
+def test_ids_go_on_where_events_were_forgotten(make_metastore: MetastoreMaker, call: Call) -> None:
+    for number in range(4):
+        make_table(call, f"t{number}")
+    notifications.forget_old(call.metastore)
+    last = notifications.current_id(call)
+    assert len(events(call)) == last, "nothing is old yet"
+    notifications.forget_old(make_metastore(event_count_to_keep=2))
+    assert [event.eventId for event in events(call)] == [last - 1, last]
+    make_table(call, "unread")
+    notifications.forget_old(make_metastore(event_count_to_keep=1))
+    assert [event.eventId for event in events(call)] == [last + 1], "it got its id before it could be forgotten"
+
+
+def test_what_is_too_old_goes_and_nothing_else(call: Call) -> None:
+    name = partitioned(call, "1")
+    now = int(time.time())
+    old = rows.NewWrite(6, "hive", "default", "t", "", 1, 1, '{"table": "", "partition": null, "files": ["f"]}')
+    call.database.write(lambda session: rows.insert_writes(session, [old, old._replace(transaction_id=7, time=now)]))
+    notifications.forget_old(call.metastore)
+    assert [len(notifications.writes(call, transaction, None, None)) for transaction in (6, 7)] == [0, 1]
+    assert types(call)[-1] == "ADD_PARTITION"
+    assert name.table in {event.tableName for event in events(call)}
+
+
+def test_more_events_than_one_statement_numbers_or_removes(make_metastore: MetastoreMaker, call: Call) -> None:
+    start = notifications.current_id(call)
+    new = [rows.New(1, "COMMIT_TXN", None, None, None, str(number), "json-0.2") for number in range(rows.BATCH * 2 + 3)]
+    call.database.write(lambda session: rows.insert(session, new))
+    found = events(call, start)
+    assert [event.eventId - start for event in found] == list(range(1, len(new) + 1))
+    assert [int(event.message) for event in found] == sorted(int(event.message) for event in found)
+    notifications.forget_old(make_metastore(event_time_to_live=86400))
+    assert events(call, start) == []
+    assert notifications.current_id(call) == start + len(new)
+
+
+def test_statements(call: Call, statements: Statements) -> None:
+    name = partitioned(call, "1", "2")
+    notifications.current_id(call)
+    with statements() as reading:
+        events(call)
+    with statements() as asking:
+        notifications.current_id(call)
+    make_table(call, "u")
+    with statements() as numbering:
+        events(call)
+    with statements() as firing:
+        notifications.fire_listener_event(call, name, fire(["1"]))
+    with statements() as firing_more:
+        notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"]))
+    with statements() as writing:
+        notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
+    counts = {
+        "read": len(reading), "current": len(asking), "read and number": len(numbering), "fire": len(firing), "write": len(writing),
+    }
+    assert counts == {"read": 2, "current": 2, "read and number": 6, "fire": 7, "write": 4}, (numbering, firing, writing)
+    assert len(firing) == len(firing_more)
+
+
+def test_the_new_column_of_a_table_is_told(call: Call) -> None:
+    name = make_table(call, "t")
+    table = deepcopy(tables.get_table(call, name))
+    table.sd.cols.append(FieldSchema(name="new", type="int"))
+    alter_table(call, name, table)
+    _, told = newest(call)
+    columns = [orjson.loads(told[f"tableObj{when}Json"])["7"]["rec"]["1"]["lst"][2:] for when in ("Before", "After")]
+    assert [len(each) for each in columns] == [2, 3]
