@@ -6,13 +6,15 @@ A job calls a function of `service/`; `JOBS` names it with its settings, `runner
 from __future__ import annotations
 
 from metastore.jobs.runner import Job, Runner
-from metastore.service import compaction_history
+from metastore.service import abort_cleaner, cleaner, compaction_history, house_keeping, initiator, notifications
 
 __all__ = ["JOBS", "Job", "Runner"]
 
 JOBS: tuple[Job, ...] = (
-    Job(
-        "compaction housekeeper", "compactor_housekeeper_interval", "compactor_housekeeper",
-        compaction_history.housekeep,
-    ),
+    Job("transaction housekeeper", "txn_reaper_interval", None, house_keeping.keep_house),
+    Job("compaction initiator", "compactor_check_interval", "compactor_initiator", initiator.initiate),
+    Job("compaction cleaner", "compactor_cleaner_interval", "compactor_cleaner", cleaner.clean),
+    Job("abort cleaner", "compactor_check_interval", "compactor_cleaner", abort_cleaner.clean_aborted),
+    Job("compaction housekeeper", "compactor_housekeeper_interval", "compactor_housekeeper", compaction_history.housekeep),
+    Job("notification log", "event_log_clean_interval", "notification_log", notifications.forget_old),
 )

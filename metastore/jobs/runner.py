@@ -39,7 +39,7 @@ class Job(NamedTuple):
     name: str
     interval: str
     switch: str | None
-    run: Callable[[Metastore, int | None], None]
+    run: Callable[[Metastore, int | None], object]
 
 
 @dataclass

@@ -68,6 +68,9 @@ FORGET_COMPLETED = sa.delete(completed_components).where(*_exactly(D), D.write_i
 FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
+FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
+    *_exactly(A), Among(A.transaction_id, "keys"), sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept"))
+)
 FORGET_ALL_COMPLETED = sa.delete(completed_components).where(*_exactly(D))
 FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
@@ -136,12 +139,12 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, str]:
 def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
     """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id."""
     session.execute(FORGET_COMPLETED, **_keys(where), high=high)
-    forget_aborted(session, where, high, kept)
-
-
-def forget_aborted(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
-    """Remove an object's aborted writes up to a write id, but those with the write ids `kept`."""
     session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
+
+
+def forget_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
+    """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
+    session.execute(FORGET_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
 
 
 def forget_all(session: Session, where: Object) -> None:

@@ -94,7 +94,7 @@ HISTORY = sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, 
         sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
     ),
 ).order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
-OUTCOMES = sa.select(C.state, C.enqueued_ms).where(*OBJECT, Among(C.state, "states")).order_by(C.id.desc()).limit(sa.bindparam("most"))
+OF_TABLE = sa.select(*ALL).where(*OBJECT[:3]).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
@@ -321,6 +321,7 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
     return session.rows(HISTORY, states=list(states), since=since)
 
 
-def outcomes(session: Session, where: Object, states: Sequence[str], most: int) -> list[tuple[str, int]]:
-    """Return (state, when queued) of an object's last entries in these states, the last first."""
-    return [(state, queued) for state, queued in session.rows(OUTCOMES, **_of(where), states=list(states), most=most)]
+def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
+    """Return all entries of a table and its partitions, the last first."""
+    rows = session.rows(OF_TABLE, catalog_key=catalog, database_key=database, table_key=table)
+    return [Entry(*row) for row in rows]

@@ -117,7 +117,7 @@ class LocalFiles:
                     return
 
     def summarize(self, path: str) -> DirectorySummary:
-        """Count the files below a directory; those that go meanwhile are passed over."""
+        """Count the files below a directory, or one file; those that go meanwhile are passed over."""
         files = size = 0
         for folder, names, leaves in os.walk(path, onerror=_raise_unless_gone):
             names[:] = [name for name in names if not is_hidden(name)]
@@ -126,6 +126,8 @@ class LocalFiles:
                     with suppress(FileNotFoundError):
                         size += os.lstat(os.path.join(folder, leaf)).st_size
                         files += 1
+        if not files and os.path.isfile(path):
+            return DirectorySummary(1, os.path.getsize(path))
         return DirectorySummary(files, size)
 
 

@@ -110,7 +110,7 @@ def complete(
 
 def write(
     metastore: Metastore, name: TableName, location: str, *, partition: str | None = None, state: str = "c", size: int = 1,
-    started: int | None = None,
+    started: int | None = None, at: int | None = None,
 ) -> tuple[int, int]:
     """Write one delta in one transaction that commits, aborts or stays open (o); return its transaction and write id."""
     transaction = begin(metastore, started=started)
@@ -121,7 +121,7 @@ def write(
     if state != "o":
         end(metastore, transaction, state)
     if state == "c":
-        complete(metastore, name, transaction, write_id, partition)
+        complete(metastore, name, transaction, write_id, partition, at)
     return transaction, write_id
 
 
