@@ -61,8 +61,9 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         key = locks.insert(session, transaction, state, who, now, wanted, writers_wait=before_hive_4)
         if intents:
             numbers = write_ids.of_transaction(session, transaction)
-            known = (each._replace(write_id=numbers.get(Key(each.catalog, each.database, each.table or ""))) for each in intents)
-            components.insert(session, transaction, known)
+            components.insert(session, (
+                (transaction, each._replace(write_id=numbers.get(Key(each.catalog, each.database, each.table or "")))) for each in intents
+            ))
         return LockResponse(lockid=key, state=LockState.ACQUIRED if found is None else LockState.WAITING)
 
     while True:

@@ -6,14 +6,15 @@ Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
 from __future__ import annotations
 
 from metastore.errors import NoSuchObject
-from metastore.idl import ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
+from metastore.idl import CompactionRequest, CompactionType, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize
 from metastore.rules.snapshots import parse_table
-from metastore.rules.transactions import ABORTED, WRITE_IDS
+from metastore.rules.transactions import ABORTED, COMPONENTS, INSERT, WRITE_IDS, Intent
+from metastore.service import compactions
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import TableName, database_name, table_name
-from metastore.store import databases, partitions, tables, transactions, write_ids
+from metastore.store import components, databases, partitions, tables, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 
@@ -52,20 +53,32 @@ def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
 
 
 def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
-    """Let a table that has no write ids go on where its source stands; aborted ones become those of aborted transactions. MetaError."""
+    """Let a table that has no write ids go on where its source stands. MetaError.
+
+    Aborted ones become those of aborted transactions, and a major compaction is asked for that removes what they wrote.
+    """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = Key(*name)
     _, seen = parse_table(request.validWriteIdlist)
     aborted = sorted(seen.aborted)
 
-    def work(session: Session) -> None:
+    parts = list(request.partNames or [None])
+
+    def work(session: Session) -> bool:
         if write_ids.last(session, key) is not None:
-            return
+            return False
         write_ids.seed(session, key, seen.mark + 1)
         if aborted:
             ids = transactions.take_ids(session, len(aborted))
             transactions.insert(session, ids, ABORTED, TxnType.DEFAULT, (request.user, request.hostName, None), now_ms())
-            transactions.hold_many(session, ids, WRITE_IDS)
+            transactions.hold_many(session, ids, WRITE_IDS | COMPONENTS)
             write_ids.insert(session, key, zip(ids, aborted, strict=True))
+            components.insert(session, (
+                (id_, Intent(*key, part, INSERT, number)) for id_, number in zip(ids, aborted, strict=True) for part in parts
+            ))
+        return bool(aborted)
 
-    call.database.write(work)
+    if call.database.write(work):
+        for part in parts:
+            wanted = CompactionRequest(dbname=key.database, tablename=key.table, partitionname=part, type=CompactionType.MAJOR)
+            compactions.compact(call, wanted)

@@ -183,7 +183,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
         if not transactions.hold(session, request.txnid, COMPONENTS, now_ms()):
             raise ended_error(request.txnid, transactions.find(session, request.txnid))
         if operation is not None:
-            components.insert(session, request.txnid, (Intent(*key, name, operation, request.writeid) for name in names))
+            components.insert(session, ((request.txnid, Intent(*key, name, operation, request.writeid)) for name in names))
         components.delete_whole_table(session, request.txnid, *key)
 
     call.database.write(work)

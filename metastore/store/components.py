@@ -32,9 +32,9 @@ WRITES = sa.select(*(W[name] for name in WRITE_COLUMNS)).where(
 ).order_by(W.id)
 
 
-def insert(session: Session, transaction: int, intents: Iterable[Intent]) -> None:
-    """Add what an open transaction means to write. Its row must be held with the bit COMPONENTS (`transactions.hold`)."""
-    session.insert_many(transaction_components, COLUMNS, [(transaction, *intent) for intent in intents])
+def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
+    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
+    session.insert_many(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
 def of(session: Session, transaction: int) -> list[Intent]:

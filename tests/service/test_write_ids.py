@@ -204,11 +204,13 @@ class TestReplication:
 
     def test_a_table_goes_on_where_its_source_stands(self, call: Call) -> None:
         request = ReplTblWriteIdStateRequest(
-            validWriteIdlist="db.t:10:9:9:4,6", user="alice", hostName="here", dbName="db", tableName="T", partNames=None,
+            validWriteIdlist="db.t:10:9:9:4,6", user="alice", hostName="here", dbName="db", tableName="T", partNames=["p=1", "p=2"],
         )
         for _ in range(2):
             replication.set_write_id_state(call, request)
         assert write_ids.max_allocated_write_id(call, "db", "t") == 10
+        assert rows(call, schema.compactions, "database", "table", "partition") == [("db", "t", "p=1"), ("db", "t", "p=2")]
+        assert rows(call, schema.transaction_components, "partition", "write_id") == [("p=1", 4), ("p=2", 4), ("p=1", 6), ("p=2", 6)]
         mark, unseen, aborted, _ = valid(call)
         assert (mark, unseen, aborted) == (4, [4], {4})
         key = begin_one(call)
