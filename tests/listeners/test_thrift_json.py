@@ -78,7 +78,8 @@ def test_partitions_that_share_storage_keep_what_is_their_own() -> None:
     write = StructWriter()
     other = storage("file:/z")
     other.serdeInfo = idl.SerDeInfo(serializationLib="other", parameters={})
-    all_of_them = [partition("1"), partition("2", parameters={}), partition("3", sd=storage("file:/y")), partition("4", sd=other), partition("5")]
+    near = storage("file:/y")
+    all_of_them = [partition("1"), partition("2", parameters={}), partition("3", sd=near), partition("4", sd=other), partition("5")]
     for each in all_of_them:
         assert same(each, read("Partition", write.partition(each)))
 

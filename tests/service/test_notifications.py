@@ -29,7 +29,14 @@ from metastore.idl import (
     WriteNotificationLogRequest,
 )
 from metastore.listeners import TransactionalListener
-from metastore.listeners.events import AbortTransactions, AllocateWriteIds, CommitCompaction, CommitTransaction, Event, OpenTransactions
+from metastore.listeners.events import (
+    AbortTransactions,
+    AllocateWriteIds,
+    CommitCompaction,
+    CommitTransaction,
+    Event,
+    OpenTransactions,
+)
 from metastore.service import catalogs, constraints, databases, functions, notifications, partitions, statistics, tables
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
@@ -145,7 +152,7 @@ def test_databases_catalogs_and_functions(call: Call, tmp_path: Any) -> None:
     functions.drop_function(call, "d", "f")
     databases.drop_database(call, "hive", "d", delete_data=True, cascade=False)
     assert types(call, last) == [
-        "CREATE_CATALOG", "CREATE_DATABASE", "ALTER_CATALOG", "CREATE_DATABASE", "ALTER_DATABASE", "CREATE_FUNCTION", "DROP_FUNCTION",
+        "CREATE_CATALOG", "ALTER_CATALOG", "CREATE_DATABASE", "ALTER_DATABASE", "CREATE_FUNCTION", "DROP_FUNCTION",
         "DROP_DATABASE",
     ]
 
@@ -180,7 +187,8 @@ def test_statistics(call: Call) -> None:
     statistics.delete(call, name, ["k=1", "k=2"], ["a"])
     found = events(call, last)
     assert [event.eventType for event in found] == [
-        "UPDATE_TABLE_COLUMN_STAT", *["UPDATE_PARTITION_COLUMN_STAT"] * 2, "DELETE_TABLE_COLUMN_STAT", *["DELETE_PARTITION_COLUMN_STAT"] * 2,
+        "UPDATE_TABLE_COLUMN_STAT", *["UPDATE_PARTITION_COLUMN_STAT"] * 2,
+        "DELETE_TABLE_COLUMN_STAT", *["DELETE_PARTITION_COLUMN_STAT"] * 2,
     ]
     assert [message(event)["partVals"] for event in found[1:3]] == [["1"], ["2"]]
     assert [(message(event)["partName"], message(event)["colName"]) for event in found[4:]] == [("k=1", "a"), ("k=2", "a")]

@@ -1,0 +1,74 @@
+"""Hive's jars, fetched through Maven, and our Java programs compiled against them. It runs none of them.
+
+They are kept in METASTORE_TEST_JARS, or below the system's folder for temporary files: 450 MB, one minute the first time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+HIVE = "4.0.1"
+SOURCES = tuple(Path(__file__).parent.glob("*.java"))
+ARTIFACTS = (
+    f"org.apache.hive:hive-exec:{HIVE}",
+    f"org.apache.hive:hive-service:{HIVE}",
+    f"org.apache.hive:hive-standalone-metastore-server:{HIVE}",
+    *(f"org.apache.hadoop:hadoop-{part}:3.3.6" for part in (
+        "client", "common", "hdfs", "mapreduce-client-common", "mapreduce-client-jobclient",
+    )),
+    "org.apache.tez:tez-dag:0.10.4",
+    "org.apache.tez:tez-mapreduce:0.10.4",
+    "org.apache.tez:tez-runtime-library:0.10.4",
+    "com.google.guava:guava:28.1-jre",
+    "com.fasterxml.jackson.core:jackson-annotations:2.16.1",
+)
+LEFT_OUT = (
+    "org.pentaho:*", "org.glassfish:javax.el", "org.pac4j:pac4j-saml-opensamlv3", "net.shibboleth.tool:*",
+    "org.apache.hadoop:hadoop-client-api", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12", "jdk.tools:jdk.tools",
+)  # fmt: skip
+"""What Hive names and nothing here needs; some of it is in no public repository."""
+
+
+def _tag(name: str, *inner: str) -> str:
+    return f"<{name}>{''.join(inner)}</{name}>"
+
+
+def _coordinates(artifact: str) -> str:
+    return "".join(_tag(*pair) for pair in zip(("groupId", "artifactId", "version"), artifact.split(":"), strict=False))
+
+
+def _project() -> str:
+    left_out = _tag("exclusions", *(_tag("exclusion", _coordinates(each)) for each in LEFT_OUT))
+    dependencies = _tag("dependencies", *(_tag("dependency", _coordinates(each), left_out) for each in ARTIFACTS))
+    return _tag("project", _tag("modelVersion", "4.0.0"), _coordinates("test:hive:1"), _tag("packaging", "pom"), dependencies)
+
+
+def classpath() -> str:
+    """Return the class path for Hive with our programs; fetch and compile what is missing. CalledProcessError."""
+    folder = Path(os.environ.get("METASTORE_TEST_JARS") or tempfile.gettempdir()) / f"metastore-test-hive-{HIVE}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        jars, classes, wanted = folder / "jars", folder / "classes", folder / "pom.xml"
+        if not wanted.exists() or wanted.read_text() != _project():
+            _fetch(folder / "pom.new.xml", jars)
+            (folder / "pom.new.xml").rename(wanted)
+        newest = max(source.stat().st_mtime for source in SOURCES)
+        if not classes.exists() or classes.stat().st_mtime < newest:
+            shutil.rmtree(classes, ignore_errors=True)
+            subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), *map(str, SOURCES)], check=True)
+    return f"{classes}:{jars}/*"
+
+
+def _fetch(project: Path, jars: Path) -> None:
+    shutil.rmtree(jars, ignore_errors=True)
+    project.write_text(_project())
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+    subprocess.run(
+        ["mvn", "-q", "-B", "-f", str(project), goal, "-DincludeScope=runtime", f"-DoutputDirectory={jars}"], check=True,
+    )
