@@ -10,6 +10,8 @@ PACKAGE = Path(__file__).parents[1] / "metastore"
 
 LAYERS = (
     {"cli", "app"},
+    {"spark"},
+    {"acid"},
     {"client"},
     {"wire", "jobs"},
     {"service"},
@@ -27,7 +29,9 @@ HOME_OF = {
     "sqlite3": {"store"},
     "psycopg": {"store"},
     "pymysql": {"store"},
-    "fsspec": {"warehouse"},
+    "fsspec": {"warehouse", "acid"},
+    "pyspark": {"spark"},
+    "py4j": {"spark"},
     "s3fs": {"warehouse"},
     "socket": {"wire", "client"},
     "thriftpy2": {"wire", "client", "idl_reader", "cli"},

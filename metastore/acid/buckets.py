@@ -1,0 +1,43 @@
+"""Bucket files and the number that stands in each row's `bucket` column. Source: Hive's BucketCodec and AcidUtils.
+
+    bits 31-29  version, 1      bits 27-16  bucket (task or hash bucket)      bits 11-0  statement
+"""
+
+from __future__ import annotations
+
+import re
+
+MOST_BUCKETS = 4096
+MOST_STATEMENTS = 4096
+_VERSION = 1 << 29
+_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?", re.ASCII)
+_ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_(\d+))?", re.ASCII)
+
+
+def encode(bucket: int, statement: int = 0) -> int:
+    """Return the number for a bucket, 0 to 4095, and a statement, 0 to 4095. ValueError."""
+    if not 0 <= bucket < MOST_BUCKETS or not 0 <= statement < MOST_STATEMENTS:
+        raise ValueError(f"bucket {bucket} of statement {statement}: both must be from 0 to {MOST_BUCKETS - 1}")
+    return _VERSION | bucket << 16 | statement
+
+
+def decode(number: int) -> int:
+    """Return the bucket of a row; before version 1 the number was the bucket itself."""
+    return number >> 16 & 0xFFF if number & _VERSION else number
+
+
+def file_name(bucket: int) -> str:
+    """Return the name of a bucket's file."""
+    return f"bucket_{bucket:05d}"
+
+
+def of_file(name: str) -> int | None:
+    """Return the bucket of a file in a base or delta directory, None for files that are no buckets, such as `..._flush_length`."""
+    match = _FILE.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
+def of_original(name: str) -> tuple[int, int]:
+    """Return (bucket, copy) of a file from before the table was transactional; a name that Hive did not give is bucket 0's."""
+    match = _ORIGINAL.fullmatch(name)
+    return (0, 0) if match is None else (int(match[1]), int(match[2] or 0))

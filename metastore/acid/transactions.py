@@ -1,0 +1,276 @@
+"""Open, keep alive, commit or abort a transaction as a client of any Hive metastore; take locks, write ids and snapshots in it.
+
+    with Transaction.begin("thrift://host:9083") as txn:
+        txn.lock([component("db", "t", LockType.EXCL_WRITE, DataOperationType.UPDATE)])
+        write_id = txn.write_id("db", "t")
+        ...                                     # leaving the block commits; an error aborts
+
+It never reads or writes a file.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TypeVar
+
+from metastore import idl, log
+from metastore.client import Client, connect
+from metastore.idl import (
+    AbortTxnRequest,
+    AddDynamicPartitions,
+    AllocateTableWriteIdsRequest,
+    CheckLockRequest,
+    CommitTxnKeyValue,
+    CommitTxnRequest,
+    GetValidWriteIdsRequest,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    OpenTxnRequest,
+    TxnType,
+)
+from metastore.rules.acid_directories import Transactions, WriteIds
+from metastore.rules.snapshots import Snapshot, format_transactions, of_reply, of_table_reply, snapshot
+
+T = TypeVar("T")
+LOCK_PATIENCE = 300.0
+"""Seconds for which a lock is waited for unless the caller says otherwise."""
+DEFAULT_TIMEOUT = 300.0
+"""Seconds after which a server gives up a silent transaction, where it does not tell."""
+
+
+class TransactionLost(Exception):
+    """The transaction was aborted while its owner still worked: nothing that it wrote will be seen. Begin again."""
+
+
+class LockTimeout(Exception):
+    """Another transaction held what was to be locked for longer than the caller wants to wait."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """What a reader of one table sees: its write ids, and which compactors' transactions have committed."""
+
+    write_ids: WriteIds
+    transactions: Transactions
+
+
+def component(
+    database: str, table: str, kind: int, operation: int, *, partition: str | None = None, dynamic: bool = False,
+    transactional: bool = True,
+) -> LockComponent:
+    """Return what a lock request asks for of one table or partition; `kind` is a LockType, `operation` a DataOperationType."""
+    return LockComponent(
+        type=kind, level=LockLevel.TABLE if partition is None else LockLevel.PARTITION, dbname=database, tablename=table,
+        partitionname=partition, operationType=operation, isTransactional=transactional, isDynamicPartitionWrite=dynamic,
+    )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who opens transactions, as SHOW TRANSACTIONS and SHOW LOCKS tell it."""
+
+    user: str = field(default_factory=getpass.getuser)
+    host: str = field(default_factory=socket.gethostname)
+    name: str = field(default_factory=lambda: f"metastore-python-{os.getpid()}")
+
+
+class Transaction:
+    """One open transaction with a heartbeat of its own. Its methods may be called from several threads.
+
+    Methods raise the Thrift exceptions of the server (NoSuchTxnException, TxnAbortedException, ...), OSError when it does not answer.
+    """
+
+    def __init__(self, uri: str, key: int, agent: Agent, kind: int, timeout: float) -> None:
+        self.id = key
+        self.agent = agent
+        self._uri = uri
+        self._kind = kind
+        self._client = connect(uri)
+        self._guard = threading.Lock()
+        self._write_ids: dict[tuple[str, str], int] = {}
+        self._statements: dict[tuple[str, str], int] = {}
+        self._lost: BaseException | None = None
+        self._ended = threading.Event()
+        self._state = "open"
+        self._beat = threading.Thread(target=self._keep_alive, args=(timeout / 3,), name=f"heartbeat-{key}", daemon=True)
+        self._beat.start()
+
+    @classmethod
+    def begin(cls, uri: str, *, agent: Agent | None = None, read_only: bool = False, compaction: bool = False) -> Transaction:
+        """Open a transaction on the metastore at `uri`. MetaException when the server has too many."""
+        agent = agent or Agent()
+        kind = TxnType.READ_ONLY if read_only else TxnType.COMPACTION if compaction else TxnType.DEFAULT
+        with connect(uri) as client:
+            request = OpenTxnRequest(num_txns=1, user=agent.user, hostname=agent.host, agentInfo=agent.name, txn_type=kind)
+            key = client.open_txns(request).txn_ids[0]
+            return cls(uri, key, agent, kind, server_timeout(client))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither committed nor aborted here; the server may have given it up."""
+        return self._state == "open"
+
+    def __enter__(self) -> Transaction:  # noqa: PYI034  # Self needs Python 3.11
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._state != "open":
+            return
+        if error is None:
+            self.commit()
+        else:
+            self.abort()
+
+    def call(self, work: Callable[[Client], T]) -> T:
+        """Run calls on this transaction's connection."""
+        with self._guard:
+            return work(self._client)
+
+    def lock(self, components: Sequence[LockComponent], *, patience: float = LOCK_PATIENCE) -> None:
+        """Take locks on all components at once; they last until the transaction ends. LockTimeout after `patience` seconds."""
+        request = LockRequest(
+            component=list(components), txnid=self.id, user=self.agent.user, hostname=self.agent.host, agentInfo=self.agent.name,
+            zeroWaitReadEnabled=False,
+        )
+        answer = self.call(lambda client: client.lock(request))
+        key = answer.lockid
+        deadline, pause = time.monotonic() + patience, 0.01
+        while answer.state == LockState.WAITING:
+            if time.monotonic() > deadline:
+                self.call(lambda client: client.unlock(idl.UnlockRequest(lockid=key)))
+                names = ", ".join(f"{each.dbname}.{each.tablename}" for each in components)
+                raise LockTimeout(f"transaction {self.id}: {names} is locked by others; `metastore locks list` says by whom")
+            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads retries
+            pause = min(pause * 2, 1.0)
+            self.check()
+            answer = self.call(lambda client: client.check_lock(CheckLockRequest(lockid=key, txnid=self.id)))
+        if answer.state != LockState.ACQUIRED:
+            raise LockTimeout(f"transaction {self.id}: the lock was not given: {answer.errorMessage or answer.state}")
+
+    def write_id(self, database: str, table: str) -> int:
+        """Return this transaction's write id of a table; all writes of the transaction to it share one."""
+        found = self._write_ids.get((database, table))
+        if found is None:
+            request = AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=[self.id])
+            reply = self.call(lambda client: client.allocate_table_write_ids(request))
+            found = self._write_ids[database, table] = reply.txnToWriteIds[0].writeId
+        return found
+
+    def next_statement(self, database: str, table: str) -> int:
+        """Return the number of the next write to a table, from 0."""
+        number = self._statements.get((database, table), 0)
+        self._statements[database, table] = number + 1
+        return number
+
+    def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
+        """Return what is committed now in tables (database, name), all at one moment, together with this transaction's own writes."""
+        wanted = list(tables)
+
+        def take(client: Client) -> tuple[Snapshot, Mapping[str, Snapshot]]:
+            seen = of_reply(client.get_open_txns())
+            others = [id_ for id_ in seen.exceptions if id_ != self.id and id_ not in seen.aborted]
+            mine = snapshot(max(seen.mark, self.id), others, seen.aborted)
+            request = GetValidWriteIdsRequest(
+                fullTableNames=[f"{database}.{table}" for database, table in wanted], validTxnList=format_transactions(mine, runs=False)
+            )
+            reply = client.get_valid_write_ids(request)
+            return mine, {each.fullTableName: of_table_reply(each) for each in reply.tblValidWriteIds}
+
+        transactions, tables_seen = self.call(take)
+        opened = frozenset(transactions.exceptions) - transactions.aborted
+        visible = Transactions(transactions.mark, opened, transactions.aborted)
+        out = {}
+        for database, table in wanted:
+            name = f"{database}.{table}"
+            seen = tables_seen[name]
+            own = self._write_ids.get((database, table), 0)
+            aborted = seen.aborted
+            ids = WriteIds(max(seen.mark, own), frozenset(seen.exceptions) - aborted - {own}, aborted, name)
+            out[database, table] = TableSnapshot(ids, visible)
+        return out
+
+    def wrote_partitions(self, database: str, table: str, partitions: Sequence[str], operation: int) -> None:
+        """Tell the server which partitions a dynamic write reached; conflicts are judged by them."""
+        request = AddDynamicPartitions(
+            txnid=self.id, writeid=self.write_id(database, table), dbname=database, tablename=table, partitionnames=list(partitions),
+            operationType=operation,
+        )
+        self.call(lambda client: client.add_dynamic_partitions(request))
+
+    def check(self) -> None:
+        """Raise TransactionLost if the server has given the transaction up."""
+        if self._lost is not None:
+            raise TransactionLost(f"transaction {self.id} is lost: {self._lost}") from self._lost
+
+    def commit(self, *, table_parameter: tuple[int, str, str] | None = None) -> None:
+        """Commit. TxnAbortedException when another transaction won; TransactionLost when the server had given it up.
+
+        `table_parameter` (table id, key that begins with `_meta`, value) is written into a table's parameters by the same commit.
+        """
+        self.check()
+        value = None if table_parameter is None else CommitTxnKeyValue(*table_parameter)
+        request = CommitTxnRequest(txnid=self.id, keyValue=value, exclWriteEnabled=True, txn_type=self._kind)
+        try:
+            self.call(lambda client: client.commit_txn(request))
+        except OSError:
+            # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
+            self.call(lambda client: client.commit_txn(request))
+        self._end("committed")
+
+    def abort(self) -> None:
+        """Abort; a transaction that the server has given up, or that can not be reached, is left to its time-out."""
+        with suppress(Exception):
+            self.call(lambda client: client.abort_txn(AbortTxnRequest(txnid=self.id, txn_type=self._kind)))
+        self._end("aborted")
+
+    def _end(self, state: str) -> None:
+        self._state = state
+        self._ended.set()
+        with self._guard:
+            self._client.close()
+
+    def _keep_alive(self, interval: float) -> None:
+        """Send heartbeats on a connection of its own, so that a long call does not hold them up."""
+        client = connect(self._uri)
+        request = HeartbeatRequest(lockid=0, txnid=self.id)
+        while not self._ended.wait(interval):
+            try:
+                client.heartbeat(request)
+            except (idl.NoSuchTxnException, idl.TxnAbortedException) as error:
+                if not self._ended.is_set():
+                    self._lost = error
+                break
+            except Exception as error:  # noqa: BLE001  # the server may be restarting: the next beat may reach it
+                log.get("metastore.acid").warning("heartbeat failed", transaction=self.id, reason=str(error))
+        client.close()
+
+
+def server_timeout(client: Client) -> float:
+    """Return after how many seconds the server gives up a silent transaction."""
+    try:
+        text = str(client.get_config_value("hive.txn.timeout", f"{DEFAULT_TIMEOUT:g}s"))
+    except (OSError, idl.ConfigValSecurityException):
+        return DEFAULT_TIMEOUT
+    units: Mapping[str, float] = {"ms": 0.001, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "s": 1.0}
+    for unit, seconds in units.items():
+        if text.endswith(unit) and _is_number(text[: -len(unit)]):
+            return float(text[: -len(unit)]) * seconds
+    return float(text) if _is_number(text) else DEFAULT_TIMEOUT
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+

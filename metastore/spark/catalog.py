@@ -1,0 +1,175 @@
+"""What the metastore says about one transactional table, in Spark's terms: columns, partitions, kind, format. Never reads data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
+
+from metastore import idl
+from metastore.client import Client
+from metastore.idl import GetTableRequest, Partition, Table
+
+CAPABILITIES = [
+    "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTREAD", "EXTWRITE",
+]
+URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+_CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
+_LOCAL_TIME = re.compile(r"\btimestamp with local time zone\b", re.IGNORECASE)
+
+FORMATS: tuple[tuple[str, str], ...] = (
+    ("parquet", "parquet"), ("orc", "orc"), ("avro", "avro"), ("json", "json"), ("opencsv", "csv"), ("lazysimple", "csv"),
+)
+"""Part of a serde's class name, in lower case, and Spark's name for the format."""
+
+
+class NotTransactional(Exception):
+    """The table is not one that this module reads or writes."""
+
+
+def metastore_uri(spark: SparkSession) -> str:
+    """Return the address of the metastore that a Spark session uses. ValueError when none is set."""
+    for name in URI_SETTINGS:
+        if found := spark.conf.get(name, None):
+            return found
+    found = spark._jsc.hadoopConfiguration().get("hive.metastore.uris")  # noqa: SLF001  # where hive-site.xml and spark.hadoop.* end
+    if not found:
+        raise ValueError("Spark knows no metastore: set spark.hadoop.hive.metastore.uris=thrift://HOST:9083")
+    return str(found)
+
+
+def spark_type(text: str) -> DataType:
+    """Return Spark's type for one of Hive's; char and varchar are strings. ParseException for a union."""
+    return _parse_datatype_string(_LOCAL_TIME.sub("timestamp", _CHARACTERS.sub("string", text)))
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where rows of a table lie: the table's own directory, or a partition's. `name` is "" or `k=v/..`."""
+
+    location: str
+    name: str = ""
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AcidTableInfo:
+    """A transactional table as the metastore describes it."""
+
+    table: Table
+
+    @classmethod
+    def load(cls, client: Client, database: str, name: str) -> AcidTableInfo:
+        """Read a table. NoSuchObjectException; NotTransactional for any other kind of table."""
+        request = GetTableRequest(
+            dbName=database, tblName=name, capabilities=idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark",
+        )
+        found = cls(client.get_table_req(request).table)
+        if (found.parameters.get("transactional") or "").lower() != "true":
+            raise NotTransactional(
+                f"{database}.{name} is not transactional: read it with spark.table, or set its property transactional=true"
+            )
+        return found
+
+    @property
+    def database(self) -> str:
+        return self.table.dbName
+
+    @property
+    def name(self) -> str:
+        return self.table.tableName
+
+    @property
+    def full_name(self) -> str:
+        """`database.table`, as the transaction methods name it."""
+        return f"{self.database}.{self.name}"
+
+    @property
+    def location(self) -> str:
+        return self.table.sd.location.rstrip("/")
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return self.table.parameters or {}
+
+    @property
+    def is_insert_only(self) -> bool:
+        """Whether rows can only be added; such a table has ordinary files in its deltas."""
+        return (self.parameters.get("transactional_properties") or "").lower() == "insert_only"
+
+    @cached_property
+    def columns(self) -> StructType:
+        """The data columns."""
+        return StructType([StructField(column.name, spark_type(column.type)) for column in self.table.sd.cols])
+
+    @cached_property
+    def partition_columns(self) -> StructType:
+        return StructType([StructField(key.name, spark_type(key.type)) for key in self.table.partitionKeys or []])
+
+    @cached_property
+    def schema(self) -> StructType:
+        """Data columns, then partition columns, as Hive shows them."""
+        return StructType([*self.columns.fields, *self.partition_columns.fields])
+
+    @property
+    def bucket_columns(self) -> list[str]:
+        return [name.lower() for name in self.table.sd.bucketCols or []]
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets rows are hashed into; 0 for a table that is not bucketed."""
+        return self.table.sd.numBuckets if self.bucket_columns and (self.table.sd.numBuckets or 0) > 0 else 0
+
+    @property
+    def bucketing_version(self) -> int:
+        return int(self.parameters.get("bucketing_version") or 1)
+
+    @cached_property
+    def format(self) -> tuple[str, dict[str, str]]:
+        """Spark's format of an insert-only table's files, with options. NotTransactional for one that Spark does not read."""
+        serde = self.table.sd.serdeInfo
+        library, parameters = serde.serializationLib or "", serde.parameters or {}
+        for part, name in FORMATS:
+            if part in library.lower():
+                return name, _csv_options(parameters, quoted="opencsv" in library.lower()) if name == "csv" else {}
+        raise NotTransactional(f"{self.full_name}: Spark has no reader for {library}")
+
+    def folders(self, client: Client, partition_filter: str | None = None) -> list[Folder]:
+        """Return where the table's rows lie; `partition_filter` as in get_partitions_by_filter keeps some partitions. MetaException."""
+        if not self.table.partitionKeys:
+            return [Folder(self.location)]
+        if partition_filter:
+            found: Sequence[Partition] = client.get_partitions_by_filter(self.database, self.name, partition_filter, -1)
+        else:
+            found = client.get_partitions(self.database, self.name, -1)
+        return [self.folder(partition) for partition in found]
+
+    def folder(self, partition: Partition) -> Folder:
+        """Return where a partition's rows lie."""
+        keys = [key.name for key in self.table.partitionKeys]
+        return Folder(partition.sd.location.rstrip("/"), partition_name(keys, partition.values), tuple(partition.values))
+
+
+def partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
+    """Return `k=v/..` as Hive escapes it."""
+    from metastore.rules.partition_names import make_partition_name
+
+    return make_partition_name(list(keys), list(values))
+
+
+def _csv_options(parameters: dict[str, str], *, quoted: bool) -> dict[str, str]:
+    if quoted:
+        names = {"sep": ("separatorChar", ","), "quote": ("quoteChar", '"'), "escape": ("escapeChar", "\\")}
+        return {option: parameters.get(name, default) for option, (name, default) in names.items()}
+    separator = parameters.get("field.delim") or parameters.get("serialization.format") or "\x01"
+    if separator.isdigit():
+        separator = chr(int(separator))
+    null = parameters.get("serialization.null.format", "\\N")
+    return {"sep": separator, "nullValue": null, "emptyValue": "", "quote": "", "escape": "\\"}
+
+

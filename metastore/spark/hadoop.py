@@ -1,0 +1,116 @@
+"""Look at and move files through Spark's own Hadoop file systems, with Spark's own configuration. Runs on the driver only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+PARALLEL = 16
+"""Threads that list or move files at one time."""
+
+_STATUS = re.compile(r"\w+\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?; ")
+
+
+class FileError(Exception):
+    """A file system refused; the text is Hadoop's."""
+
+
+class Status(NamedTuple):
+    """What lies in a directory; `path` is complete, `length` in bytes and 0 for directories."""
+
+    path: str
+    is_directory: bool
+    length: int
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rstrip("/").rpartition("/")[2]
+
+
+class Files:
+    """The file systems that a Spark session reaches."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Hadoop's file systems
+        self._configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # see above
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        java = self._jvm.org.apache.hadoop.fs.Path(path)
+        return java.getFileSystem(self._configuration), java
+
+    def list(self, path: str) -> list[Status]:
+        """Return what lies in a directory; nothing when it is not there. FileError."""
+        system, java = self._at(path)
+        try:
+            # One text for all: each attribute of each file would be a call into the JVM of its own.
+            text = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(system.listStatus(java))
+        except Py4JJavaError as error:
+            if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
+                return []
+            raise FileError(f"{path} can not be listed: {error.java_exception}") from error
+        return [Status(found, is_directory == "true", int(length or 0)) for found, is_directory, length in _STATUS.findall(text)]
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a small file. FileError."""
+        system, java = self._at(path)
+        try:
+            with_stream = system.open(java)
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(with_stream))
+            finally:
+                with_stream.close()
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be read: {error.java_exception}") from error
+
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file. FileError."""
+        system, java = self._at(path)
+        try:
+            stream = system.create(java, True)
+            stream.write(bytearray(content))
+            stream.close()
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be written: {error.java_exception}") from error
+
+    def make(self, path: str) -> None:
+        """Make a directory with its parents. FileError."""
+        system, java = self._at(path)
+        try:
+            made = system.mkdirs(java)
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be made: {error.java_exception}") from error
+        if not made:
+            raise FileError(f"{path} can not be made: a file may be in the way")
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or directory another name. FileError when the target is there or its parent is not."""
+        system, old = self._at(source)
+        try:
+            done = system.rename(old, self._jvm.org.apache.hadoop.fs.Path(target))
+        except Py4JJavaError as error:
+            raise FileError(f"{source} can not be renamed to {target}: {error.java_exception}") from error
+        if not done:
+            raise FileError(f"{source} can not be renamed to {target}")
+
+    def delete(self, path: str) -> None:
+        """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""
+        system, java = self._at(path)
+        try:
+            system.delete(java, True)
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be deleted: {error.java_exception}") from error
+
+
+def in_parallel(work: Any, items: Iterable[Any]) -> list[Any]:
+    """Do one thing for many items with some threads; the first error is raised when all have ended."""
+    listed = list(items)
+    if len(listed) < 2:
+        return [work(item) for item in listed]
+    with ThreadPoolExecutor(min(PARALLEL, len(listed)), "files") as pool:
+        return list(pool.map(work, listed))

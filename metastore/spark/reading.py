@@ -1,0 +1,332 @@
+"""Rows of a transactional table at a snapshot as a DataFrame: base and valid deltas without what delete events name.
+
+Everything but the listing of directories is DataFrame work over Spark's own ORC source. Files that it can not read - those from before the
+table was transactional, whose rows are numbered by their place, and those still being appended to - are read by `mapInArrow`.
+
+ORC's schema evolution knows a transactional file by its six column names; a scan from which Spark prunes one of them fails. Every scan
+therefore has a filter that needs all six, which costs far less than reading without pruning inside `row`.
+Source: Hive's OrcRawRecordMerger and VectorizedOrcAcidRowBatchReader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from metastore.acid import buckets
+from metastore.acid.transactions import TableSnapshot
+from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
+from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.hadoop import Files, Status, in_parallel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_ID = "row__id"
+"""The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
+FOLDER = "__folder"
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
+FLUSH_LENGTH = "_flush_length"
+MOST_LISTED = 1000
+"""Invalid write ids that are named one by one in a filter; more are joined."""
+
+
+class Original(NamedTuple):
+    """A file from before the table was transactional."""
+
+    path: str
+    bucket: int
+    first_row: int
+
+
+@dataclass
+class Selected:
+    """What a snapshot reads of one folder."""
+
+    folder: Folder
+    inserts: list[str] = field(default_factory=list)
+    deletes: list[str] = field(default_factory=list)
+    originals: list[str] = field(default_factory=list)
+    growing: list[tuple[str, int]] = field(default_factory=list)
+    """Files that a stream still appends to, with the length up to which they are readable."""
+    mixed: bool = False
+    """Whether a file holds rows that the snapshot must not see."""
+    bytes: int = 0
+
+
+def select(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
+    """Choose the files that a snapshot reads in each folder. FileError; NotEnoughHistory when a compaction has overtaken the snapshot."""
+    return in_parallel(lambda folder: _select(files, folder, snapshot, insert_only=insert_only), folders)
+
+
+def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[State, dict[str, Status]]:
+    """Return what a snapshot makes of a folder, and what lies there by name."""
+    listed = {status.name: status for status in files.list(folder.location)}
+    entries = [Entry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
+    return decide(entries, snapshot.write_ids, snapshot.transactions), listed
+
+
+def _is_compacted(files: Files, status: Status) -> bool:
+    """Tell whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
+    if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
+        return False
+    return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
+
+
+def _select(files: Files, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
+    out = Selected(folder)
+    state, listed = state_of(files, folder, snapshot)
+    for name in state.originals:
+        _add_originals(files, listed[name], out)
+    if state.base is not None:
+        _add(files, listed[state.base.name], out, out.inserts, insert_only=insert_only)
+    for delta in state.deltas:
+        out.mixed = out.mixed or _is_mixed(delta, snapshot.write_ids)
+        _add(files, listed[delta.name], out, out.deletes if delta.is_delete else out.inserts, insert_only=insert_only)
+    return out
+
+
+def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
+    return write_ids.valid_range(delta.low, delta.high) is not Portion.ALL
+
+
+def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
+    found = {status.name: status for status in files.list(directory.path)}
+    for name, status in sorted(found.items()):
+        if status.is_directory:
+            if insert_only and name[0] not in "._":  # such as the parts of a union's branches
+                _add(files, status, out, kind, insert_only=True)
+        elif insert_only:
+            if name[0] not in "._" and status.length:
+                kind.append(status.path)
+                out.bytes += status.length
+        elif buckets.of_file(name) is not None and status.length:
+            side = found.get(name + FLUSH_LENGTH)
+            length = status.length if side is None else _flushed(files, side)
+            out.bytes += length
+            if length < status.length:
+                if length:
+                    out.growing.append((status.path, length))
+            else:
+                kind.append(status.path)
+
+
+def _flushed(files: Files, side: Status) -> int:
+    """Return the last length that a side file tells: 8 bytes each, the last may be cut short."""
+    content = files.read(side.path)
+    whole = len(content) // 8 * 8
+    return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
+
+
+def _add_originals(files: Files, status: Status, out: Selected) -> None:
+    if status.is_directory:
+        for inner in files.list(status.path):
+            if inner.name[0] not in "._":
+                _add_originals(files, inner, out)
+    elif status.length:
+        out.originals.append(status.path)
+        out.bytes += status.length
+
+
+def event_schema(row: StructType) -> StructType:
+    """Return the six columns of a transactional file."""
+    return StructType([
+        StructField("operation", IntegerType()), StructField("originalTransaction", LongType()), StructField("bucket", IntegerType()),
+        StructField("rowId", LongType()), StructField("currentTransaction", LongType()), StructField("row", row),
+    ])
+
+
+def rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool) -> DataFrame:
+    """Return the table's rows at a snapshot: data columns, partition columns, and `row__id` where it is asked for."""
+    if table.is_insert_only:
+        return _plain_rows(spark, table, selected)
+    events = _inserted(spark, table, selected, snapshot)
+    deleted = _scan(spark, table, [(each.folder, each.deletes) for each in selected], event_schema(table.columns))
+    if deleted is not None:
+        gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).select(
+            *(F.col(name).alias(f"__gone_{name}") for name in _identity(table))
+        )
+        events = events.join(gone, reduce(and_, (F.col(name) == F.col(f"__gone_{name}") for name in _identity(table))), "left_anti")
+    columns = [F.col("row")[name].alias(name) for name in table.columns.names]
+    columns += [F.col(name) for name in table.partition_columns.names]
+    if row_id:
+        columns.append(_row_id().alias(ROW_ID))
+    return events.select(*columns)
+
+
+def _row_id() -> Column:
+    return F.struct(F.col("originalTransaction").alias("writeid"), F.col("bucket").alias("bucketid"), F.col("rowId").alias("rowid"))
+
+
+def _identity(table: AcidTableInfo) -> list[str]:
+    """Return the columns that tell a row from all others: ids are given anew in each partition."""
+    return ["originalTransaction", "bucket", "rowId", *([FOLDER] if table.partition_columns.fields else [])]
+
+
+def _inserted(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
+    schema = event_schema(table.columns)
+    parts = []
+    scanned = _scan(spark, table, [(each.folder, each.inserts) for each in selected], schema)
+    if scanned is not None:
+        parts.append(_valid(scanned, snapshot.write_ids, mixed=any(each.mixed for each in selected)))
+    for each in selected:
+        if each.growing:
+            read = _in_arrow(spark, each.growing, schema, _read_growing, table)
+            parts.append(_valid(_in_folder(read, table, each.folder), snapshot.write_ids, mixed=True))
+        if each.originals:
+            read = _in_arrow(spark, _numbered(each.originals), schema, _read_originals, table)
+            parts.append(_in_folder(read, table, each.folder))
+    if not parts:
+        folder = StructField(FOLDER, StringType())
+        return spark.createDataFrame([], StructType([*schema.fields, folder, *table.partition_columns.fields]))
+    return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def _valid(events: DataFrame, write_ids: WriteIds, *, mixed: bool) -> DataFrame:
+    """Keep what the snapshot sees, where a file may hold more; the filter needs all columns, as the module's text says."""
+    kept = events.where(
+        "operation >= 0 AND originalTransaction IS NOT NULL AND bucket >= 0 AND rowId >= 0 AND currentTransaction >= 0"
+        " AND (row IS NULL) = (operation = 2)"
+    )
+    if not mixed:
+        return kept
+    kept = kept.where(F.col("currentTransaction") <= write_ids.high_watermark)
+    unseen = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
+    if len(unseen) <= MOST_LISTED:
+        return kept.where(~F.col("currentTransaction").isin(unseen)) if unseen else kept
+    spark = events.sparkSession
+    hidden = spark.createDataFrame([(number,) for number in unseen], "__unseen bigint")
+    return kept.join(F.broadcast(hidden), F.col("currentTransaction") == F.col("__unseen"), "left_anti")
+
+
+def _scan(
+    spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]], schema: StructType,
+    source: str = "orc", options: dict[str, str] | None = None,
+) -> DataFrame | None:
+    """Read files with Spark's own source; add `__folder`, the partition's name, and the partition columns.
+
+    Spark's own discovery of partitions would put columns into the reader's schema, and ORC no longer see that the files are transactional.
+    The values are taken from the files' paths instead, by which Spark prunes files too. Folders that lie elsewhere have scans of their own.
+    """
+    reader = spark.read.format(source).options(**(options or {})).schema(schema)
+    usual: list[str] = []
+    names: list[str] = []
+    parts: list[DataFrame] = []
+    for folder, paths in files:
+        if not paths:
+            continue
+        if table.partition_columns.fields and folder.location == f"{table.location}/{folder.name}" and _is_flat(folder, paths):
+            usual += paths
+            names.append(folder.name)
+        else:
+            parts.append(_in_folder(reader.load(list(paths)), table, folder))
+    if usual:
+        path = F.col("_metadata.file_path")
+        escaped = not all(map(_PLAIN.fullmatch, names))
+        found = reader.load(usual).select("*", _folder_of(path, len(table.partition_columns), escaped=escaped))
+        parts.append(found.select("*", *_partition_columns(table, escaped=escaped)))
+    return reduce(lambda left, right: left.unionByName(right), parts) if parts else None
+
+
+def _is_flat(folder: Folder, paths: Sequence[str]) -> bool:
+    """Tell whether all files lie in directories right below the folder, as in bases and deltas, so that paths can be read from their end."""
+    return all(path.rpartition(f"/{folder.name}/")[2].count("/") == 1 for path in paths)
+
+
+def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
+    """Return the name of the partition in whose base or delta a file lies; paths are encoded as URIs."""
+    name = F.substring_index(F.substring_index(path, "/", -(keys + 2)), "/", keys)
+    return (_decoded(name) if escaped else name).alias(FOLDER)
+
+
+def _decoded(text: Column) -> Column:
+    return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
+
+
+def _partition_columns(table: AcidTableInfo, *, escaped: bool) -> list[Column]:
+    """Return the partition columns of rows whose `__folder` is known."""
+    out = []
+    keys = table.partition_columns
+    for place, column in enumerate(keys):
+        part = F.substring_index(F.substring_index(F.col(FOLDER), "/", place - len(keys)), "/", 1)
+        text = F.substring(part, len(column.name) + 2, 1_000_000)
+        value = F.nullif(_decoded(text) if escaped else text, F.lit(DEFAULT_PARTITION))
+        out.append(value.cast(column.dataType).alias(column.name))
+    return out
+
+
+def _in_folder(rows: DataFrame, table: AcidTableInfo, folder: Folder) -> DataFrame:
+    """Add what `_scan` adds, for the rows of one folder."""
+    values = [
+        F.lit(None if value == DEFAULT_PARTITION else value).cast(column.dataType).alias(column.name)
+        for column, value in zip(table.partition_columns, folder.values, strict=False)
+    ]
+    return rows.select("*", F.lit(folder.name).alias(FOLDER), *values)
+
+
+def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected]) -> DataFrame:
+    source, options = table.format
+    found = _scan(spark, table, [(each.folder, [*each.originals, *each.inserts]) for each in selected], table.columns, source, options)
+    return spark.createDataFrame([], table.schema) if found is None else found.select(*table.schema.names)
+
+
+
+def _numbered(paths: Sequence[str]) -> list[Original]:
+    """Number the files of each bucket, the row numbers of which go on from one file to the next."""
+    from metastore.acid.orc_files import count_rows
+
+    by_bucket: dict[int, list[tuple[int, str]]] = {}
+    for path in sorted(paths):
+        bucket, copy = buckets.of_original(path.rpartition("/")[2])
+        by_bucket.setdefault(bucket, []).append((copy, path))
+    out = []
+    for bucket, found in by_bucket.items():
+        row = 0
+        for _, path in sorted(found):
+            out.append(Original(path, bucket, row))
+            if len(found) > 1:
+                row += count_rows(path)
+    return out
+
+
+def _in_arrow(
+    spark: SparkSession, files: Iterable[tuple[Any, ...]], schema: StructType, read: Callable[..., Any], table: AcidTableInfo
+) -> DataFrame:
+    """Read files on the executors, one task each."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    listed = [tuple(each) for each in files]
+    fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
+    arrow = to_arrow_schema(schema)
+    names = table.columns.names
+    zone = spark.conf.get("spark.sql.session.timeZone")
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for each in batch.to_pylist():
+                yield from read(tuple(each.values()), names, arrow, zone)
+
+    return spark.createDataFrame(listed, fields).repartition(len(listed)).mapInArrow(run, schema)
+
+
+def _read_growing(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+    from metastore.acid.orc_files import read_events
+
+    path, length = file
+    return read_events(path, arrow, zone, length=length)
+
+
+def _read_originals(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+    from metastore.acid.orc_files import read_original
+
+    path, bucket, first_row = file
+    return read_original(path, bucket, first_row, arrow, zone)

@@ -1,0 +1,104 @@
+"""One transaction of a Spark program over any number of transactional tables: all that it writes is seen at once, or nothing.
+
+    with transaction(spark) as txn:
+        txn.table("sales.orders").insert(orders)
+        txn.table("sales.stock").update("id = 7", {"left": "left - 1"})
+
+Each operation sees what was committed when it began - after its locks were given - and what the transaction itself has written.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from metastore import log
+from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
+from metastore.idl import DataOperationType, LockType
+from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.hadoop import Files
+from metastore.spark.reading import Selected, rows, select
+
+if TYPE_CHECKING:
+    from metastore.spark.table import AcidTable
+
+LEASE = 3600.0
+"""Seconds for which the rows of a `toDF` outside a transaction are kept from the cleaner unless the caller says otherwise."""
+
+
+class Work:
+    """A transaction and what of Spark it needs. Operations of one transaction run one after the other."""
+
+    def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False) -> None:
+        self.spark = spark
+        self.files = Files(spark)
+        context = spark.sparkContext
+        agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
+        self.txn = Transaction.begin(uri or metastore_uri(spark), agent=agent, read_only=read_only)
+
+    def table(self, name: str) -> AcidTable:
+        """Return a table whose operations belong to this transaction. NoSuchObjectException, NotTransactional."""
+        from metastore.spark.table import AcidTable
+
+        return AcidTable.within(self, name)
+
+    def load(self, name: str) -> AcidTableInfo:
+        """Read what the metastore says about `database.table`, or a table of Spark's current database."""
+        database, _, table = name.replace("`", "").rpartition(".")
+        found = database or self.spark.catalog.currentDatabase()
+        return self.txn.call(lambda client: AcidTableInfo.load(client, found.lower(), table.lower()))
+
+    def lock(self, table: AcidTableInfo, kind: int, operation: int, *, patience: float | None = None) -> None:
+        """Lock a table until the transaction ends. LockTimeout."""
+        wanted = component(
+            table.database, table.name, kind, operation, dynamic=bool(table.table.partitionKeys) and operation != DataOperationType.SELECT
+        )
+        self.txn.lock([wanted], **({} if patience is None else {"patience": patience}))
+
+    def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
+        """Return what is committed now, with this transaction's own writes."""
+        return self.txn.snapshots([(table.database, table.name)])[table.database, table.name]
+
+    def selected(self, table: AcidTableInfo, snapshot: TableSnapshot, partition_filter: str | None = None) -> list[Selected]:
+        """Choose the files that a snapshot reads. FileError, NotEnoughHistory."""
+        folders = self.txn.call(lambda client: table.folders(client, partition_filter))
+        return select(self.files, folders, snapshot, insert_only=table.is_insert_only)
+
+    def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
+        """Return the table's rows as they are now. FileError, NotEnoughHistory."""
+        snapshot = self.snapshot(table)
+        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id)
+
+    def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
+        """Take shared locks, which hold back whoever would drop the tables."""
+        self.txn.lock([component(table.database, table.name, LockType.SHARED_READ, DataOperationType.SELECT) for table in tables])
+
+    def release_after(self, seconds: float) -> None:
+        """End the transaction by itself, for readers that do not tell when they have read."""
+        timer = threading.Timer(seconds, self.close)
+        timer.daemon = True
+        timer.start()
+
+    def close(self) -> None:
+        """End a transaction that only read."""
+        if self.txn.is_open:
+            try:
+                self.txn.commit()
+            except Exception as error:  # noqa: BLE001  # nothing was written: what the server thinks of it no longer matters
+                log.get("metastore.spark").warning("reader could not end its transaction", transaction=self.txn.id, reason=str(error))
+
+
+@contextmanager
+def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
+    """Open a transaction; leaving the block commits it, an error aborts it.
+
+    `uri` is the metastore's, by default that of Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails:
+    then nothing of it is seen.
+    """
+    work = Work(spark, uri)
+    with work.txn:
+        yield work

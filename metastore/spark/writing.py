@@ -1,0 +1,236 @@
+"""Write rows and delete events of one statement into delta directories, exactly as Hive lays them out. It never commits.
+
+Spark writes into a hidden folder of the table, `.staging_txn_N_S`; then each file is renamed to its place:
+
+    delta_W_W_S/bucket_B           rows that were inserted: bucket B is the task that wrote it, or the hash bucket of a bucketed table
+    delete_delta_W_W_S/bucket_B    ids of rows that went, sorted, in the bucket of the row
+    base_W/bucket_B                an overwrite
+    delta_W_W_S/000000_0           files of an insert-only table
+
+W is the transaction's write id, S its statement. Source: Hive's OrcRecordUpdater, AcidUtils and the files that Hive 4.0.1 writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+
+from metastore.acid import buckets
+from metastore.idl import Partition
+from metastore.rules.acid_directories import base_name, delta_name
+from metastore.rules.partition_names import partition_values
+from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.hadoop import FileError, Status, in_parallel
+from metastore.spark.hashing import bucket_of
+from metastore.spark.reading import ROW_ID
+from metastore.spark.work import Work
+
+BUCKET = "__bucket"
+"""The column, and so the directory, of the bucket in the staging folder."""
+VERSION_FILE, VERSION = "_orc_acid_version", b"2"
+ROW_NUMBERS = (1 << 33) - 1
+"""The bits of `monotonically_increasing_id` that number the rows of a task."""
+_PART = re.compile(r"part-(\d+)-")
+
+
+class WrongColumns(ValueError):
+    """The rows that were given do not have the table's columns."""
+
+
+def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
+    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns."""
+    given = {name.lower(): name for name in new.columns}
+    if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
+        raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
+    if missing := [name for name in table.partition_columns.names if name not in given]:
+        raise WrongColumns(f"{table.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
+    return new.select(*(
+        (F.col(f"`{given[column.name]}`") if column.name in given else F.lit(None)).cast(column.dataType).alias(column.name)
+        for column in table.schema
+    ))
+
+
+def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
+    """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached.
+
+    With `overwrite` they take the place of all rows of the table, or of the partitions that they lie in.
+    """
+    write_id = work.txn.write_id(table.database, table.name)
+    name = base_name(write_id) if overwrite else delta_name(write_id, write_id, statement)
+    partitions = table.partition_columns.names
+    with_buckets, events = _placed(table, new)
+    if table.is_insert_only:
+        source, options = table.format
+        rows = events
+    else:
+        source, options = "orc", {"compression": table.parameters.get("orc.compress", "snappy").lower()}
+        number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
+        rows = events.select(
+            F.lit(0).alias("operation"), F.lit(write_id).cast("bigint").alias("originalTransaction"),
+            _encoded(number, 0 if overwrite else statement).alias("bucket"),
+            F.monotonically_increasing_id().bitwiseAND(F.lit(ROW_NUMBERS)).alias("rowId"),
+            F.lit(write_id).cast("bigint").alias("currentTransaction"),
+            F.struct(*(F.col(f"`{column}`") for column in table.columns.names)).alias("row"),
+            *(F.col(column) for column in partitions), *([F.col(BUCKET)] if with_buckets else []),
+        )
+    by = [*partitions, *([BUCKET] if with_buckets else [])]
+    if by and not table.is_insert_only:
+        rows = rows.sortWithinPartitions(*by, "rowId")
+    found = _write(work, table, rows, f"{statement}_insert", source, options, by)
+    if overwrite and not partitions and not found:
+        _empty_base(work, table, name)
+    return _move(work, table, found, name)
+
+
+def _empty_base(work: Work, table: AcidTableInfo, name: str) -> None:
+    """Make the base of a table that was overwritten with no rows."""
+    work.files.make(f"{table.location}/{name}")
+    if not table.is_insert_only:
+        work.files.write(f"{table.location}/{name}/{VERSION_FILE}", VERSION)
+
+
+def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
+    """Bring rows into the tasks that will write them; tell whether each row has its hash bucket in a column."""
+    if table.buckets:
+        column = bucket_of(table, new)
+        with_bucket = new.withColumn(BUCKET, column)
+        return True, with_bucket.repartition(*(F.col(name) for name in (*table.partition_columns.names, BUCKET)))
+    return False, new.coalesce(buckets.MOST_BUCKETS)
+
+
+def _encoded(bucket: Column, statement: int) -> Column:
+    return (F.lit(buckets.encode(0, statement)) + bucket * F.lit(1 << 16)).cast("int")
+
+
+def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
+    """Write delete events for rows (`row__id` and the partition columns); return the names of the partitions that were reached."""
+    write_id = work.txn.write_id(table.database, table.name)
+    partitions = table.partition_columns.names
+    identity = F.col(ROW_ID)
+    version = F.shiftrightunsigned(identity["bucketid"], 29)
+    decoded = F.when(version == 1, F.shiftright(identity["bucketid"], 16).bitwiseAND(F.lit(0xFFF))).otherwise(identity["bucketid"])
+    by = [*partitions, BUCKET]
+    events = (
+        gone.select(
+            F.lit(2).alias("operation"), identity["writeid"].alias("originalTransaction"), identity["bucketid"].alias("bucket"),
+            identity["rowid"].alias("rowId"), F.lit(write_id).cast("bigint").alias("currentTransaction"),
+            F.lit(None).cast(table.columns).alias("row"), *(F.col(name) for name in partitions), decoded.alias(BUCKET),
+        )
+        .repartition(*(F.col(name) for name in by))
+        .sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
+    )
+    found = _write(work, table, events, f"{statement}_delete", "orc", {"compression": "snappy"}, by)
+    return _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
+
+
+def staging(work: Work, table: AcidTableInfo, part: str) -> str:
+    """Return the hidden folder in which a statement writes first; its name tells whose it is."""
+    return f"{table.location}/.staging_txn_{work.txn.id}_{part}"
+
+
+def _write(
+    work: Work, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str]
+) -> list[tuple[str, Status]]:
+    """Let Spark write; return (path of the directories below the staging folder, file) of all files."""
+    folder = staging(work, table, part)
+    try:
+        writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
+        writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
+        return list(_below(work, folder, ""))
+    except BaseException:
+        _remove(work, folder)
+        raise
+
+
+def _remove(work: Work, folder: str) -> None:
+    with suppress(FileError):  # the cleaner removes it later
+        work.files.delete(folder)
+
+
+def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
+    listed = [status for status in work.files.list(folder) if status.name[0] not in "._" or status.name.startswith(f"{BUCKET}=")]
+    yield from ((inner, status) for status in listed if not status.is_directory)
+    directories = [status for status in listed if status.is_directory]
+    below = in_parallel(
+        lambda status: list(_below(work, status.path, f"{inner}/{status.name}" if inner else status.name)), directories
+    )
+    for each in below:
+        yield from each
+
+
+def _move(work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str) -> list[str]:
+    """Give the files of a statement their places in directories called `name`; return the partitions' names."""
+    if not found:
+        return []
+    moves: dict[str, list[tuple[Status, str]]] = {}
+    for inner, status in found:
+        partition, bucket = _parts(inner)
+        number = _task(status.name) if bucket is None else bucket
+        moves.setdefault(partition, []).append((status, f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)))
+    folders = _folders(work, table, list(moves)) if table.table.partitionKeys else {"": Folder(table.location)}
+    targets = {partition: f"{folders[partition].location}/{name}" for partition in moves}
+    in_parallel(lambda target: _prepare(work, table, target), targets.values())
+    in_parallel(
+        lambda move: work.files.rename(*move),
+        [(status.path, f"{targets[partition]}/{file}") for partition, files in moves.items() for status, file in files],
+    )
+    first = found[0][1].path
+    work.files.delete(first[: first.index("/.staging_txn_")] + "/" + first[first.index("/.staging_txn_") + 1 :].split("/")[0])
+    return sorted(partition for partition in moves if partition)
+
+
+def _prepare(work: Work, table: AcidTableInfo, target: str) -> None:
+    work.files.make(target)
+    if not table.is_insert_only:
+        work.files.write(f"{target}/{VERSION_FILE}", VERSION)
+
+
+def _parts(inner: str) -> tuple[str, int | None]:
+    """Return a partition's name and the bucket that the directories of a file tell."""
+    partition, _, last = inner.rpartition("/")
+    if last.startswith(f"{BUCKET}="):
+        return partition, int(last.removeprefix(f"{BUCKET}="))
+    return inner, None
+
+
+def _task(file: str) -> int:
+    match = _PART.match(file)
+    if match is None:
+        raise FileError(f"{file} is no file that Spark writes")
+    return int(match[1])
+
+
+def _folders(work: Work, table: AcidTableInfo, names: Sequence[str]) -> dict[str, Folder]:
+    """Return where partitions lie; those that are new are added to the metastore first."""
+
+    def look(client: object) -> dict[str, Folder]:
+        found = client.get_partitions_by_names(table.database, table.name, list(names))  # type: ignore[attr-defined]  # a Client
+        return {each.name: each for each in (table.folder(partition) for partition in found)}
+
+    there = work.txn.call(look)
+    missing = [name for name in names if name not in there]
+    if missing:
+        work.txn.call(lambda client: _add_partitions(client, table, missing))
+        there = work.txn.call(look)
+    return there
+
+
+def _add_partitions(client: object, table: AcidTableInfo, names: Sequence[str]) -> None:
+    from copy import copy
+
+    from metastore.idl import AddPartitionsRequest
+
+    new = []
+    for name in names:
+        sd = copy(table.table.sd)
+        sd.location = f"{table.location}/{name}"
+        new.append(Partition(values=partition_values(name), dbName=table.database, tableName=table.name, sd=sd, parameters={}))
+    client.add_partitions_req(  # type: ignore[attr-defined]  # a Client
+        AddPartitionsRequest(dbName=table.database, tblName=table.name, parts=new, ifNotExists=True, needResult=False)
+    )
+
+
