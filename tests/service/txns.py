@@ -90,7 +90,7 @@ def shown(found: TableValidWriteIds) -> tuple[int, list[int], set[int], int | No
     return found.writeIdHighWaterMark, found.invalidWriteIds, set(gone), found.minOpenWriteId
 
 
-def rows(call: Call, table: sa.Table, *columns: str, **where: object) -> list[tuple[object, ...]]:
+def rows(call: Call, table: sa.Table, /, *columns: str, **where: object) -> list[tuple[object, ...]]:
     """Return columns of the rows of a table, in the order of its key."""
     query = sa.select(*(table.c[column] for column in columns)).order_by(*table.primary_key.columns)
     for name in where:
