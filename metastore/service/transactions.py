@@ -67,24 +67,27 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     who = (request.user, request.hostname, request.agentInfo)
     listeners, most = call.listeners, call.config.txn_max_open
 
-    def work(session: Session) -> list[int]:
-        known = transactions.targets(session, request.replPolicy or "", sources) if sources else None
-        if known:
-            return sorted(known.values())
-        ids = transactions.take_ids(session, count)
-        _check_number(session, ids, most)
-        transactions.insert(session, ids, OPEN, kind, who, now_ms())
-        if sources:
-            transactions.insert_targets(session, request.replPolicy or "", zip(sources, ids, strict=False))
-        if listeners.transactional:
-            listeners.within([OpenTransactions(client=call.info, transactions=ids, type=kind)], session)
-        return list(ids)
+    def at_once(session: Session) -> list[int]:
+        return transactions.open_at_once(session, count, kind, who, now_ms(), most)
 
-    opened: list[int] = []
-    if transactions.opens_at_once(call.database) and not sources and not listeners.transactional:
-        opened = call.database.change(lambda session: transactions.open_at_once(session, count, kind, who, now_ms(), most))
-    if not opened:
-        opened = call.database.write(work)
+    def work(session: Session) -> list[int]:
+        if sources and (known := transactions.targets(session, request.replPolicy or "", sources)):
+            return sorted(known.values())
+        opened = at_once(session) if possible else []
+        if not opened:
+            ids = transactions.take_ids(session, count)
+            _check_number(session, ids, most)
+            transactions.insert(session, ids, OPEN, kind, who, now_ms())
+            opened = list(ids)
+        if sources:
+            transactions.insert_targets(session, request.replPolicy or "", zip(sources, opened, strict=False))
+        if listeners.transactional:
+            listeners.within([OpenTransactions(client=call.info, transactions=opened, type=kind)], session)
+        return opened
+
+    possible = transactions.opens_at_once(call.database)
+    alone = possible and not sources and not listeners.transactional
+    opened = (call.database.change(at_once) if alone else None) or call.database.write(work)
     if listeners.post:
         listeners.after(OpenTransactions(client=call.info, transactions=opened, type=kind), None)
     return opened

@@ -112,12 +112,12 @@ def _open_at_once() -> sa.Insert:
         index_elements=["name"], set_={"value": new_value},
         where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
     ).returning(N.value).cte("taken")
-    number = sa.func.generate_series(1, count).table_valued("number")
+    numbers = sa.func.generate_series(1, count).table_valued("number").render_derived(name="numbers")
     values = sa.select(
-        taken.c.value - count + number.c.number, sa.literal_column(f"'{OPEN}'"),
+        taken.c.value - count + numbers.c.number, sa.literal_column(f"'{OPEN}'"),
         *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
         *[sa.cast(sa.bindparam("now"), sa.BigInteger())] * 2,
-    ).select_from(taken.join(number, sa.true()))
+    ).select_from(taken, numbers)
     return sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id)
 
 

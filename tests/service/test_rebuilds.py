@@ -1,0 +1,102 @@
+import json
+
+import pytest
+
+from metastore.errors import MetaError, NoSuchTransaction
+from metastore.idl import CompactionRequest, CompactionType, CreationMetadata, LockState, Materialization, TxnType
+from metastore.rules.snapshots import WriteIds, format_transactions, format_write_ids, of_reply, of_table_reply
+from metastore.service import compactions, rebuilds, transactions, write_ids
+from metastore.service.context import Call
+from metastore.store import schema
+from tests.service.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
+
+
+def rebuild(call: Call, transaction: int, table: str = "v") -> int:
+    return rebuilds.lock_rebuild(call, "DB", table, transaction).state
+
+
+def test_one_transaction_at_a_time_rebuilds_a_view(call: Call) -> None:
+    first, second, third = begin(call, 3, txn_type=TxnType.MATER_VIEW_REBUILD)
+    assert rebuild(call, first) == LockState.ACQUIRED
+    assert rebuild(call, second) == LockState.NOT_ACQUIRED
+    assert rebuild(call, second, "w") == LockState.ACQUIRED
+    assert rebuilds.heartbeat_rebuild(call, "db", "V", first)
+    assert not rebuilds.heartbeat_rebuild(call, "db", "v", second)
+    commit(call, first)
+    assert not rebuilds.heartbeat_rebuild(call, "db", "v", first)
+    assert rebuild(call, third) == LockState.ACQUIRED
+    abort(call, third)
+    abort(call, second)
+    assert rows(call, schema.materialization_rebuilds, "table") == []
+    for key in (first, third, 99):
+        with pytest.raises(MetaError, match=f"txnid:{key}"):
+            rebuild(call, key)
+
+
+def made_now(call: Call, *tables: str, as_json: bool = False) -> CreationMetadata:
+    """Return what a view made now from tables keeps."""
+    seen = {reply.fullTableName: of_table_reply(reply) for reply in write_ids.get_valid_write_ids(call, tables)}
+    text = format_write_ids(WriteIds(7, seen))
+    if as_json:
+        text = json.dumps({"validTxnList": text, "tableSnapshots": {}})
+    return CreationMetadata(catName="hive", dbName="db", tblName="v", tablesUsed=list(tables), validTxnList=text)
+
+
+def since(call: Call, made: CreationMetadata) -> Materialization | None:
+    now = format_transactions(of_reply(transactions.get_open_transactions(call)))
+    return rebuilds.invalidation_info(call, made, now)
+
+
+def run(call: Call, operation: int, table: str = "t") -> None:
+    key = begin_one(call)
+    write(call, key, operation, table)
+    commit(call, key)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_changes_of_source_tables_are_told_and_inserts_are_not(call: Call, as_json: bool) -> None:
+    run(call, UPDATE)
+    made = made_now(call, "db.t", "db.u", as_json=as_json)
+    nothing = Materialization(sourceTablesUpdateDeleteModified=False, sourceTablesCompacted=False)
+    assert since(call, made) == nothing
+    run(call, INSERT)
+    run(call, UPDATE, "other")
+    assert since(call, made) == nothing
+    run(call, UPDATE, "u")
+    changed = since(call, made)
+    assert changed is not None
+    assert (changed.sourceTablesUpdateDeleteModified, changed.sourceTablesCompacted) == (True, False)
+
+
+def test_a_compaction_of_a_source_is_told(call: Call) -> None:
+    run(call, INSERT)
+    made = made_now(call, "db.t")
+    compactions.compact(call, CompactionRequest(dbname="db", tablename="t", type=CompactionType.MAJOR))
+    told = since(call, made)
+    assert told is not None
+    assert (told.sourceTablesUpdateDeleteModified, told.sourceTablesCompacted) == (False, True)
+
+
+def test_what_can_not_be_told_is_no_answer(call: Call) -> None:
+    run(call, INSERT)
+    made = made_now(call, "db.t")
+    for text in (None, "", json.dumps({"tableSnapshots": {"db.t": {}}}), "7$db.other:1:9223372036854775807::"):
+        unknown = CreationMetadata(catName="hive", dbName="db", tblName="v", tablesUsed=["db.t"], validTxnList=text)
+        assert since(call, unknown) is None
+    assert since(call, CreationMetadata(catName="hive", dbName="db", tblName="v", tablesUsed=[], validTxnList=made.validTxnList)) is None
+    write(call, begin_one(call), INSERT)
+    assert since(call, made) is None
+
+
+@pytest.mark.parametrize("text", ["{", "x$db.t:1:2::", "7$db.t", "7$db.t:x"])
+def test_a_view_s_text_that_can_not_be_read_is_refused(call: Call, text: str) -> None:
+    made = CreationMetadata(catName="hive", dbName="db", tblName="v", tablesUsed=["db.t"], validTxnList=text)
+    with pytest.raises(MetaError):
+        since(call, made)
+
+
+def test_a_commit_does_not_need_the_rebuild_to_be_locked(call: Call) -> None:
+    key = begin_one(call, txn_type=TxnType.MATER_VIEW_REBUILD)
+    commit(call, key)
+    with pytest.raises(NoSuchTransaction):
+        abort(call, key)

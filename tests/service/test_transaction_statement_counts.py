@@ -1,0 +1,126 @@
+"""How many SQL statements each operation on transactions, write ids and locks runs, whatever the size of the request.
+
+BEGIN and COMMIT are not counted; a count of 1 is a statement that commits by itself, but where the comment says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from metastore.idl import AddDynamicPartitions, LockComponent
+from metastore.service import house_keeping, locks, transactions, write_ids
+from metastore.service.context import Call, Metastore
+from tests.service.conftest import MetastoreMaker, Statements
+from tests.service.txns import INSERT, READ, SELECT, UPDATE, WRITE, abort, allocate, ask, begin, begin_one, commit, component
+
+SIZES = [1, 40]
+
+
+@pytest.fixture
+def metastore(make_metastore: MetastoreMaker) -> Metastore:
+    """A server without the notification log, which adds a statement to each change."""
+    return make_metastore(notification_log=False)
+
+
+@pytest.fixture
+def counted(call: Call, statements: Statements) -> Callable[[Callable[[], object]], int]:
+    def count(work: Callable[[], object]) -> int:
+        with statements() as seen:
+            work()
+        return len(seen)
+
+    return count
+
+
+def parts(size: int, operation: int = SELECT, kind: int = READ, **options: bool) -> list[LockComponent]:
+    return [component(kind, f"t{number % 7}", f"p={number}", operation=operation, **options) for number in range(size)]
+
+
+Counted = Callable[[Callable[[], object]], int]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_opening_and_ending_without_writes(call: Call, counted: Counted, size: int) -> None:
+    begin_one(call)
+    postgresql = call.database.driver.name == "postgresql"
+    opened: list[int] = []
+    assert counted(lambda: opened.extend(begin(call, size))) == (1 if postgresql else 3)
+    assert counted(lambda: commit(call, opened[0])) == 1
+    assert counted(lambda: abort(call, begin_one(call))) == (2 if postgresql else 4)  # with the opening
+    assert counted(lambda: transactions.abort_transactions(call, opened)) == (1 if size == 1 else 2)
+    assert counted(lambda: transactions.get_open_transactions(call)) == 1
+    assert counted(lambda: transactions.get_open_transactions_info(call)) == 1
+
+
+def test_heartbeats(call: Call, counted: Counted) -> None:
+    keys = begin(call, 40)
+    held, _ = ask(call, component(READ))
+    assert counted(lambda: locks.heartbeat(call, 0, keys[0])) == 1
+    assert counted(lambda: locks.heartbeat(call, held, 0)) == 1
+    assert counted(lambda: locks.heartbeat(call, held, keys[0])) == 2
+    assert counted(lambda: transactions.heartbeat_range(call, keys[0], keys[-1])) == 1
+    assert counted(lambda: transactions.heartbeat_range(call, keys[0], keys[-1] + 1)) == 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_locks(call: Call, counted: Counted, size: int) -> None:
+    first, second, writer = begin(call, 3)
+    ask(call, component(READ))
+    assert counted(lambda: ask(call, *parts(size))) == 4
+    assert counted(lambda: ask(call, *parts(size), transaction=first)) == 5
+    assert counted(lambda: ask(call, *parts(size, UPDATE, WRITE), transaction=writer)) == 7
+    held, _ = ask(call, *parts(size, kind=WRITE), transaction=second)
+    assert counted(lambda: locks.check_lock(call, held)) == 1
+    assert counted(lambda: locks.unlock(call, ask(call, component(READ))[0])) == 5  # with the asking
+    assert counted(lambda: locks.show_locks(call)) == 1
+    assert counted(lambda: commit(call, first)) == 4  # one that finds that it holds locks
+    assert counted(lambda: abort(call, second)) == 4
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_write_ids(call: Call, counted: Counted, size: int) -> None:
+    keys = begin(call, size)
+    assert counted(lambda: allocate(call, keys)) == 5
+    assert counted(lambda: allocate(call, keys)) == 2
+    assert counted(lambda: allocate(call, keys, "u")) == 4
+    names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
+    assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 3
+    assert counted(lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:")) == 2
+    request = AddDynamicPartitions(
+        txnid=keys[0], writeid=1, dbname="db", tablename="t", partitionnames=[f"p={number}" for number in range(size)]
+    )
+    assert counted(lambda: write_ids.add_dynamic_partitions(call, request)) == 3
+    assert counted(lambda: write_ids.add_to_history(call, keys[0], dict.fromkeys(names, 1))) == 2
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_commits_of_writes(call: Call, counted: Counted, size: int) -> None:
+    inserts, changes, loser = begin(call, 3)
+    for key, operation, kind in ((inserts, INSERT, READ), (changes, UPDATE, WRITE), (loser, UPDATE, WRITE)):
+        for table in range(7):
+            allocate(call, [key], f"t{table}")
+        ask(call, *parts(size, operation, kind), transaction=key)
+    assert counted(lambda: commit(call, inserts)) == 7
+    assert counted(lambda: commit(call, changes)) == 11
+
+    def lose() -> None:
+        with pytest.raises(Exception, match="write conflict"):
+            commit(call, loser)
+
+    assert counted(lose) == 8
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_giving_up(call: Call, counted: Counted, size: int) -> None:
+    for key in begin(call, size):
+        ask(call, component(READ), transaction=key)
+    metastore = call.metastore
+    call.database.write(lambda session: session.cursor.execute("UPDATE transactions SET heartbeat_ms = 0"))
+    assert counted(lambda: house_keeping.abort_timed_out(metastore)) == 5
+    for _ in range(size):
+        ask(call, component(READ))
+    call.database.write(lambda session: session.cursor.execute("UPDATE locks SET heartbeat_ms = 0"))
+    assert counted(lambda: house_keeping.expire_locks(metastore)) == 5
+    assert counted(lambda: house_keeping.forget_ended(metastore)) <= 10
