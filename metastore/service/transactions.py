@@ -21,7 +21,8 @@ from metastore.idl import (
     TxnState,
     TxnType,
 )
-from metastore.listeners.events import AbortTransactions, CommitTransaction, OpenTransactions
+from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event, OpenTransactions
+from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.snapshots import aborted_bits
 from metastore.rules.transactions import (
     ABORTED,
@@ -41,7 +42,7 @@ from metastore.rules.transactions import (
 from metastore.service import replication
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.store import components, counters, tables, transactions, write_ids
+from metastore.store import compactions, components, counters, tables, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import Transaction
 from metastore.store.write_ids import Key
@@ -129,7 +130,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
             if parameters is not None and request.keyValue is not None:
                 tables.set_parameters(session, request.keyValue.tableId, parameters)
             if listeners.transactional and not (request.replPolicy is not None and not replayed):
-                listeners.within([CommitTransaction(client=call.info, transaction=found.id, type=found.type)], session)
+                listeners.within(_committed(call, session, found), session)
             return found.id, found.type
         return outcome
 
@@ -143,6 +144,18 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         raise done
     if done is not None and listeners.post:
         listeners.after(CommitTransaction(client=call.info, transaction=done[0], type=done[1]), None)
+
+
+def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:
+    """Return what a commit tells: of the transaction, and of the compaction that a worker did in it."""
+    told: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
+    entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
+    if entry is not None:
+        told.append(CommitCompaction(
+            client=call.info, transaction=found.id, compaction=entry.id, type=TYPE_NUMBERS[entry.type], catalog=entry.catalog,
+            database=entry.database, table=entry.table, partition=entry.partition,
+        ))
+    return told
 
 
 def _is_replayed(policy: str | None, kind: int | None) -> bool:

@@ -37,6 +37,7 @@ FOR_POOL = C.pool == sa.bindparam("pool_key")
 FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
+OF_TRANSACTION = sa.select(*ALL).where(C.transaction_id == sa.bindparam("key")).limit(1)
 HOLD = sa.select(*ALL).where(C.id == sa.bindparam("key")).with_for_update()
 NAMED = sa.select(*ALL).where(Among(C.id, "keys"))
 HOLD_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
@@ -244,6 +245,12 @@ def update(session: Session, keys: Sequence[int], states: Sequence[str], **value
     return session.execute(
         _update(frozenset(values)), keys=list(keys), states=list(states), **{f"new_{name}": value for name, value in values.items()}
     )
+
+
+def of_transaction(session: Session, transaction: int) -> Entry | None:
+    """Return the entry on which a worker works, or worked, in a transaction."""
+    row = session.row(OF_TRANSACTION, key=transaction)
+    return None if row is None else Entry(*row)
 
 
 def clock(session: Session, transaction: int | None) -> Clock:

@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 HIVE = "4.0.1"
@@ -42,33 +44,42 @@ def _coordinates(artifact: str) -> str:
     return "".join(_tag(*pair) for pair in zip(("groupId", "artifactId", "version"), artifact.split(":"), strict=False))
 
 
-def _project() -> str:
+def _project(artifacts: Sequence[str]) -> str:
     left_out = _tag("exclusions", *(_tag("exclusion", _coordinates(each)) for each in LEFT_OUT))
-    dependencies = _tag("dependencies", *(_tag("dependency", _coordinates(each), left_out) for each in ARTIFACTS))
+    dependencies = _tag("dependencies", *(_tag("dependency", _coordinates(each), left_out) for each in artifacts))
     return _tag("project", _tag("modelVersion", "4.0.0"), _coordinates("test:hive:1"), _tag("packaging", "pom"), dependencies)
+
+
+@contextmanager
+def _fetched(name: str, artifacts: Sequence[str]) -> Iterator[Path]:
+    """Yield the folder whose `jars` hold artifacts and all that they depend on; nobody else changes it meanwhile."""
+    folder = Path(os.environ.get("METASTORE_TEST_JARS") or tempfile.gettempdir()) / f"metastore-test-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted, new = folder / "pom.xml", folder / "pom.new.xml"
+        if not wanted.exists() or wanted.read_text() != _project(artifacts):
+            shutil.rmtree(folder / "jars", ignore_errors=True)
+            new.write_text(_project(artifacts))
+            goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+            target = f"-DoutputDirectory={folder / 'jars'}"
+            subprocess.run(["mvn", "-q", "-B", "-f", str(new), goal, "-DincludeScope=runtime", target], check=True)
+            new.rename(wanted)
+        yield folder
+
+
+def jars_of(name: str, artifacts: Sequence[str]) -> str:
+    """Return a class path of artifacts and all that they depend on. CalledProcessError."""
+    with _fetched(name, artifacts) as folder:
+        return f"{folder}/jars/*"
 
 
 def classpath() -> str:
     """Return the class path for Hive with our programs; fetch and compile what is missing. CalledProcessError."""
-    folder = Path(os.environ.get("METASTORE_TEST_JARS") or tempfile.gettempdir()) / f"metastore-test-hive-{HIVE}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        jars, classes, wanted = folder / "jars", folder / "classes", folder / "pom.xml"
-        if not wanted.exists() or wanted.read_text() != _project():
-            _fetch(folder / "pom.new.xml", jars)
-            (folder / "pom.new.xml").rename(wanted)
+    with _fetched(f"hive-{HIVE}", ARTIFACTS) as folder:
+        classes = folder / "classes"
         newest = max(source.stat().st_mtime for source in SOURCES)
         if not classes.exists() or classes.stat().st_mtime < newest:
             shutil.rmtree(classes, ignore_errors=True)
-            subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), *map(str, SOURCES)], check=True)
-    return f"{classes}:{jars}/*"
-
-
-def _fetch(project: Path, jars: Path) -> None:
-    shutil.rmtree(jars, ignore_errors=True)
-    project.write_text(_project())
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-    subprocess.run(
-        ["mvn", "-q", "-B", "-f", str(project), goal, "-DincludeScope=runtime", f"-DoutputDirectory={jars}"], check=True,
-    )
+            subprocess.run(["javac", "-nowarn", "-cp", f"{folder}/jars/*", "-d", str(classes), *map(str, SOURCES)], check=True)
+        return f"{classes}:{folder}/jars/*"
