@@ -4,6 +4,7 @@
     db           upgrade or show the schema of a database
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
+    compactor    run compaction workers on Spark
     call         call any method of the Thrift interface with JSON arguments
 
 The exit status is 0 for success, 1 for a failure that the error names, 2 for a command line that does not fit.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import typer
 
-from metastore.cli import browse, call, db, serve, show_config
+from metastore.cli import browse, call, compactor, db, serve, show_config
 
 app = typer.Typer(
     name="metastore",
@@ -28,6 +29,7 @@ app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
 app.command("show")(browse.show)
 app.command("call")(call.call)
+app.command("compactor")(compactor.compactor)
 
 
 def main() -> None:

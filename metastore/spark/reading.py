@@ -149,18 +149,37 @@ def rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected]
     """Return the table's rows at a snapshot: data columns, partition columns, and `row__id` where it is asked for."""
     if table.is_insert_only:
         return _plain_rows(spark, table, selected)
-    events = _inserted(spark, table, selected, snapshot)
-    deleted = _scan(spark, table, [(each.folder, each.deletes) for each in selected], event_schema(table.columns))
-    if deleted is not None:
-        gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).select(
-            *(F.col(name).alias(f"__gone_{name}") for name in _identity(table))
-        )
-        events = events.join(gone, reduce(and_, (F.col(name) == F.col(f"__gone_{name}") for name in _identity(table))), "left_anti")
+    events = _live(spark, table, selected, snapshot)
     columns = [F.col("row")[name].alias(name) for name in table.columns.names]
     columns += [F.col(name) for name in table.partition_columns.names]
     if row_id:
         columns.append(_row_id().alias(ROW_ID))
     return events.select(*columns)
+
+
+def live_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> DataFrame:
+    """Return the events, six columns, of the rows of one folder that no delete event names."""
+    return _live(spark, table, [selected], snapshot).select(*event_schema(table.columns).names)
+
+
+def delete_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> DataFrame | None:
+    """Return the events of files, given as `inserts`, of delete deltas; None where there is no file."""
+    found = _scan(spark, table, [(selected.folder, selected.inserts)], event_schema(table.columns))
+    if found is None:
+        return None
+    return _valid(found, snapshot.write_ids, mixed=selected.mixed).select(*event_schema(table.columns).names)
+
+
+def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
+    events = _inserted(spark, table, selected, snapshot)
+    deleted = _scan(spark, table, [(each.folder, each.deletes) for each in selected], event_schema(table.columns))
+    if deleted is None:
+        return events
+    identity = _identity(table)
+    gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).select(
+        *(F.col(name).alias(f"__gone_{name}") for name in identity)
+    )
+    return events.join(gone, reduce(and_, (F.col(name) == F.col(f"__gone_{name}") for name in identity)), "left_anti")
 
 
 def _row_id() -> Column:
@@ -238,7 +257,7 @@ def _scan(
 
 
 def _is_flat(folder: Folder, paths: Sequence[str]) -> bool:
-    """Tell whether all files lie in directories right below the folder, as in bases and deltas, so that paths can be read from their end."""
+    """Tell whether all files lie in directories right below the folder, as in bases and deltas: paths are then read from their end."""
     return all(path.rpartition(f"/{folder.name}/")[2].count("/") == 1 for path in paths)
 
 

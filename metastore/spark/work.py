@@ -33,12 +33,12 @@ LEASE = 3600.0
 class Work:
     """A transaction and what of Spark it needs. Operations of one transaction run one after the other."""
 
-    def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False) -> None:
+    def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False, compaction: bool = False) -> None:
         self.spark = spark
         self.files = Files(spark)
         context = spark.sparkContext
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
-        self.txn = Transaction.begin(uri or metastore_uri(spark), agent=agent, read_only=read_only)
+        self.txn = Transaction.begin(uri or metastore_uri(spark), agent=agent, read_only=read_only, compaction=compaction)
 
     def table(self, name: str) -> AcidTable:
         """Return a table whose operations belong to this transaction. NoSuchObjectException, NotTransactional."""

@@ -67,7 +67,7 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
         source, options = table.format
         rows = events
     else:
-        source, options = "orc", {"compression": table.parameters.get("orc.compress", "snappy").lower()}
+        source, options = "orc", compression(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
         rows = events.select(
             F.lit(0).alias("operation"), F.lit(write_id).cast("bigint").alias("originalTransaction"),
@@ -80,17 +80,18 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
     by = [*partitions, *([BUCKET] if with_buckets else [])]
     if by and not table.is_insert_only:
         rows = rows.sortWithinPartitions(*by, "rowId")
-    found = _write(work, table, rows, f"{statement}_insert", source, options, by)
+    part = f"{statement}_insert"
+    found = write_staged(work, table, rows, part, source, options, by)
     if overwrite and not partitions and not found:
-        _empty_base(work, table, name)
-    return _move(work, table, found, name)
+        make_directory(work, table, f"{table.location}/{name}")
+    reached = _move(work, table, found, name)
+    remove_staged(work, table, part)
+    return reached
 
 
-def _empty_base(work: Work, table: AcidTableInfo, name: str) -> None:
-    """Make the base of a table that was overwritten with no rows."""
-    work.files.make(f"{table.location}/{name}")
-    if not table.is_insert_only:
-        work.files.write(f"{table.location}/{name}/{VERSION_FILE}", VERSION)
+def compression(table: AcidTableInfo) -> dict[str, str]:
+    """Return the option for the codec of a table's ORC files; Snappy is read by every release of Hive."""
+    return {"compression": table.parameters.get("orc.compress", "snappy").lower()}
 
 
 def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
@@ -123,8 +124,11 @@ def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int)
         .repartition(*(F.col(name) for name in by))
         .sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     )
-    found = _write(work, table, events, f"{statement}_delete", "orc", {"compression": "snappy"}, by)
-    return _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
+    part = f"{statement}_delete"
+    found = write_staged(work, table, events, part, "orc", compression(table), by)
+    reached = _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
+    remove_staged(work, table, part)
+    return reached
 
 
 def staging(work: Work, table: AcidTableInfo, part: str) -> str:
@@ -132,23 +136,24 @@ def staging(work: Work, table: AcidTableInfo, part: str) -> str:
     return f"{table.location}/.staging_txn_{work.txn.id}_{part}"
 
 
-def _write(
-    work: Work, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str]
+def write_staged(
+    work: Work, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str] = ()
 ) -> list[tuple[str, Status]]:
-    """Let Spark write; return (path of the directories below the staging folder, file) of all files."""
+    """Let Spark write into the staging folder; return (path of the directories below it, file) of all files, `part-N-..` of task N."""
     folder = staging(work, table, part)
     try:
         writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
         writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
         return list(_below(work, folder, ""))
     except BaseException:
-        _remove(work, folder)
+        remove_staged(work, table, part)
         raise
 
 
-def _remove(work: Work, folder: str) -> None:
-    with suppress(FileError):  # the cleaner removes it later
-        work.files.delete(folder)
+def remove_staged(work: Work, table: AcidTableInfo, part: str) -> None:
+    """Remove a staging folder; where that fails the cleaner does it later."""
+    with suppress(FileError):
+        work.files.delete(staging(work, table, part))
 
 
 def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
@@ -164,26 +169,25 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
 
 def _move(work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str) -> list[str]:
     """Give the files of a statement their places in directories called `name`; return the partitions' names."""
-    if not found:
-        return []
-    moves: dict[str, list[tuple[Status, str]]] = {}
+    by_partition: dict[str, list[tuple[Status, int]]] = {}
     for inner, status in found:
         partition, bucket = _parts(inner)
-        number = _task(status.name) if bucket is None else bucket
-        moves.setdefault(partition, []).append((status, f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)))
-    folders = _folders(work, table, list(moves)) if table.table.partitionKeys else {"": Folder(table.location)}
-    targets = {partition: f"{folders[partition].location}/{name}" for partition in moves}
-    in_parallel(lambda target: _prepare(work, table, target), targets.values())
-    in_parallel(
-        lambda move: work.files.rename(*move),
-        [(status.path, f"{targets[partition]}/{file}") for partition, files in moves.items() for status, file in files],
-    )
-    first = found[0][1].path
-    work.files.delete(first[: first.index("/.staging_txn_")] + "/" + first[first.index("/.staging_txn_") + 1 :].split("/")[0])
-    return sorted(partition for partition in moves if partition)
+        by_partition.setdefault(partition, []).append((status, task_of(status) if bucket is None else bucket))
+    folders = _folders(work, table, list(by_partition)) if table.table.partitionKeys else {"": Folder(table.location)}
+    in_parallel(lambda item: place(work, table, f"{folders[item[0]].location}/{name}", item[1]), by_partition.items())
+    return sorted(partition for partition in by_partition if partition)
 
 
-def _prepare(work: Work, table: AcidTableInfo, target: str) -> None:
+def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[Status, int]]) -> None:
+    """Make a base or delta directory of (file, bucket) pairs. FileError."""
+    make_directory(work, table, target)
+    for status, number in files:
+        name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
+        work.files.rename(status.path, f"{target}/{name}")
+
+
+def make_directory(work: Work, table: AcidTableInfo, target: str) -> None:
+    """Make an empty base or delta directory. FileError."""
     work.files.make(target)
     if not table.is_insert_only:
         work.files.write(f"{target}/{VERSION_FILE}", VERSION)
@@ -197,10 +201,11 @@ def _parts(inner: str) -> tuple[str, int | None]:
     return inner, None
 
 
-def _task(file: str) -> int:
-    match = _PART.match(file)
+def task_of(file: Status) -> int:
+    """Return the number of the task that wrote a file. FileError for a file that Spark does not write."""
+    match = _PART.match(file.name)
     if match is None:
-        raise FileError(f"{file} is no file that Spark writes")
+        raise FileError(f"{file.path} is no file that Spark writes")
     return int(match[1])
 
 

@@ -1,0 +1,83 @@
+"""`metastore compactor`: run compaction workers on Spark. Holds no rule of a compaction.
+
+This file is also a program for `spark-submit`, which takes the path of a file.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore import log
+from metastore.cli.options import DEFAULT_URI, Uri, fail
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Confs = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given several times.")]
+
+
+def compactor(
+    uri: Uri = DEFAULT_URI,
+    master: Annotated[str | None, typer.Option(help="Spark's master; without it, spark-submit's, else local[*].")] = None,
+    conf: Confs = None,
+    workers: Annotated[int, typer.Option(min=1, help="Compactions at one time.")] = 1,
+    pool: Annotated[str | None, typer.Option(help="Take entries of this pool; without it, those that name none.")] = None,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks into an empty queue.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty.")] = False,
+) -> None:
+    """Take compactions from the queue of a metastore and do them on Spark, until Ctrl-C or SIGTERM."""
+    try:
+        from metastore.spark.compactor import Compactor
+    except ImportError as error:
+        fail(f"compactions run on Spark: pip install 'metastore[spark]' ({error})")
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    log.configure("info", "console" if sys.stderr.isatty() else "json")
+    spark = _session(uri, master, conf or [])
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    console = Console(stderr=True)
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True) as progress:
+
+        def work() -> None:
+            task = progress.add_task("waits for work", total=None)
+            worker = Compactor(spark, uri, pool=pool, progress=lambda text: progress.update(task, description=text))
+            while not stop.is_set():
+                outcome = worker.attempt()
+                progress.update(task, description="waits for work")
+                if outcome is None and once:
+                    return
+                if outcome is None:
+                    stop.wait(interval)
+
+        threads = [threading.Thread(target=work, name=f"compactor-{number}") for number in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    spark.stop()
+
+
+def _session(uri: str, master: str | None, conf: list[str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("metastore compactor").config("spark.hadoop.hive.metastore.uris", uri)
+    if master:
+        builder = builder.master(master)
+    for setting in conf:
+        key, mark, value = setting.partition("=")
+        if not mark:
+            fail(f"--conf {setting}: write KEY=VALUE", 2)
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+if __name__ == "__main__":
+    typer.run(compactor)

@@ -1,0 +1,114 @@
+"""A compaction worker: take entries from the metastore's queue and do them on Spark, one after the other.
+
+The entry belongs to this worker while its transaction lives; a worker that is killed loses both after the time-out, and the entry waits for
+another. What a killed worker wrote is never seen, and removed by the cleaner. Source: Hive's Worker.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from metastore import idl, log
+from metastore.acid.transactions import component
+from metastore.client import Client, connect
+from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationType, FindNextCompactRequest, LockType
+from metastore.spark import compacting
+from metastore.spark.catalog import metastore_uri
+from metastore.spark.work import Work
+
+VERSION = "metastore-spark"
+KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
+
+Progress = Callable[[str], None]
+"""Is told what the worker is doing."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an entry ended: compacted, nothing to do, failed, or refused; `detail` says what was made or why."""
+
+    entry: CompactionInfoStruct
+    state: str
+    detail: str
+
+
+class Compactor:
+    """One worker on one Spark session."""
+
+    def __init__(
+        self, spark: SparkSession, uri: str | None = None, *, pool: str | None = None, progress: Progress | None = None
+    ) -> None:
+        self._spark = spark
+        self._uri = uri or metastore_uri(spark)
+        self._pool = pool
+        self._progress = progress or (lambda _: None)
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
+        self._log = log.get("metastore.compactor")
+
+    def run_once(self) -> Outcome | None:
+        """Do the entry that has waited longest; None when none waits. OSError when the metastore does not answer."""
+        with connect(self._uri) as client:
+            request = FindNextCompactRequest(workerId=self.name, workerVersion=VERSION, poolName=self._pool)
+            entry = client.find_next_compact2(request).ci
+            if entry is None:
+                return None
+            outcome = self._work_on(client, entry)
+        self._log.info(
+            "compaction", id=entry.id, table=f"{entry.dbname}.{entry.tablename}", partition=entry.partitionname, kind=KINDS.get(entry.type),
+            outcome=outcome.state, detail=outcome.detail,
+        )
+        return outcome
+
+    def attempt(self) -> Outcome | None:
+        """Do what `run_once` does; a metastore that does not answer, since it may be restarting, is only logged."""
+        try:
+            return self.run_once()
+        except Exception as error:  # noqa: BLE001  # see the text
+            self._log.warning("no compaction could be taken", reason=str(error))
+            return None
+
+    def _work_on(self, client: Client, entry: CompactionInfoStruct) -> Outcome:
+        what = f"{KINDS.get(entry.type, entry.type)} compaction of {entry.dbname}.{entry.tablename} {entry.partitionname or ''}".rstrip()
+        if entry.type not in KINDS:
+            return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
+        self._progress(what)
+        try:
+            work = Work(self._spark, self._uri, compaction=True)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the queue must hear of it
+            return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
+        try:
+            return self._compact(client, entry, work)
+        except idl.NoSuchObjectException as error:
+            work.txn.abort()
+            return self._end(entry, client.mark_cleaned, "nothing to do", f"dropped: {error}")
+        except compacting.NothingToCompact as error:
+            work.txn.abort()
+            return self._end(entry, client.mark_cleaned, "nothing to do", str(error))
+        except Exception as error:  # noqa: BLE001  # see above
+            work.txn.abort()
+            return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
+
+    def _compact(self, client: Client, entry: CompactionInfoStruct, work: Work) -> Outcome:
+        work.txn.lock([component(
+            entry.dbname, entry.tablename, LockType.SHARED_READ, DataOperationType.SELECT, partition=entry.partitionname,
+        )])
+        job = compacting.prepare(work, entry)
+        entry.highestWriteId = job.snapshot.write_ids.high_watermark
+        client.update_compactor_state(entry, work.txn.id)
+        made = compacting.run(work, job)
+        work.txn.check()
+        client.mark_compacted(entry)
+        work.txn.commit()
+        return Outcome(entry, "compacted", ", ".join(made))
+
+    def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> Outcome:
+        entry.errorMessage = reason
+        tell(entry)
+        return Outcome(entry, state, reason)
