@@ -1,0 +1,111 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from metastore import idl
+from metastore.cli import app
+from metastore.cli.compactions import duration, reason
+from metastore.client import Client, connect
+from tests.servers import serving
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["compactions", *arguments])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    off = ("--set", "compactor_cleaner=false", "--set", "compactor_initiator=false")
+    with serving("--workers", "1", *off, home=tmp_path_factory.mktemp("server")) as found:
+        yield found.uri
+
+
+@pytest.fixture
+def client(server: str) -> Iterator[Client]:
+    with connect(server) as found:
+        yield found
+
+
+def listed(uri: str, *arguments: str) -> list[dict[str, Any]]:
+    shown = run("list", *arguments, "--uri", uri, "--json")
+    assert shown.exit_code == 0, shown.output
+    found: list[dict[str, Any]] = json.loads(shown.output)
+    return found
+
+
+def test_compactions_are_queued_listed_and_taken_off(server: str) -> None:
+    queued = run("queue", "db.t", "p=1", "--type", "minor", "--pool", "night", "--uri", server, "--json")
+    key = json.loads(queued.output)["id"]
+    assert json.loads(queued.output)["state"] == "initiated"
+    (row,) = listed(server, "db.t")
+    assert (row["id"], row["table"], row["partition"], row["type"], row["pool"]) == (key, "db.t", "p=1", "minor", "night")
+    assert (row["state"], row["reason"]) == ("initiated", "waits for a worker of pool night")
+    again = run("queue", "db.t", "p=1", "--uri", server)
+    assert again.exit_code == 1
+    assert f"Compaction is already scheduled with state='initiated' and id={key}" in again.output
+    text = run("list", "--uri", server).output.split("\n")[0].split("\t")
+    assert text[:4] == [str(key), "db.t p=1", "minor", "initiated"]
+    gone = run("abort", str(key), "999", "--uri", server)
+    assert (gone.exit_code, "Successfully aborted" in gone.output, "No Such Compaction" in gone.output) == (1, True, True)
+    assert listed(server, "db.t") == []
+    assert [each["state"] for each in listed(server, "db.t", "--all")] == ["aborted"]
+
+
+def test_what_failed_is_tried_again(server: str, client: Client) -> None:
+    key = client.compact2(idl.CompactionRequest(dbname="db", tablename="again", type=idl.CompactionType.MAJOR)).id
+    refused = run("retry", str(key), "--uri", server)
+    assert (refused.exit_code, "only one that has ended can be tried again" in refused.output) == (1, True)
+    info = client.find_next_compact("w1").ci
+    (row,) = listed(server, "db.again")
+    assert (row["worker"], row["reason"].startswith("worked on since")) == ("w1", True)
+    info.errorMessage = "no memory"
+    client.mark_failed(info)
+    assert listed(server, "db.again", "--state", "failed")[0]["reason"] == "no memory"
+    shown = run("retry", str(key), "--uri", server)
+    assert (shown.exit_code, "is initiated" in shown.output) == (0, True)
+    assert [each["state"] for each in listed(server, "db.again", "--all")] == ["failed", "initiated"]
+    missing = run("retry", "999", "--uri", server)
+    assert (missing.exit_code, "no compaction 999" in missing.output) == (1, True)
+
+
+def test_what_waits_for_a_reader_says_for_whom(server: str, client: Client) -> None:
+    reader = client.open_txns(idl.OpenTxnRequest(num_txns=1, user="alice", hostname="here")).txn_ids[0]
+    client.compact2(idl.CompactionRequest(dbname="db", tablename="read", type=idl.CompactionType.MAJOR))
+    info = client.find_next_compact("w1").ci
+    while info.tablename != "read":
+        client.mark_refused(info)
+        info = client.find_next_compact("w1").ci
+    worker = client.open_txns(idl.OpenTxnRequest(num_txns=1, user="w", hostname="here", txn_type=idl.TxnType.COMPACTION)).txn_ids[0]
+    info.highestWriteId = 1
+    client.update_compactor_state(info, worker)
+    client.mark_compacted(info)
+    (row,) = listed(server, "db.read")
+    assert row["reason"] == f"waits for its worker to commit transaction {worker}"
+    client.commit_txn(idl.CommitTxnRequest(txnid=worker))
+    entry = client.show_compact(idl.ShowCompactRequest(tbName="read")).compacts[0]
+    entry.nextTxnId = worker + 1
+    opened = {each.id: each for each in client.get_open_txns_info().open_txns}
+    assert reason(entry, opened, opened[reader].startedTime + 300_000) == f"waits for transaction {reader} of alice, open since 5 min"
+    assert reason(entry, {}, 0) == "waits for the cleaner"
+    entry.errorMessage = "the disk is full"
+    assert reason(entry, {}, 0) == "is tried again after a failure: the disk is full"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (200_000, "2 d"), (-5, "0 s")])
+def test_durations_are_written_as_people_do(seconds: int, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("arguments", [("queue", "t"), ("queue", "db.t", "--type", "huge"), ("list", "--state", "asleep"), ("abort",)])
+def test_a_command_line_that_does_not_fit_is_refused(arguments: tuple[str, ...]) -> None:
+    assert run(*arguments, "--uri", "thrift://127.0.0.1:1").exit_code == 2
+
+
+def test_every_command_explains_itself_and_a_missing_server_is_told(tmp_path: Path) -> None:
+    for command in ("list", "queue", "retry", "abort"):
+        assert "Usage" in run(command, "--help").output
+    assert run("list", "--uri", "thrift://127.0.0.1:1").exit_code == 1
