@@ -14,8 +14,8 @@ from metastore.rules.acid_directories import NONE_OPEN, WriteIds, decide
 from metastore.rules.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.cleaner import aborted_in, delete
+from metastore.service.clock import now_ms
 from metastore.service.compaction_view import compactors, listed, places, write_ids
-from metastore.service.compactions import now_ms
 from metastore.service.context import Metastore
 from metastore.service.initiator import enqueue
 from metastore.store import compaction_sources, compactions, tables

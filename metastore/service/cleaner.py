@@ -17,8 +17,9 @@ from metastore.rules.acid_directories import Delta, State, WriteIds, decide
 from metastore.rules.compactions import ABORT_CLEANUP, FAILED, NO_CLEANUP, PENDING, READY, REFUSED, read_properties
 from metastore.rules.table_kinds import is_transactional, is_true, parameter
 from metastore.rules.transactions import ABORTED
+from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
-from metastore.service.compactions import following_transaction, now_ms, succeed
+from metastore.service.compactions import following_transaction, succeed
 from metastore.service.context import Metastore
 from metastore.store import compaction_sources, compactions, tables
 from metastore.store import places as stored_places

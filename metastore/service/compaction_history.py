@@ -16,7 +16,7 @@ from metastore.rules.compactions import (
     Past,
     surplus,
 )
-from metastore.service.compactions import now_ms
+from metastore.service.clock import now_ms
 from metastore.service.context import Metastore
 from metastore.store import compactions
 

@@ -7,7 +7,6 @@ Hive 4's CompactFunction, NextCompactionFunction, CompactionTxnHandler, ShowComp
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
 from metastore.errors import InvalidOperation, MetaError, NoSuchTransaction, TransactionAborted
@@ -47,6 +46,10 @@ from metastore.rules.compactions import (
     type_letter,
     write_properties,
 )
+from metastore.rules.transactions import ABORTED as TRANSACTION_ABORTED
+from metastore.rules.transactions import COMPACTION, COMPONENTS
+from metastore.rules.transactions import OPEN as TRANSACTION_OPEN
+from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
 from metastore.service.names import table_name
 from metastore.store import compaction_sources, compactions, statistics, tables
@@ -54,20 +57,9 @@ from metastore.store import partitions as partition_rows
 from metastore.store.compactions import Clock, Entry, Object
 from metastore.store.database import Session
 
-TRANSACTION_OPEN, TRANSACTION_ABORTED = "o", "a"
-COMPACTION_WRITE = "c"
-"""The operation of a compactor's own component."""
-
-COMPONENTS = 2
-"""The bit of `transactions.holds` that says that a transaction has components."""
-
 DONE = "Successfully aborted compaction"
 ABORT_REASON = "Compaction Aborted by Abort Comapction request."
 """Hive's own text."""
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def object_of(call: Call, database: str | None, table: str | None, partition: str | None) -> Object:
@@ -193,7 +185,7 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             session, [entry.id], [WORKING], highest_write_id=info.highestWriteId, run_as=info.runas or entry.run_as,
             transaction_id=transaction, heartbeat_ms=now_ms(),
         )
-        compactions.add_component(session, transaction, COMPONENTS, entry.object, COMPACTION_WRITE, info.highestWriteId)
+        compactions.add_component(session, transaction, COMPONENTS, entry.object, COMPACTION, info.highestWriteId)
 
     call.database.write(work)
 
