@@ -104,17 +104,6 @@ class WriteIds:
     table: str = ""
     whole_ranges: bool = False
 
-    @classmethod
-    def read(cls, text: str) -> WriteIds:
-        """Read `database.table:high:lowest open:open,..:aborted,..`, as Hive's clients write it. ValueError."""
-        table, high, _, opened, aborted = text.rsplit(":", 4)
-        return cls(int(high), _numbers(opened), _numbers(aborted), table)
-
-    def text(self) -> str:
-        """Write the list as `read` reads it."""
-        opened, aborted = (",".join(map(str, sorted(ids))) for ids in (self.open, self.aborted))
-        return f"{self.table}:{self.high_watermark}:{self.lowest_open}:{opened}:{aborted}"
-
     @cached_property
     def lowest_open(self) -> int:
         return min(self.open, default=NONE_OPEN)
@@ -153,10 +142,6 @@ class WriteIds:
         if low > self.high_watermark:
             return Portion.NONE
         return _portion(_count(self._aborted, low, high), low, high)
-
-
-def _numbers(text: str) -> frozenset[int]:
-    return frozenset(int(number) for number in text.split(",") if number)
 
 
 def _count(numbers: Sequence[int], low: int, high: int) -> int:

@@ -1,0 +1,147 @@
+"""The compaction queue against a model of it in memory: every reply, and the whole queue after every call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from metastore.errors import MetaError
+from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest
+from metastore.rules.compactions import (
+    ABORTED,
+    FAILED,
+    FOLLOWS,
+    INITIATED,
+    QUEUED,
+    READY,
+    REFUSED,
+    STATE_TEXTS,
+    SUCCEEDED,
+    WORKING,
+)
+from metastore.service import compactions
+from metastore.service.compaction_history import housekeep
+from metastore.service.context import Call, Metastore
+from tests.service.conftest import MetastoreMaker
+
+DATABASES = (f"d{number}" for number in count())
+OBJECTS = st.tuples(st.sampled_from(["t", "u"]), st.sampled_from([None, "p=1"]))
+POOLS = st.sampled_from([None, "x"])
+WORKERS = st.sampled_from(["w1", "w2"])
+
+
+@dataclass
+class Entry:
+    """What the model knows of an entry."""
+
+    object: tuple[str, str | None]
+    pool: str | None
+    state: str = INITIATED
+    worker: str | None = None
+
+
+class Queue(RuleBasedStateMachine):
+    """One database whose queue starts empty; entries are picked by number, also ones that are not there."""
+
+    call: Call
+    impatient: Metastore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.database = next(DATABASES)
+        self.model: dict[int, Entry] = {}
+
+    def teardown(self) -> None:
+        """Leave nothing that another history's workers could get."""
+        for key, entry in self.model.items():
+            if entry.state in FOLLOWS[FAILED]:
+                compactions.mark_failed(self.call, CompactionInfoStruct(id=key))
+
+    def pick(self, number: int) -> int:
+        return sorted(self.model)[number % len(self.model)] if self.model else 10**6
+
+    @rule(where=OBJECTS, pool=POOLS)
+    def ask(self, where: tuple[str, str | None], pool: str | None) -> None:
+        table, partition = where
+        answer = compactions.compact(self.call, CompactionRequest(
+            dbname=self.database, tablename=table, partitionname=partition, type=CompactionType.MAJOR, poolName=pool,
+        ))
+        scheduled = [key for key, entry in self.model.items() if entry.object == where and entry.state in QUEUED]
+        assert answer.accepted == (not scheduled)
+        if scheduled:
+            state = STATE_TEXTS[self.model[scheduled[0]].state]
+            assert answer.errormessage == f"Compaction is already scheduled with state='{state}' and id={scheduled[0]}"
+        else:
+            assert answer.id not in self.model
+            self.model[answer.id] = Entry(where, pool)
+
+    @rule(worker=WORKERS, pool=POOLS)
+    def take(self, worker: str, pool: str | None) -> None:
+        found = compactions.find_next(self.call, worker, None, pool)
+        waiting = [key for key, entry in sorted(self.model.items()) if entry.state == INITIATED and entry.pool == pool]
+        assert (None if found is None else found.id) == (waiting[0] if waiting else None)
+        if found is not None:
+            entry = self.model[found.id]
+            entry.state, entry.worker = WORKING, worker
+
+    @rule(number=st.integers(0, 9), worker=st.sampled_from([None, "w1", "w2"]), state=st.sampled_from([READY, SUCCEEDED, FAILED, REFUSED]))
+    def mark(self, number: int, worker: str | None, state: str) -> None:
+        key = self.pick(number)
+        mark = {
+            READY: compactions.mark_compacted, SUCCEEDED: compactions.mark_cleaned, FAILED: compactions.mark_failed,
+            REFUSED: compactions.mark_refused,
+        }[state]
+        entry = self.model.get(key)
+        fits = entry is not None and entry.state in FOLLOWS[state] and not (
+            entry.state == WORKING and worker is not None and worker != entry.worker
+        )
+        try:
+            mark(self.call, CompactionInfoStruct(id=key, workerId=worker))
+        except MetaError:
+            assert not fits
+        else:
+            assert fits
+            assert entry is not None
+            entry.state = state
+            if state == READY:
+                entry.worker = None
+
+    @rule(numbers=st.lists(st.integers(0, 9), max_size=3))
+    def abort(self, numbers: list[int]) -> None:
+        keys = [self.pick(number) for number in numbers]
+        told = compactions.abort(self.call, keys)
+        for key in set(keys):
+            entry = self.model.get(key)
+            fits = entry is not None and entry.state in FOLLOWS[ABORTED]
+            assert told[key].status == ("Success" if fits else "Error")
+            if fits and entry is not None:
+                entry.state = ABORTED
+
+    @rule()
+    def silence(self) -> None:
+        """Let every worker be silent for too long."""
+        while any(each.state == "working" for each in compactions.show(self.call, ShowCompactRequest(dbName=self.database))):
+            housekeep(self.impatient)
+        for entry in self.model.values():
+            if entry.state == WORKING:
+                entry.state, entry.worker = INITIATED, None
+
+    @invariant()
+    def the_queue_is_the_models(self) -> None:
+        found = compactions.show(self.call, ShowCompactRequest(dbName=self.database))
+        assert {each.id: (each.tablename, each.partitionname, each.state, each.workerid) for each in found} == {
+            key: (*entry.object, STATE_TEXTS[entry.state], entry.worker) for key, entry in self.model.items()
+        }
+
+
+def test_the_queue_behaves_as_its_model(make_metastore: MetastoreMaker, call: Call, database_kind: str) -> None:
+    keep = {f"compactor_history_{kind}": 1000 for kind in ("succeeded", "failed", "refused", "did_not_initiate")}
+    machine = type("Machine", (Queue,), {"call": call, "impatient": make_metastore(compactor_worker_timeout=0.001, **keep)})
+    run_state_machine_as_test(machine, settings=settings(
+        max_examples=60 if database_kind == "sqlite" else 25, stateful_step_count=30, deadline=None, database=None,
+        suppress_health_check=list(HealthCheck),
+    ))
