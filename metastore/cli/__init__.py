@@ -4,6 +4,7 @@
     db           upgrade or show the schema of a database
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
+    txns, locks  show transactions and locks, abort and release them
     compactions  list, queue, try again and take off compactions of transactional tables
     compactor    run compaction workers on Spark
     call         call any method of the Thrift interface with JSON arguments
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import typer
 
-from metastore.cli import browse, call, compactions, compactor, db, serve, show_config
+from metastore.cli import browse, call, compactions, compactor, db, locks, serve, show_config, txns
 
 app = typer.Typer(
     name="metastore",
@@ -30,6 +31,8 @@ app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
 app.command("show")(browse.show)
 app.command("call")(call.call)
+app.add_typer(txns.app, name="txns")
+app.add_typer(locks.app, name="locks")
 app.add_typer(compactions.app, name="compactions")
 app.command("compactor")(compactor.compactor)
 

@@ -80,7 +80,8 @@ def test_what_components_mean_to_write_is_noted(call: Call, operation: int | Non
     key = begin_one(call)
     allocate(call, [key], "t")
     ask(call, component(WRITE, "T", "P=1", operation=operation, transactional=transactional), transaction=key)
-    stored = rows(call, schema.transaction_components, "transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
+    names = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
+    stored = rows(call, schema.transaction_components, *names)
     assert stored == ([] if noted is None else [(key, "hive", "db", "t", "p=1", noted, 1)])
 
 

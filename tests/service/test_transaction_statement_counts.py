@@ -13,7 +13,20 @@ from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.context import Call, Metastore
 from tests.service.conftest import MetastoreMaker, Statements
-from tests.service.txns import INSERT, READ, SELECT, UPDATE, WRITE, abort, allocate, ask, begin, begin_one, commit, component
+from tests.service.txns import (
+    INSERT,
+    READ,
+    SELECT,
+    UPDATE,
+    WRITE,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+)
 
 SIZES = [1, 40]
 

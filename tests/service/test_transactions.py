@@ -14,7 +14,6 @@ from metastore.listeners.events import AbortTransactions, CommitTransaction, Eve
 from metastore.rules.snapshots import of_reply
 from metastore.service import databases, locks, partitions, replication, tables, transactions
 from metastore.service.context import Call
-from metastore.service.names import TableName
 from metastore.store.schema import completed_components, transaction_components, write_set
 from metastore.store.schema import transactions as transaction_rows
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table

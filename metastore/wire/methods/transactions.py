@@ -21,6 +21,10 @@ def _get_open_txns_req(call: Call, args: Any) -> GetOpenTxnsResponse:
     return transactions.get_open_transactions(call, args.getOpenTxnsRequest.excludeTxnTypes or ())
 
 
+def _abort_txns(call: Call, args: Any) -> None:
+    transactions.abort_transactions(call, args.rqst.txn_ids or ())
+
+
 def _get_valid_write_ids(call: Call, args: Any) -> GetValidWriteIdsResponse:
     request = args.rqst
     found = write_ids.get_valid_write_ids(call, request.fullTableNames or (), request.validTxnList, request.writeId)
@@ -45,7 +49,7 @@ METHODS: dict[str, Handler] = {
     "open_txns": lambda call, args: OpenTxnsResponse(txn_ids=transactions.open_transactions(call, args.rqst)),
     "commit_txn": lambda call, args: transactions.commit_transaction(call, args.rqst),
     "abort_txn": lambda call, args: transactions.abort_transaction(call, args.rqst),
-    "abort_txns": lambda call, args: transactions.abort_transactions(call, args.rqst.txn_ids or ()) and None,
+    "abort_txns": _abort_txns,
     "heartbeat_txn_range": lambda call, args: transactions.heartbeat_range(call, args.txns.min, args.txns.max),
     "get_open_txns": lambda call, args: transactions.get_open_transactions(call),
     "get_open_txns_req": _get_open_txns_req,

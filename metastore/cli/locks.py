@@ -1,0 +1,79 @@
+"""`metastore locks`: show the locks of any metastore and what waits for what, and release some. Never guesses which."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
+from metastore.cli.tables import print_table
+from metastore.cli.txns import age
+
+app = typer.Typer(help="Show and release locks.", no_args_is_help=True)
+
+
+@app.command("list")
+def show(
+    name: Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Only the locks on a database or a table.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Only the locks on a partition of the table, KEY=VALUE/KEY=VALUE.")] = None,
+    txn: Annotated[int, typer.Option(help="Only the locks of a transaction.")] = 0,
+    uri: Uri = DEFAULT_URI,
+    tls_ca: TlsCa = None,
+    as_json: AsJson = False,
+) -> None:
+    """List locks: what is locked how, whether it is granted or waits and for which lock, who asked, and when they were last heard of."""
+    from metastore.idl import ShowLocksRequest
+
+    database, _, table = (name or "").partition(".")
+    request = ShowLocksRequest(dbname=database or None, tablename=table or None, partname=partition, txnid=txn or None, isExtended=True)
+    with asking(uri, tls_ca) as client:
+        found = client.show_locks(request).locks
+    if as_json:
+        typer.echo(json.dumps([_values(each) for each in found], indent=2, ensure_ascii=False))
+        return
+    now = time.time_ns() // 1_000_000
+    rows = []
+    for each in found:
+        values = _values(each)
+        waits = "" if values["waits_for"] is None else str(values["waits_for"])
+        since = age(values["acquired_ms"], now) if values["acquired_ms"] else ""
+        heard = "with its transaction" if values["transaction"] and not values["heartbeat_ms"] else age(values["heartbeat_ms"], now)
+        rows.append((
+            str(values["id"]), str(values["transaction"] or ""), values["object"], values["type"], values["state"], waits,
+            values["user"] or "", values["host"] or "", since, heard,
+        ))
+    print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held for", "heard of"), rows)
+
+
+def _values(each: Any) -> dict[str, Any]:
+    from metastore.idl import LockState, LockType
+
+    types = {
+        LockType.SHARED_READ: "shared_read", LockType.SHARED_WRITE: "shared_write", LockType.EXCL_WRITE: "excl_write",
+        LockType.EXCLUSIVE: "exclusive",
+    }
+    parts = (each.dbname, each.tablename, each.partname)
+    return {
+        "id": each.lockid, "transaction": each.txnid or None, "object": ".".join(part for part in parts if part),
+        "type": types[each.type], "state": "acquired" if each.state == LockState.ACQUIRED else "waiting",
+        "waits_for": each.blockedByExtId, "user": each.user, "host": each.hostname, "agent": each.agentInfo,
+        "acquired_ms": each.acquiredat, "heartbeat_ms": each.lastheartbeat,
+    }
+
+
+@app.command("unlock")
+def unlock(
+    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Locks to release; one of a transaction ends with that only.")],
+    uri: Uri = DEFAULT_URI,
+    tls_ca: TlsCa = None,
+) -> None:
+    """Release locks that belong to no transaction, or wait."""
+    from metastore.idl import UnlockRequest
+
+    with asking(uri, tls_ca) as client:
+        for each in ids:
+            client.unlock(UnlockRequest(lockid=each))
+            typer.echo(f"released {each}")

@@ -1,0 +1,83 @@
+"""`metastore txns`: show which transactions of any metastore are open or aborted, and abort some. Never guesses which."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated
+
+import typer
+
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
+from metastore.cli.tables import print_table
+
+app = typer.Typer(help="Show and abort transactions.", no_args_is_help=True)
+
+
+def age(then: int | None, now: int) -> str:
+    """Return how long ago a time was, in its two largest units; both in milliseconds."""
+    if not then:
+        return ""
+    seconds = max(0, now - then) // 1000
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    if days:
+        return f"{days}d {hours}h"
+    if hours:
+        return f"{hours}h {minutes}m"
+    return f"{minutes}m {seconds % 60}s" if minutes else f"{seconds}s"
+
+
+@app.command("list")
+def show(
+    aborted: Annotated[bool, typer.Option("--aborted", help="Show those that are aborted and not yet cleaned, too.")] = False,
+    uri: Uri = DEFAULT_URI,
+    tls_ca: TlsCa = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the open transactions: who opened them, how long ago, and when their owner was last heard of."""
+    from metastore.idl import TxnState
+
+    with asking(uri, tls_ca) as client:
+        found = client.get_open_txns_info().open_txns
+    shown = [each for each in found if aborted or each.state == TxnState.OPEN]
+    names = {TxnState.OPEN: "open", TxnState.ABORTED: "aborted"}
+    if as_json:
+        typer.echo(json.dumps([
+            {
+                "id": each.id, "state": names[each.state], "user": each.user, "host": each.hostname, "agent": each.agentInfo,
+                "started_ms": each.startedTime, "heartbeat_ms": each.lastHeartbeatTime,
+            }
+            for each in shown
+        ], indent=2, ensure_ascii=False))
+        return
+    now = time.time_ns() // 1_000_000
+    print_table(("id", "state", "user", "host", "agent", "age", "heard of"), [
+        (
+            str(each.id), names[each.state], each.user or "", each.hostname or "", each.agentInfo or "",
+            age(each.startedTime, now), age(each.lastHeartbeatTime, now),
+        )
+        for each in shown
+    ])
+
+
+@app.command("abort")
+def abort(
+    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Transactions to abort, with all their locks.")],
+    uri: Uri = DEFAULT_URI,
+    tls_ca: TlsCa = None,
+) -> None:
+    """Abort transactions; one that has ended already is an error, and the others are aborted all the same."""
+    from metastore.cli.options import fail
+    from metastore.idl import AbortTxnRequest, NoSuchTxnException
+
+    missing: list[str] = []
+    with asking(uri, tls_ca) as client:
+        for each in ids:
+            try:
+                client.abort_txn(AbortTxnRequest(txnid=each))
+            except NoSuchTxnException as error:
+                missing.append(error.message)
+            else:
+                typer.echo(f"aborted {each}")
+    if missing:
+        fail("; ".join(missing))
