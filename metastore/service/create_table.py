@@ -13,7 +13,7 @@ from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
 from metastore.service import constraints as constraint_service
-from metastore.service import quick_stats, translation
+from metastore.service import privileges, quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -60,6 +60,8 @@ def create_table(
             if gathers and place and call.warehouse.is_directory(place):
                 stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment)
             stored.id = tables.insert(session, key, stored)
+            if table.privileges is not None:
+                privileges.grant_with_table(session, stored, table.privileges)
             if constraints:
                 constraint_service.insert(call, session, stored, constraints)
             if place:

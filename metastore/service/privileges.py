@@ -19,6 +19,7 @@ from metastore.idl import (
     PrincipalType,
     PrivilegeBag,
     PrivilegeGrantInfo,
+    Table,
 )
 from metastore.rules.names import normalize
 from metastore.service.context import Call
@@ -113,6 +114,21 @@ def _new(call: Call, session: Session, wanted: Sequence[HiveObjectPrivilege]) ->
             )
         there[thing].add(_identity(each))
         yield thing, each
+
+
+def grant_with_table(session: Session, table: Table, granted: PrincipalPrivilegeSet) -> None:
+    """Store the privileges that a client gives together with a new table, as HiveServer2 does for its owner."""
+    thing = Object(HiveObjectType.TABLE, table_id=table.id)
+    new = [
+        (thing, HiveObjectPrivilege(principalName=name, principalType=kind, grantInfo=info, authorizer="SQL"))
+        for kind, by_name in (
+            (PrincipalType.USER, granted.userPrivileges), (PrincipalType.GROUP, granted.groupPrivileges),
+            (PrincipalType.ROLE, granted.rolePrivileges),
+        )
+        for name, infos in (by_name or {}).items() for info in infos if info.privilege
+    ]
+    if new:
+        privileges.insert(session, new)
 
 
 def _identity(each: HiveObjectPrivilege) -> tuple[Any, ...]:

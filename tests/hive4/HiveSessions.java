@@ -6,6 +6,7 @@ import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.hive.metastore.HiveMetaStoreClient;
 import org.apache.hadoop.hive.metastore.api.*;
 import org.apache.hadoop.hive.ql.IDriver;
+import org.apache.hadoop.hive.ql.metadata.HiveMaterializedViewsRegistry;
 import org.apache.hadoop.hive.ql.processors.*;
 import org.apache.hadoop.hive.ql.session.SessionState;
 import org.apache.hadoop.hive.ql.txn.compactor.Worker;
@@ -26,6 +27,7 @@ public class HiveSessions {
     answers = new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)));
     System.setOut(System.err);
     DataInputStream requests = new DataInputStream(new BufferedInputStream(System.in));
+    HiveMaterializedViewsRegistry.get().init();
     answer(0, false, List.of());
     while (true) {
       int number;

@@ -56,6 +56,7 @@ def settings(uri: str, folder: Path, warehouse: Path) -> dict[str, str]:
         "hive.lock.numretries": "60", "hive.lock.sleep.between.retries": "1s", "hive.strict.checks.cartesian.product": "false",
         "hive.notification.event.poll.interval": "0s", "hive.metastore.runworker.in": "hs2", "hive.compactor.worker.threads": "1",
         "hive.compactor.check.interval": "1s", "hive.cli.print.header": "false",
+        "hive.security.authorization.createtable.owner.grants": "INSERT,SELECT,UPDATE,DELETE",
     }  # fmt: skip
 
 

@@ -1,3 +1,4 @@
+from copy import copy
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from metastore.idl import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    PrincipalPrivilegeSet,
     PrincipalType,
     PrivilegeBag,
     PrivilegeGrantInfo,
@@ -16,6 +18,7 @@ from metastore.service import privileges, roles
 from metastore.service.alter_table import alter_table
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call
+from metastore.service.create_table import create_table
 from metastore.service.databases import drop_database
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table
@@ -199,3 +202,17 @@ def test_the_privilege_set_holds_those_of_all_roles(call: Call) -> None:
     assert names(found.userPrivileges) == {"bob": ["DELETE"]}
     assert names(found.groupPrivileges) == {"team": ["UPDATE"], "none": []}
     assert names(found.rolePrivileges) == {"inner": ["SELECT"], "outer": [], "public": []}
+
+
+def test_privileges_come_with_a_new_table(call: Call) -> None:
+    info = [
+        PrivilegeGrantInfo(privilege=name, createTime=1, grantor="bob", grantorType=USER, grantOption=True) for name in ("INSERT", "SELECT")
+    ]
+    table = make_table(call, "plain")
+    new = copy(get_table(call, table))
+    new.tableName, new.privileges = "given", PrincipalPrivilegeSet(userPrivileges={"bob": info}, rolePrivileges={"public": info[:1]})
+    create_table(call, new)
+    given = on(TABLE, TableName("hive", "default", "given"))
+    assert listed(call, "bob", USER, given) == [("bob", "INSERT", True), ("bob", "SELECT", True)]
+    assert listed(call, "public", ROLE, given) == [("public", "INSERT", True)]
+    assert listed(call, "bob", USER, on(TABLE, table)) == []
