@@ -267,7 +267,7 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
     def ids(**filters: object) -> list[int]:
         return [each.id for each in shown(call, **filters)]
 
-    assert ids() == sorted(keys) + [keys[-1] + 1]
+    assert ids() == [*sorted(keys), keys[-1] + 1]
     assert take(call).id == keys[0]
     assert ids()[0] == keys[0], "what changed last comes first"
     assert ids(dbName="DB", tbName="A") == [keys[1], keys[2] + 1]
@@ -343,7 +343,7 @@ def test_the_columns_with_statistics_are_told(call: Call) -> None:
 ])
 def test_incomplete_requests_are_refused_and_leave_nothing(call: Call, request_: CompactionRequest) -> None:
     for ask_for in (compactions.compact, lambda call, request: compactions.submit_for_cleanup(call, request, 1, 1)):
-        with pytest.raises(MetaError, match="Unexpected compaction type|cannot be null"):
+        with pytest.raises(MetaError, match=r"Unexpected compaction type|cannot be null"):
             ask_for(call, request_)
     assert shown(call) == []
 
