@@ -91,7 +91,9 @@ def allocate(metastore: Metastore, name: TableName, transaction: int) -> int:
     return metastore.database.write(work)
 
 
-def intend(metastore: Metastore, name: TableName, transaction: int, write_id: int | None, partition: str | None = None, by: str = "i") -> None:
+def intend(
+    metastore: Metastore, name: TableName, transaction: int, write_id: int | None, partition: str | None = None, by: str = "i"
+) -> None:
     """Note what an open transaction writes to."""
     columns = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
     metastore.database.write(

@@ -261,7 +261,8 @@ def test_waiting_entries_can_be_aborted(call: Call) -> None:
 
 
 def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
-    keys = [ask(call, table, kind=kind, poolName=pool).id for table, kind, pool in (("b", MAJOR, None), ("a", MINOR, "p"), ("c", MAJOR, "p"))]
+    wanted = (("b", MAJOR, None), ("a", MINOR, "p"), ("c", MAJOR, "p"))
+    keys = [ask(call, table, kind=kind, poolName=pool).id for table, kind, pool in wanted]
     ask(call, "a", "k=1")
 
     def ids(**filters: object) -> list[int]:
