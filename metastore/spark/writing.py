@@ -100,7 +100,7 @@ def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
         column = bucket_of(table, new)
         with_bucket = new.withColumn(BUCKET, column)
         return True, with_bucket.repartition(*(F.col(name) for name in (*table.partition_columns.names, BUCKET)))
-    return False, new.coalesce(buckets.MOST_BUCKETS)
+    return False, new
 
 
 def _encoded(bucket: Column, statement: int) -> Column:
@@ -206,6 +206,8 @@ def task_of(file: Status) -> int:
     match = _PART.match(file.name)
     if match is None:
         raise FileError(f"{file.path} is no file that Spark writes")
+    if int(match[1]) >= buckets.MOST_BUCKETS:
+        raise FileError(f"{file.path}: more than {buckets.MOST_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
     return int(match[1])
 
 

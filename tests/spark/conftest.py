@@ -1,0 +1,105 @@
+"""A real server, a real Spark session on it, and a way to make transactional tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from metastore.client import Client, connect
+from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table
+from metastore.spark import AcidTable
+from metastore.spark.catalog import CAPABILITIES
+from tests.servers import Server, serving
+
+FORMATS = {
+    "orc": (
+        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+    ),
+    "parquet": (
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+        "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+    ),
+    "text": (
+        "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+    ),
+}
+TableMaker = Callable[..., AcidTable]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server on SQLite whose cleaner looks every second; compactions are queued by the tests alone."""
+    home = tmp_path_factory.mktemp("spark")
+    settings = (
+        "hive.compactor.initiator.on=false", "hive.compactor.cleaner.run.interval=1s", "hive.txn.timeout=20s",
+        "metastore.acid.housekeeper.interval=1s",
+    )
+    options = [part for setting in settings for part in ("--set", setting)]
+    with serving("--db", f"sqlite:///{home}/m.db", "--warehouse", str(home / "warehouse"), *options, home=home) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def spark(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]").appName("tests")
+        .config("spark.hadoop.hive.metastore.uris", server.uri)
+        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with connect(server.uri) as connected:
+        yield connected
+
+
+@pytest.fixture
+def make_table(spark: SparkSession, client: Client, request: pytest.FixtureRequest) -> Iterator[TableMaker]:
+    """Make a transactional table named for the test; further calls need a `suffix`."""
+    made: list[tuple[str, AcidTable]] = []
+
+    def make(
+        columns: str, keys: str = "", *, suffix: str = "", insert_only: bool = False, file_format: str = "orc", buckets: int = 0,
+        bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
+    ) -> AcidTable:
+        name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name).lower() + suffix
+        input_format, output_format, serde = FORMATS[file_format]
+        kind = "insert_only" if insert_only else "default"
+        table = Table(
+            dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", partitionKeys=_fields(keys),
+            parameters={"transactional": "true", "transactional_properties": kind, "bucketing_version": "2", **(parameters or {})},
+            sd=StorageDescriptor(
+                cols=_fields(columns), inputFormat=input_format, outputFormat=output_format, numBuckets=buckets,
+                bucketCols=list(bucketed_by), serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, sortCols=[],
+                location=None if location is None else str(location),
+            ),
+        )
+        client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
+        found = AcidTable.forName(spark, f"default.{name}")
+        made.append((name, found))
+        return found
+
+    yield make
+    for name, table in made:
+        table.close()
+        client.drop_table("default", name, True)
+
+
+def _fields(text: str) -> list[FieldSchema]:
+    """Read `a int, b struct<c:string,d:int>`: columns apart by comma and space, types without spaces."""
+    return [FieldSchema(*part.split(" ", 1)) for part in text.split(", ")] if text else []
