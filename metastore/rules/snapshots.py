@@ -72,7 +72,7 @@ class WriteIds:
 def snapshot(mark: int, opened: Iterable[int], aborted: Iterable[int], min_open: int | None = None) -> Snapshot:
     """Return a snapshot of ids in any order; without `min_open` the lowest of the open ones is taken."""
     opened, gone = list(opened), frozenset(aborted)
-    return Snapshot(mark, sorted({*opened, *gone}), gone, min(opened, default=NEVER) if min_open is None else min_open)
+    return Snapshot(mark, tuple(sorted({*opened, *gone})), gone, min(opened, default=NEVER) if min_open is None else min_open)
 
 
 def of_reply(reply: GetOpenTxnsResponse, current: int = 0) -> Snapshot:

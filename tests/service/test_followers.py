@@ -15,7 +15,13 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store.followers import ORDER
-from metastore.store.schema import compaction_metrics, lock_components, materialization_rebuilds, write_id_counters, write_notifications
+from metastore.store.schema import (
+    compaction_metrics,
+    lock_components,
+    materialization_rebuilds,
+    write_id_counters,
+    write_notifications,
+)
 from tests.service.conftest import add_partitions, make_database, make_table
 from tests.service.txns import INSERT, UPDATE, begin, begin_one, commit, count, rows, valid, write
 
