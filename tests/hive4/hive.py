@@ -126,8 +126,10 @@ def hive(uri: str, folder: Path, warehouse: Path, changes: Mapping[str, str] | N
     """Start an engine on a metastore; `changes` are further settings. Its log is `folder`/hive.log."""
     write_configuration(folder, {**settings(uri, folder, warehouse), **(changes or {})})
     with (folder / "errors.txt").open("wb") as errors:
-        process = subprocess.Popen(java(folder, "HiveSessions"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder,
-                                   env=variables(folder))
+        process = subprocess.Popen(
+            java(folder, classpath(), "HiveSessions"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder,
+            env=variables(folder),
+        )
         try:
             yield Hive(process)
         finally:
@@ -149,12 +151,12 @@ def write_configuration(folder: Path, properties: Mapping[str, str]) -> None:
     )))
 
 
-def java(folder: Path, program: str, *arguments: str) -> list[str]:
-    """Return the command that runs a program with Hive's jars and the configuration in a folder."""
+def java(folder: Path, classes: str, program: str, *arguments: str) -> list[str]:
+    """Return the command that runs a program of a class path with the configuration in a folder."""
     return [
         "java", "-Xmx1500m", *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED), f"-Djava.io.tmpdir={folder}/local",
         "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={folder}/log4j2.properties", f"-Dderby.system.home={folder}",
-        "-cp", f"{folder}:{classpath()}", program, *arguments,
+        "-cp", f"{folder}:{classes}", program, *arguments,
     ]
 
 

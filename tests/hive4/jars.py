@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HIVE = "4.0.1"
-SOURCES = tuple(Path(__file__).parent.glob("*.java"))
+STREAMING = "3.1.3"
+"""The last release whose streaming ingest is in Maven's repository."""
 ARTIFACTS = (
     f"org.apache.hive:hive-exec:{HIVE}",
     f"org.apache.hive:hive-service:{HIVE}",
@@ -29,6 +30,10 @@ ARTIFACTS = (
     "com.google.guava:guava:28.1-jre",
     "com.fasterxml.jackson.core:jackson-annotations:2.16.1",
 )
+INGEST_ARTIFACTS = (
+    f"org.apache.hive:hive-streaming:{STREAMING}", f"org.apache.hive:hive-cli:{STREAMING}",
+    "org.apache.hadoop:hadoop-client:3.1.0", "org.apache.hadoop:hadoop-common:3.1.0",
+)  # fmt: skip
 LEFT_OUT = (
     "org.pentaho:*", "org.glassfish:javax.el", "org.pac4j:pac4j-saml-opensamlv3", "net.shibboleth.tool:*",
     "org.apache.hadoop:hadoop-client-api", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12", "jdk.tools:jdk.tools",
@@ -74,12 +79,20 @@ def jars_of(name: str, artifacts: Sequence[str]) -> str:
         return f"{folder}/jars/*"
 
 
-def classpath() -> str:
-    """Return the class path for Hive with our programs; fetch and compile what is missing. CalledProcessError."""
-    with _fetched(f"hive-{HIVE}", ARTIFACTS) as folder:
+def _with_program(name: str, artifacts: Sequence[str], source: Path) -> str:
+    with _fetched(name, artifacts) as folder:
         classes = folder / "classes"
-        newest = max(source.stat().st_mtime for source in SOURCES)
-        if not classes.exists() or classes.stat().st_mtime < newest:
+        if not classes.exists() or classes.stat().st_mtime < source.stat().st_mtime:
             shutil.rmtree(classes, ignore_errors=True)
-            subprocess.run(["javac", "-nowarn", "-cp", f"{folder}/jars/*", "-d", str(classes), *map(str, SOURCES)], check=True)
+            subprocess.run(["javac", "-nowarn", "-cp", f"{folder}/jars/*", "-d", str(classes), str(source)], check=True)
         return f"{classes}:{folder}/jars/*"
+
+
+def classpath() -> str:
+    """Return the class path of Hive's engine with HiveSessions; fetch and compile what is missing. CalledProcessError."""
+    return _with_program(f"hive-{HIVE}", ARTIFACTS, Path(__file__).with_name("HiveSessions.java"))
+
+
+def ingest_classpath() -> str:
+    """Return the class path of Hive's streaming ingest with Ingest. CalledProcessError."""
+    return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, Path(__file__).with_name("Ingest.java"))
