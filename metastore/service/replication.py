@@ -62,7 +62,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     _, seen = parse_table(request.validWriteIdlist)
     aborted = sorted(seen.aborted)
 
-    parts = list(request.partNames or [None])
+    parts: list[str | None] = [*request.partNames] if request.partNames else [None]
 
     def work(session: Session) -> bool:
         if write_ids.last(session, key) is not None:

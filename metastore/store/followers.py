@@ -45,7 +45,7 @@ def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
     return [*_of_database(table), table.c.table == sa.bindparam("table_key")]
 
 
-_NAMES = {"database": sa.bindparam("new_database"), "table": sa.bindparam("new_table")}
+_NAMES: dict[str, sa.BindParameter[str]] = {"database": sa.bindparam("new_database"), "table": sa.bindparam("new_table")}
 MAKE_ROOM = [
     sa.delete(table).where(
         *([table.c.catalog == sa.bindparam("catalog_key")] if "catalog" in table.c else []),
