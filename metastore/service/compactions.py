@@ -85,6 +85,8 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
         if found is not None:
             key, state = found
             message = f"Compaction is already scheduled with state='{STATE_TEXTS[state]}' and id={key}"
+            if request.initiatorId is None:  # a client before Hive 4 is told which entry is there
+                return CompactionResponse(id=key, state=STATE_TEXTS[state], accepted=False, errormessage=message)
             return CompactionResponse(id=-1, state=STATE_TEXTS[REFUSED], accepted=False, errormessage=message)
         key = compactions.insert(session, where, kind, INITIATED, _values(request))
         return CompactionResponse(id=key, state=STATE_TEXTS[INITIATED], accepted=True)

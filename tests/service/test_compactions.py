@@ -101,7 +101,9 @@ def test_the_next_transaction_is_known_once_the_workers_is_over(call: Call, outc
 
 def test_an_object_is_queued_once(call: Call) -> None:
     first = ask(call).id
-    again = ask(call, kind=MINOR)
+    before_hive_4 = ask(call, kind=MINOR)
+    assert (before_hive_4.id, before_hive_4.accepted, before_hive_4.state) == (first, False, "initiated")
+    again = ask(call, kind=MINOR, initiatorId="here-manual")
     assert (again.id, again.accepted, again.state) == (-1, False, "refused")
     assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={first}"
     assert ask(call, partition="p=1").accepted
