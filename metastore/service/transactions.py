@@ -259,11 +259,11 @@ def abort(call: Call, session: Session, found: Sequence[Transaction]) -> None:
     """Abort locked open transactions and tell the transactional listeners. What they wrote is left for the cleaner to find."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
-        _tell_aborted(call, session, [each.id for each in found])
+        _tell_aborted(call, session, [each.id for each in found if each.type != TxnType.READ_ONLY])
 
 
 def _tell_aborted(call: Call, session: Session, keys: Sequence[int]) -> None:
-    if call.listeners.transactional:
+    if keys and call.listeners.transactional:
         written = components.databases(session, keys)
         call.listeners.within([AbortTransactions(client=call.info, transactions=keys, databases=written)], session)
 

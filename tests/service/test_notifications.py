@@ -37,7 +37,17 @@ from metastore.listeners.events import (
     Event,
     OpenTransactions,
 )
-from metastore.service import catalogs, constraints, databases, functions, notifications, partitions, statistics, tables
+from metastore.service import (
+    catalogs,
+    constraints,
+    databases,
+    functions,
+    notifications,
+    partitions,
+    statistics,
+    tables,
+    transactions,
+)
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call, Metastore
@@ -219,6 +229,20 @@ def test_transactions(call: Call) -> None:
     assert [each["dbsUpdated"] for each in told[2:4]] == [["d"], []]
     assert (told[4]["txnIdList"], told[4]["writeIdList"]) == ([5], [1])
     assert (told[5]["type"], told[5]["compactionId"], told[5]["partName"]) == ("MAJOR", 3, "k=1")
+
+
+def test_a_transaction_tells_of_itself(call: Call) -> None:
+    last = notifications.current_id(call)
+    who = {"user": "u", "hostname": "h"}
+    writing = transactions.open_transactions(call, idl.OpenTxnRequest(num_txns=3, **who))
+    reading = transactions.open_transactions(call, idl.OpenTxnRequest(num_txns=2, txn_type=idl.TxnType.READ_ONLY, **who))
+    transactions.commit_transaction(call, idl.CommitTxnRequest(txnid=writing[0]))
+    transactions.commit_transaction(call, idl.CommitTxnRequest(txnid=reading[0]))
+    transactions.abort_transactions(call, [writing[1], reading[1]])
+    told = [(event.eventType, message(event)) for event in events(call, last)]
+    assert [(kind, each.get("txnid", each.get("txnIds"))) for kind, each in told] == [
+        ("OPEN_TXN", writing), ("COMMIT_TXN", writing[0]), ("ABORT_TXN", writing[1]),
+    ]
 
 
 def fire(values: list[str] | None = None, *several: list[str] | None, **data: Any) -> FireEventRequest:
