@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 import pytest
@@ -76,8 +77,6 @@ class Story:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition holds, asking Hive in between."""
-        from time import monotonic
-
         end = monotonic() + PATIENCE
         while not condition():
             assert monotonic() < end, f"it never came: {self.sql('SHOW COMPACTIONS')}, {self.sql('SHOW TRANSACTIONS')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metastore.idl import AbortTxnRequest, OpenTxnRequest
 from tests.hive4.conftest import Story
 from tests.hive4.hive import Rows
 
@@ -58,8 +59,6 @@ def test_the_server_queues_what_is_due(story: Story) -> None:
 
 
 def test_old_files_stay_while_somebody_reads_them(story: Story) -> None:
-    from metastore.idl import AbortTxnRequest, OpenTxnRequest
-
     story.sql(f"CREATE TABLE t (id int) {ACID}, 'no_auto_compaction' = 'true')")
     for number in (1, 2):
         story.sql(f"INSERT INTO t VALUES ({number})")

@@ -48,6 +48,7 @@ from metastore.service import (
     tables,
     transactions,
 )
+from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call, Metastore
@@ -144,8 +145,6 @@ def test_changes_of_partitions(call: Call) -> None:
 
 
 def test_nothing_added_tells_nothing(call: Call) -> None:
-    from metastore.service.add_partitions import add_partitions as add
-
     name = partitioned(call, "1")
     last = notifications.current_id(call)
     add(call, name, deepcopy(partitions.get_partitions(call, name)), if_not_exists=True)
