@@ -1,4 +1,4 @@
-"""Transactions: their states, what a lock request of one means to write, and which writes are in conflict. Never stores one.
+"""What a lock request of a transaction means to write, and which writes are in conflict. Never stores one.
 
 Source: Hive's TxnHandler, CommitTxnFunction and InsertTxnComponentsCommand.
 """
@@ -10,17 +10,10 @@ from typing import NamedTuple
 
 from metastore.idl import DataOperationType, LockType, TxnType
 
-OPEN, ABORTED, COMMITTED = "o", "a", "c"
 INSERT, UPDATE, DELETE, COMPACTION = "i", "u", "d", "c"
 CHANGES = frozenset({UPDATE, DELETE})
 """Operations of which only the first to commit wins."""
 
-LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD = 1, 2, 4, 8, 16
-"""Bits of `transactions.holds`: other tables in which there may be rows of the transaction. An end without them is one statement."""
-
-WROTE = COMPONENTS | WRITE_IDS
-
-COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 WITHOUT_CONFLICTS = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION, TxnType.REPL_CREATED})
 """Types whose writes are not judged: they change no row, or were judged where they are replicated from."""
 

@@ -16,7 +16,6 @@ from metastore.errors import MetaError
 from metastore.rules.acid_directories import Delta, State, WriteIds, decide
 from metastore.rules.compactions import ABORT_CLEANUP, FAILED, NO_CLEANUP, PENDING, READY, REFUSED, read_properties
 from metastore.rules.table_kinds import is_transactional, is_true, parameter
-from metastore.rules.transactions import ABORTED
 from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
 from metastore.service.compactions import following_transaction, succeed
@@ -25,6 +24,7 @@ from metastore.store import compaction_sources, compactions, tables
 from metastore.store import places as stored_places
 from metastore.store.compactions import Entry, Object, Ready
 from metastore.store.database import Session
+from metastore.store.transactions import ABORTED
 from metastore.warehouse.locations import is_absolute, join, parse
 
 log = structlog.get_logger()

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from metastore.errors import MetaError
 from metastore.idl import Table
 from metastore.rules.acid_directories import Entry, Transactions, WriteIds, parse
-from metastore.rules.transactions import ABORTED, OPEN
 from metastore.service.context import Metastore
 from metastore.store import compaction_sources
 from metastore.store import partitions as partition_rows
 from metastore.store.compactions import Object
 from metastore.store.database import Session
+from metastore.store.transactions import ABORTED, OPEN
 from metastore.warehouse import acid
 
 

@@ -46,9 +46,7 @@ from metastore.rules.compactions import (
     type_letter,
     write_properties,
 )
-from metastore.rules.transactions import ABORTED as TRANSACTION_ABORTED
-from metastore.rules.transactions import COMPACTION, COMPONENTS
-from metastore.rules.transactions import OPEN as TRANSACTION_OPEN
+from metastore.rules.transactions import COMPACTION
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
 from metastore.service.names import table_name
@@ -56,6 +54,9 @@ from metastore.store import compaction_sources, compactions, statistics, tables
 from metastore.store import partitions as partition_rows
 from metastore.store.compactions import Clock, Entry, Object
 from metastore.store.database import Session
+from metastore.store.transactions import ABORTED as TRANSACTION_ABORTED
+from metastore.store.transactions import COMPONENTS
+from metastore.store.transactions import OPEN as TRANSACTION_OPEN
 
 DONE = "Successfully aborted compaction"
 ABORT_REASON = "Compaction Aborted by Abort Comapction request."

@@ -12,7 +12,6 @@ import structlog
 
 from metastore.idl import TxnType
 from metastore.listeners.events import AbortTransactions
-from metastore.rules.transactions import OPEN
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Client
 from metastore.service.transactions import abort
@@ -20,7 +19,7 @@ from metastore.store import counters, locks, rebuilds, transactions
 from metastore.store import house_keeping as rows
 from metastore.store.database import Session
 from metastore.store.locks import Held
-from metastore.store.transactions import Transaction
+from metastore.store.transactions import OPEN, Transaction
 
 if TYPE_CHECKING:
     from metastore.config import Config

@@ -14,7 +14,7 @@ from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, S
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import lower_keys
-from metastore.rules.transactions import CHANGES, COMPONENTS, INSERT, LOCKS, OPEN, UPDATE, Intent, operation_of
+from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
 from metastore.service import house_keeping
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -23,6 +23,7 @@ from metastore.service.transactions import ended_error, heartbeat_transaction
 from metastore.store import components, locks, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.locks import ACQUIRED, WAITING, Held
+from metastore.store.transactions import COMPONENTS, LOCKS, OPEN
 from metastore.store.write_ids import Key
 
 BEAT = 1000

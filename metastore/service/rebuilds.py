@@ -10,7 +10,6 @@ import json
 from metastore.errors import MetaError
 from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization
 from metastore.rules.snapshots import NEVER, Snapshot, WriteIds, of_table_reply, parse_transactions, parse_write_ids
-from metastore.rules.transactions import REBUILD
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -18,6 +17,7 @@ from metastore.service.transactions import ended_error
 from metastore.service.write_ids import get_valid_write_ids, key_of
 from metastore.store import rebuilds, transactions
 from metastore.store.database import Session
+from metastore.store.transactions import REBUILD
 
 RUNNING = frozenset("iwr")
 """States of compactions that have not ended; a letter of rules/compactions.py."""

@@ -5,17 +5,18 @@ Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
 
 from __future__ import annotations
 
-from metastore.errors import NoSuchObject
+from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import CompactionRequest, CompactionType, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize
 from metastore.rules.snapshots import parse_table
-from metastore.rules.transactions import ABORTED, COMPONENTS, INSERT, WRITE_IDS, Intent
+from metastore.rules.transactions import INSERT, Intent
 from metastore.service import compactions
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import TableName, database_name, table_name
 from metastore.store import components, databases, partitions, tables, transactions, write_ids
 from metastore.store.database import Session
+from metastore.store.transactions import ABORTED, COMPONENTS, WRITE_IDS
 from metastore.store.write_ids import Key
 
 LAST_ID = "repl.last.id"
@@ -59,6 +60,8 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = Key(*name)
+    if not request.validWriteIdlist:
+        raise MetaError(f"the write ids of {name} at its source are not told: send validWriteIdlist")
     _, seen = parse_table(request.validWriteIdlist)
     aborted = sorted(seen.aborted)
 

@@ -25,15 +25,10 @@ from metastore.listeners.events import AbortTransactions, CommitCompaction, Comm
 from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.snapshots import aborted_bits
 from metastore.rules.transactions import (
-    ABORTED,
     CHANGES,
-    COMMITTED,
     COMPACTION,
-    COMPONENTS,
-    OPEN,
     UPDATE,
     WITHOUT_CONFLICTS,
-    WROTE,
     Intent,
     Write,
     conflict,
@@ -44,7 +39,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import compactions, components, counters, tables, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.transactions import Transaction
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, WROTE, Transaction
 from metastore.store.write_ids import Key
 
 LARGEST_RANGE = 1_000_000
@@ -168,7 +163,7 @@ def _commit(
 ) -> TransactionAborted | None:
     """Commit a locked open transaction, or abort it and return why."""
     now = now_ms()
-    intents = components.take(session, found.id) if found.holds & COMPONENTS else []
+    intents = [Intent(*row) for row in components.take(session, found.id)] if found.holds & COMPONENTS else []
     commit_id = None
     changes = [] if replayed or found.type in WITHOUT_CONFLICTS else [each for each in intents if each.operation in CHANGES]
     if changes:
@@ -176,7 +171,7 @@ def _commit(
         write_ids.hold(session, held)
         commit_id = counters.share(session, counters.TRANSACTION)
         if not request.exclWriteEnabled:
-            committed = components.writes_since(session, [key[1:] for key in held], found.id)
+            committed = [Write(*row) for row in components.writes_since(session, [key[1:] for key in held], found.id)]
             lost = conflict(found.id, changes, committed)
             if lost is not None:
                 transactions.end(session, [found], ABORTED, now)
@@ -187,7 +182,7 @@ def _commit(
     if intents:
         kept = [each for each in intents if each.operation != COMPACTION]
         if kept:
-            components.complete(session, found.id, dict.fromkeys(kept), now)
+            components.complete(session, found.id, dict.fromkeys(kept), CHANGES, now)
         components.delete(session, found.id)
     if replayed:
         told = [
@@ -195,7 +190,7 @@ def _commit(
             for info in request.writeEventInfos or ()
         ]
         if told:
-            components.complete(session, found.id, told, now)
+            components.complete(session, found.id, told, CHANGES, now)
         transactions.forget_target(session, request.replPolicy or "", request.txnid)
     transactions.end(session, [found], COMMITTED, now, commit_id)
     return None
@@ -328,10 +323,11 @@ def latest_in_conflict(call: Call, key: int) -> int:
     """Return the highest committed transaction that changed an object which an open one means to change too; 0 for none."""
 
     def work(session: Session) -> int:
-        changes = [each for each in components.of(session, key) if each.operation in CHANGES]
+        changes = [each for each in (Intent(*row) for row in components.of(session, key)) if each.operation in CHANGES]
         if not changes:
             return 0
-        committed = components.writes_since(session, {(each.database, each.table or "") for each in changes}, key)
+        tables = {(each.database, each.table or "") for each in changes}
+        committed = [Write(*row) for row in components.writes_since(session, tables, key)]
         return max((each.transaction for each in committed if conflict(key, changes, [each]) is not None), default=0)
 
     return call.database.read(work)

@@ -19,13 +19,14 @@ from metastore.idl import (
 from metastore.listeners.events import AllocateWriteIds
 from metastore.rules.partition_names import lower_keys
 from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
-from metastore.rules.transactions import COMPONENTS, HISTORY, OPEN, UPDATE, WRITE_IDS, Intent, operation_of
+from metastore.rules.transactions import UPDATE, Intent, operation_of
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
 from metastore.store import components, transactions, write_ids
 from metastore.store.database import Session
+from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
 

@@ -5,12 +5,12 @@ One function per statement; what is in conflict is decided in `rules.transaction
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import sqlalchemy as sa
 
-from metastore.rules.transactions import CHANGES, Intent, Write
 from metastore.store.database import Among, Session
+from metastore.store.drivers import Row
 from metastore.store.schema import completed_components, transaction_components, write_set
 
 C, W = transaction_components.c, write_set.c
@@ -32,19 +32,26 @@ WRITES = sa.select(*(W[name] for name in WRITE_COLUMNS)).where(
 ).order_by(W.id)
 
 
+Intent = tuple[str, str, str | None, str | None, str, int | None]
+"""Catalog, database, table, partition, operation, write id."""
+
+Write = tuple[str, str, str, str | None, int, int, str]
+"""Catalog, database, table, partition, transaction, commit id, operation."""
+
+
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
     """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
     session.insert_many(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
-def of(session: Session, transaction: int) -> list[Intent]:
+def of(session: Session, transaction: int) -> Sequence[Row]:
     """Return what a transaction means to write."""
-    return [Intent(*row) for row in session.rows(INTENTS, key=transaction)]
+    return session.rows(INTENTS, key=transaction)
 
 
-def take(session: Session, transaction: int) -> list[Intent]:
+def take(session: Session, transaction: int) -> Sequence[Row]:
     """Do so, and keep a rename of what it writes to waiting."""
-    return [Intent(*row) for row in session.rows(TAKE, key=transaction)]
+    return session.rows(TAKE, key=transaction)
 
 
 def delete(session: Session, transaction: int) -> None:
@@ -65,19 +72,18 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
     return found
 
 
-def complete(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
-    """Note what a committed transaction wrote."""
-    rows = [(transaction, *intent[:4], intent.write_id, int(intent.operation in CHANGES), now) for intent in intents]
+def complete(session: Session, transaction: int, intents: Iterable[Intent], changes: Collection[str], now: int) -> None:
+    """Note what a committed transaction wrote; `changes` are the operations by which rows were updated or deleted."""
+    rows = [(transaction, *where, write_id, int(operation in changes), now) for *where, operation, write_id in intents]
     session.insert_many(completed_components, COMPLETED_COLUMNS, rows)
 
 
-def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> list[Write]:
+def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Sequence[Row]:
     """Return what was committed at or after a commit id to tables (database, table), and perhaps to others, in order."""
     pairs = list(tables)
-    rows = session.rows(
+    return session.rows(
         WRITES, databases=sorted({database for database, _ in pairs}), tables=sorted({table for _, table in pairs}), since=since
     )
-    return [Write(*row) for row in rows]
 
 
 def insert_writes(session: Session, writes: Iterable[Write]) -> None:

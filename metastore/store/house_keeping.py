@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.rules.transactions import ABORTED, COMMITTED, OPEN, WROTE
 from metastore.store.database import Among, Session
 from metastore.store.schema import (
     completed_components,
@@ -16,6 +15,7 @@ from metastore.store.schema import (
     write_ids,
     write_set,
 )
+from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
 
 T, C, I, W = transactions.c, completed_components.c, write_ids.c, write_set.c  # noqa: E741  # beside the others
 _STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}

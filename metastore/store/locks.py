@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.rules.locks import Component
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
@@ -92,10 +91,14 @@ def queue(session: Session, names: Sequence[str]) -> None:
         session.rows(QUEUES, names=wanted)
 
 
+Component = tuple[str, str, str | None, str | None, int]
+"""Catalog, database, table, partition, LockType of the interface."""
+
+
 def meeting(session: Session, components: Iterable[Component]) -> list[Held]:
     """Return the components of all locks that may meet some, ascending."""
-    databases = sorted({each.database for each in components})
-    tables = {each.table for each in components}
+    databases = sorted({each[1] for each in components})
+    tables = {each[2] for each in components}
     if None in tables:
         return _held(session.rows(IN_DATABASES, databases=databases))
     return _held(session.rows(ON_TABLES, databases=databases, tables=sorted(tables, key=str)))

@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from metastore.idl import TxnType
-from metastore.rules.transactions import ABORTED, HISTORY, LOCKS, OPEN, REBUILD, WROTE
 from metastore.store import counters
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import DRIVERS
@@ -28,6 +27,12 @@ from metastore.store.schema import (
     replicated_transactions,
     transactions,
 )
+
+OPEN, ABORTED, COMMITTED = "o", "a", "c"
+LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD = 1, 2, 4, 8, 16
+"""Bits of the column `holds`: other tables in which there may be rows of the transaction. An end without them is one statement."""
+
+WROTE = COMPONENTS | WRITE_IDS
 
 T, N, R = transactions.c, counter_rows.c, replicated_transactions.c
 
@@ -125,7 +130,7 @@ OPEN_AT_ONCE = _open_at_once()
 
 
 class Transaction(NamedTuple):
-    """What decides over a transaction; times in milliseconds, `holds` are bits of `rules.transactions`."""
+    """What decides over a transaction; times in milliseconds, `holds` are the bits above."""
 
     id: int
     state: str

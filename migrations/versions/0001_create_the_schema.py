@@ -231,7 +231,7 @@ def upgrade() -> None:
     sa.Column('heartbeat_ms', sa.BigInteger(), nullable=False),
     sa.Column('ended_ms', sa.BigInteger(), nullable=True),
     sa.Column('commit_id', sa.BigInteger(), nullable=True, comment='a mark not below that of its commit: who began above it sees its writes'),
-    sa.Column('holds', sa.Integer(), server_default='0', nullable=False, comment='bits of rules/transactions.py: where it may have rows'),
+    sa.Column('holds', sa.Integer(), server_default='0', nullable=False, comment='bits of store/transactions.py: where it may have rows'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_transactions'))
     )
     op.create_index(op.f('ix_transactions_state_id'), 'transactions', ['state', 'id'], unique=False)

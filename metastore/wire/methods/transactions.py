@@ -8,6 +8,7 @@ from metastore.idl import (
     AllocateTableWriteIdsResponse,
     GetOpenTxnsResponse,
     GetValidWriteIdsResponse,
+    HeartbeatTxnRangeResponse,
     MaxAllocatedTableWriteIdResponse,
     OpenTxnsResponse,
     ReplayedTxnsForPolicyResult,
@@ -15,10 +16,16 @@ from metastore.idl import (
 from metastore.service import rebuilds, replication, transactions, write_ids
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
+from metastore.wire.methods.unpack import required
 
 
 def _get_open_txns_req(call: Call, args: Any) -> GetOpenTxnsResponse:
     return transactions.get_open_transactions(call, args.getOpenTxnsRequest.excludeTxnTypes or ())
+
+
+def _heartbeat_txn_range(call: Call, args: Any) -> HeartbeatTxnRangeResponse:
+    low, high = required(call, args.txns.min, "txns.min"), required(call, args.txns.max, "txns.max")
+    return transactions.heartbeat_range(call, low, high)
 
 
 def _abort_txns(call: Call, args: Any) -> None:
@@ -50,25 +57,27 @@ METHODS: dict[str, Handler] = {
     "commit_txn": lambda call, args: transactions.commit_transaction(call, args.rqst),
     "abort_txn": lambda call, args: transactions.abort_transaction(call, args.rqst),
     "abort_txns": _abort_txns,
-    "heartbeat_txn_range": lambda call, args: transactions.heartbeat_range(call, args.txns.min, args.txns.max),
+    "heartbeat_txn_range": _heartbeat_txn_range,
     "get_open_txns": lambda call, args: transactions.get_open_transactions(call),
     "get_open_txns_req": _get_open_txns_req,
     "get_open_txns_info": lambda call, args: transactions.get_open_transactions_info(call),
     "get_latest_txnid_in_conflict": lambda call, args: transactions.latest_in_conflict(call, args.txnId),
-    "seed_txn_id": lambda call, args: transactions.seed_transaction_id(call, args.rqst.seedTxnId),
+    "seed_txn_id": lambda call, args: transactions.seed_transaction_id(
+        call, required(call, required(call, args.rqst, "rqst").seedTxnId, "rqst.seedTxnId")
+    ),
     "allocate_table_write_ids": _allocate_table_write_ids,
     "get_valid_write_ids": _get_valid_write_ids,
     "add_write_ids_to_min_history": lambda call, args: write_ids.add_to_history(call, args.txnId, args.writeIds or {}),
     "get_max_allocated_table_write_id": _get_max_allocated_table_write_id,
     "seed_write_id": lambda call, args: write_ids.seed_write_id(call, args.rqst.dbName, args.rqst.tableName, args.rqst.seedWriteId),
-    "add_dynamic_partitions": lambda call, args: write_ids.add_dynamic_partitions(call, args.rqst),
-    "repl_tbl_writeid_state": lambda call, args: replication.set_write_id_state(call, args.rqst),
+    "add_dynamic_partitions": lambda call, args: write_ids.add_dynamic_partitions(call, required(call, args.rqst, "rqst")),
+    "repl_tbl_writeid_state": lambda call, args: replication.set_write_id_state(call, required(call, args.rqst, "rqst")),
     "get_replayed_txns_for_policy": _get_replayed_txns_for_policy,
     "get_lock_materialization_rebuild": lambda call, args: rebuilds.lock_rebuild(call, args.dbName, args.tableName, args.txnId),
     "heartbeat_lock_materialization_rebuild": lambda call, args: rebuilds.heartbeat_rebuild(
         call, args.dbName, args.tableName, args.txnId
     ),
     "get_materialization_invalidation_info": lambda call, args: rebuilds.invalidation_info(
-        call, args.creation_metadata, args.validTxnList
+        call, required(call, args.creation_metadata, "creation_metadata"), args.validTxnList
     ),
 }
