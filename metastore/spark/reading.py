@@ -179,7 +179,14 @@ def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected
     gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).select(
         *(F.col(name).alias(f"__gone_{name}") for name in identity)
     )
-    return events.join(gone, reduce(and_, (F.col(name) == F.col(f"__gone_{name}") for name in identity)), "left_anti")
+    same = [F.col(name).between(F.col(f"__gone_{name}"), F.col(f"__gone_{name}")) for name in identity]
+    return events.join(gone, reduce(and_, same, _packed() == _packed("__gone_")), "left_anti")
+
+
+def _packed(prefix: str = "") -> Column:
+    """Return a row's id in one number, by which Spark joins faster than by three; two ids may have the same."""
+    write_id, bucket, row = (F.col(f"{prefix}{name}") for name in ("originalTransaction", "bucket", "rowId"))
+    return F.shiftleft(write_id, 44).bitwiseXOR(F.shiftleft(bucket.cast("bigint"), 24)).bitwiseXOR(row)
 
 
 def _row_id() -> Column:
