@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import getpass
 import os
+import platform
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ class Agent:
     """Who opens transactions, as SHOW TRANSACTIONS and SHOW LOCKS tell it."""
 
     user: str = field(default_factory=getpass.getuser)
-    host: str = field(default_factory=socket.gethostname)
+    host: str = field(default_factory=platform.node)
     name: str = field(default_factory=lambda: f"metastore-python-{os.getpid()}")
 
 

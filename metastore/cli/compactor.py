@@ -8,15 +8,12 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from metastore import log
 from metastore.cli.options import DEFAULT_URI, Uri, fail
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Confs = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given several times.")]
 
@@ -32,14 +29,14 @@ def compactor(
 ) -> None:
     """Take compactions from the queue of a metastore and do them on Spark, until Ctrl-C or SIGTERM."""
     try:
-        from metastore.spark.compactor import Compactor
+        from metastore.spark.compactor import Compactor, open_session
     except ImportError as error:
         fail(f"compactions run on Spark: pip install 'metastore[spark]' ({error})")
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     log.configure("info", "console" if sys.stderr.isatty() else "json")
-    spark = _session(uri, master, conf or [])
+    spark = open_session(uri, master, _settings(conf or []))
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -65,18 +62,11 @@ def compactor(
     spark.stop()
 
 
-def _session(uri: str, master: str | None, conf: list[str]) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName("metastore compactor").config("spark.hadoop.hive.metastore.uris", uri)
-    if master:
-        builder = builder.master(master)
+def _settings(conf: list[str]) -> dict[str, str]:
     for setting in conf:
-        key, mark, value = setting.partition("=")
-        if not mark:
+        if "=" not in setting:
             fail(f"--conf {setting}: write KEY=VALUE", 2)
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return dict(setting.split("=", 1) for setting in conf)
 
 
 if __name__ == "__main__":

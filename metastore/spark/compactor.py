@@ -7,9 +7,9 @@ another. What a killed worker wrote is never seen, and removed by the cleaner. S
 from __future__ import annotations
 
 import os
-import socket
+import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,16 @@ KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
 
 Progress = Callable[[str], None]
 """Is told what the worker is doing."""
+
+
+def open_session(uri: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    """Start Spark, or join the session that spark-submit has started."""
+    builder = SparkSession.builder.appName("metastore compactor").config("spark.hadoop.hive.metastore.uris", uri)
+    if master:
+        builder = builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class Compactor:
         self._uri = uri or metastore_uri(spark)
         self._pool = pool
         self._progress = progress or (lambda _: None)
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
+        self.name = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         self._log = log.get("metastore.compactor")
 
     def run_once(self) -> Outcome | None:
