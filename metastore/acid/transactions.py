@@ -36,6 +36,7 @@ from metastore.idl import (
     LockComponent,
     LockLevel,
     LockRequest,
+    LockResponse,
     LockState,
     OpenTxnRequest,
     TxnType,
@@ -140,24 +141,11 @@ class Transaction:
 
     def lock(self, components: Sequence[LockComponent], *, patience: float = LOCK_PATIENCE) -> None:
         """Take locks on all components at once; they last until the transaction ends. LockTimeout after `patience` seconds."""
-        request = LockRequest(
+        wanted = LockRequest(
             component=list(components), txnid=self.id, user=self.agent.user, hostname=self.agent.host, agentInfo=self.agent.name,
             zeroWaitReadEnabled=False,
         )
-        answer = self.call(lambda client: client.lock(request))
-        key = answer.lockid
-        deadline, pause = time.monotonic() + patience, 0.01
-        while answer.state == LockState.WAITING:
-            if time.monotonic() > deadline:
-                self.call(lambda client: client.unlock(idl.UnlockRequest(lockid=key)))
-                names = ", ".join(f"{each.dbname}.{each.tablename}" for each in components)
-                raise LockTimeout(f"transaction {self.id}: {names} is locked by others; `metastore locks list` says by whom")
-            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads retries
-            pause = min(pause * 2, 1.0)
-            self.check()
-            answer = self.call(lambda client: client.check_lock(CheckLockRequest(lockid=key, txnid=self.id)))
-        if answer.state != LockState.ACQUIRED:
-            raise LockTimeout(f"transaction {self.id}: the lock was not given: {answer.errorMessage or answer.state}")
+        take_locks(self.call, wanted, self.check, patience)
 
     def write_id(self, database: str, table: str) -> int:
         """Return this transaction's write id of a table; all writes of the transaction to it share one."""
@@ -255,6 +243,26 @@ class Transaction:
             except Exception as error:  # noqa: BLE001  # the server may be restarting: the next beat may reach it
                 log.get("metastore.acid").warning("heartbeat failed", transaction=self.id, reason=str(error))
         client.close()
+
+
+def take_locks(
+    call: Callable[[Callable[[Client], LockResponse]], LockResponse], request: LockRequest, check: Callable[[], None], patience: float
+) -> None:
+    """Ask for locks of a transaction and wait until they are given; `check` raises when waiting makes no sense any more. LockTimeout."""
+    answer = call(lambda client: client.lock(request))
+    key, txn = answer.lockid, request.txnid
+    deadline, pause = time.monotonic() + patience, 0.01
+    while answer.state == LockState.WAITING:
+        if time.monotonic() > deadline:
+            call(lambda client: client.unlock(idl.UnlockRequest(lockid=key)))
+            names = ", ".join(f"{each.dbname}.{each.tablename}" for each in request.component)
+            raise LockTimeout(f"transaction {txn}: {names} is locked by others; `metastore locks list` says by whom")
+        time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads retries
+        pause = min(pause * 2, 1.0)
+        check()
+        answer = call(lambda client: client.check_lock(CheckLockRequest(lockid=key, txnid=txn)))
+    if answer.state != LockState.ACQUIRED:
+        raise LockTimeout(f"transaction {txn}: the lock was not given: {answer.errorMessage or answer.state}")
 
 
 def server_timeout(client: Client) -> float:

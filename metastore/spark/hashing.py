@@ -1,11 +1,96 @@
-"""Say into which bucket of a bucketed table each row of a DataFrame goes."""
+"""Say into which bucket of a bucketed table each row of a DataFrame goes. The hash itself is `metastore.acid.hashing`'s."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from metastore.acid.hashing import CanNotHash
 from metastore.spark.catalog import AcidTableInfo
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_NUMBERS = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType)
+_LENGTH = re.compile(r"(?:var)?char\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
+_DECIMAL = re.compile(r"decimal(?:\((\d+)(?:,(\d+))?\))?")
+
+
+class _Hashed(NamedTuple):
+    """A bucket column: its type in Hive, and whether a column that tells of nulls follows it, since pandas has no null numbers."""
+
+    kind: str
+    flagged: bool
 
 
 def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
-    raise NotImplementedError
+    """Return the bucket, 0 to `table.buckets` - 1, of rows that have the table's columns and types. CanNotHash for a nested bucket column.
+
+    A timestamp of bucketing version 1 is taken as Hive takes it where it runs in the session's time zone.
+    """
+    kinds = {column.name.lower(): column.type for column in table.table.sd.cols}
+    plan = []
+    arguments = []
+    for name in table.bucket_columns:
+        kind, spark = kinds[name], rows.schema[name].dataType
+        if "<" in kind:
+            raise CanNotHash(f"{table.full_name} is bucketed by {name}, which is {kind}: Spark can not write such a table")
+        plan.append(_Hashed(kind, isinstance(spark, _NUMBERS)))
+        arguments.append(_as_argument(F.col(name), kind, spark))
+        if plan[-1].flagged:
+            arguments.append(F.col(name).isNull())
+    count, version, zone = table.buckets, table.bucketing_version, rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+
+    def run(*given: pd.Series) -> pd.Series:
+        import pandas as pd
+
+        from metastore.acid.hashing import buckets_of
+
+        left = iter(given)
+        columns = [(_to_arrow(next(left), each.kind, next(left) if each.flagged else None), each.kind) for each in plan]
+        return pd.Series(buckets_of(columns, count, version, zone=zone))
+
+    # Spark reads the annotations of the function, which must therefore be types and no texts.
+    import pandas as pd
+
+    run.__annotations__ = {"given": pd.Series, "return": pd.Series}
+    make: Any = pandas_udf  # its types know only functions with annotations in their source
+    hashed: Column = make(run, IntegerType())(*arguments)
+    return hashed
+
+
+def _as_argument(column: Column, kind: str, spark: DataType) -> Column:
+    """Return a column in a form that survives the way through pandas."""
+    if isinstance(spark, _NUMBERS):
+        return F.coalesce(column, F.lit(0).cast(spark))
+    if isinstance(spark, (TimestampType, TimestampNTZType)):
+        return F.date_format(column, "yyyy-MM-dd HH:mm:ss.SSSSSS")  # pandas has neither all years nor this wall clock
+    if (length := _LENGTH.fullmatch(kind)) is not None:
+        return F.substring(column, 1, int(length[1]))
+    return column
+
+
+def _to_arrow(values: pd.Series, kind: str, is_null: pd.Series | None) -> pa.Array:
+    import pyarrow as pa
+
+    if kind == "timestamp":
+        return pa.array(values, pa.string()).cast(pa.timestamp("us"))
+    if (decimal := _DECIMAL.fullmatch(kind)) is not None:
+        return pa.array(values, pa.decimal128(int(decimal[1] or 10), int(decimal[2] or 0)))
+    return pa.array(values.to_numpy(), mask=None if is_null is None else is_null.to_numpy(), from_pandas=is_null is None)

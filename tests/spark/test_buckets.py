@@ -1,0 +1,112 @@
+"""Rows of a bucketed table lie in the bucket that Hive's hash gives them, whatever is done with them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+
+from metastore.acid import buckets
+from metastore.acid.hashing import CanNotHash, buckets_of
+from metastore.client import Client
+from metastore.spark import AcidTable
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.compactor import Compactor
+from metastore.spark.hashing import bucket_of
+from tests.spark.conftest import TableMaker
+
+VERSIONS = pytest.mark.parametrize("version", ["1", "2"])
+COUNT = 5
+ZONE = "America/New_York"
+
+
+def bucket(values: list[object], arrow: list[pa.DataType], kinds: list[str], version: str) -> int:
+    columns = [(pa.array([value], kind), name) for value, kind, name in zip(values, arrow, kinds, strict=True)]
+    return int(buckets_of(columns, COUNT, int(version), zone=ZONE)[0])
+
+
+def placed(spark: SparkSession, table: AcidTable) -> dict[int, set[tuple[int, str]]]:
+    """The (id, name) of the rows by the number in the name of their file, over all visible directories; bucket columns must agree."""
+    found: dict[int, set[tuple[int, str]]] = {}
+    root = Path(table.detail().first().location.removeprefix("file:"))
+    for path in root.rglob("bucket_*"):
+        number = buckets.of_file(path.name)
+        assert number is not None
+        for row in spark.read.orc(str(path)).collect():
+            assert buckets.decode(row.bucket) == number
+            if row.row is not None:
+                found.setdefault(number, set()).add((row.row.id, row.row.name))
+    return found
+
+
+def expected(rows: set[tuple[int, str]], version: str) -> dict[int, set[tuple[int, str]]]:
+    out: dict[int, set[tuple[int, str]]] = {}
+    for row in rows:
+        number = bucket([row[0], row[1]], [pa.int32(), pa.string()], ["int", "string"], version)
+        out.setdefault(number, set()).add(row)
+    return out
+
+
+def compact(spark: SparkSession, table: AcidTable, kind: str) -> None:
+    table.compact(kind)
+    outcome = Compactor(spark, table._uri).run_once()
+    assert outcome is not None
+    assert outcome.state == "compacted", outcome
+
+
+@pytest.mark.parametrize(("version", "compaction"), [("1", "minor"), ("2", "major")])
+def test_rows_stay_in_their_buckets(spark: SparkSession, make_table: TableMaker, version: str, compaction: str) -> None:
+    table = make_table(
+        "id int, name string, left int", buckets=COUNT, bucketed_by=("id", "name"), parameters={"bucketing_version": version}
+    )
+    names = {number: f"n{number % 11}-ä" for number in range(300)}
+    rows = [(number, name, 0) for number, name in names.items()]
+    table.insert(spark.createDataFrame(rows, "id int, name string, left int").repartition(3))
+    wanted = set(names.items())
+    assert placed(spark, table) == expected(wanted, version)
+    assert table.update("id % 4 = 0", {"left": "1"}) == 75
+    assert table.delete("id % 10 = 7") == 30
+    changes = spark.createDataFrame([(number, names.get(number, "new"), 5) for number in range(290, 310)], "id int, name string, left int")
+    table.merge(changes, "target.id = source.id").whenMatchedUpdate(set={"left": "source.left"}).whenNotMatchedInsertAll().execute()
+    wanted |= {(number, "new") for number in range(300, 310)}
+    assert placed(spark, table) == expected(wanted, version)
+    alive = {(row.id, row.name) for row in table.toDF().collect()}
+    compact(spark, table, compaction)
+    assert placed(spark, table) == expected(wanted, version)
+    assert {(row.id, row.name) for row in table.toDF().collect()} == alive
+    table.close()
+
+
+TYPES = (
+    ("boolean", pa.bool_(), True), ("tinyint", pa.int8(), -3), ("smallint", pa.int16(), 30000), ("int", pa.int32(), -1),
+    ("bigint", pa.int64(), 2**62 + 1), ("float", pa.float32(), 1.5), ("double", pa.float64(), float("nan")), ("string", pa.string(), "ä b"),
+    ("char(4)", pa.string(), "ab  "), ("varchar(3)", pa.string(), "abc"), ("binary", pa.binary(), b"\xff\0"),
+    ("date", pa.date32(), date(1812, 3, 4)), ("decimal(20,4)", pa.decimal128(20, 4), Decimal("-7.2500")),
+    ("timestamp", pa.timestamp("us"), datetime(2024, 7, 1, 12, 30, 0, 123456)),  # noqa: DTZ001  # no zone, as in Hive
+)  # fmt: skip
+
+
+@VERSIONS
+@pytest.mark.parametrize(("kind", "arrow", "value"), TYPES, ids=[kind for kind, *_ in TYPES])
+def test_types_and_nulls(
+    spark: SparkSession, client: Client, make_table: TableMaker, kind: str, arrow: pa.DataType, value: object, version: str
+) -> None:
+    """Each value among nulls: pandas must not make other numbers of them."""
+    table = make_table(f"id int, k {kind}", buckets=COUNT, bucketed_by=("k",), parameters={"bucketing_version": version})
+    info = AcidTableInfo.load(client, *table._name.split("."))
+    rows = spark.createDataFrame([(1, value), (2, None), (3, value)], info.columns)
+    if isinstance(value, datetime):  # Python's local time is not the session's
+        rows = rows.withColumn("k", F.when(F.col("k").isNotNull(), F.lit(str(value)).cast("timestamp")))
+    found = [row.b for row in rows.select("id", bucket_of(info, rows).alias("b")).orderBy("id").collect()]
+    assert found == [bucket([each], [arrow], [kind], version) for each in (value, None, value)]
+
+
+def test_a_nested_bucket_column_is_refused(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+    table = make_table("id int, k array<int>", buckets=COUNT, bucketed_by=("k",))
+    with pytest.raises(CanNotHash, match=r"bucketed by k, which is array<int>"):
+        table.insert(spark.createDataFrame([(1, [1])], "id int, k array<int>"))
