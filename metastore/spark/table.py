@@ -164,14 +164,14 @@ class AcidTable:
         with work.txn:
             return operation(work, work.load(self._name))
 
-    def compact(self, kind: str = "major", partition: str | None = None) -> int:
+    def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:
         """Queue a compaction, `major` or `minor`, of the table or a partition `k=v/..`; return its id in `SHOW COMPACTIONS`.
 
-        A worker (`metastore compactor`) does it. Raises CanNotChange when one is queued already.
+        A worker (`metastore compactor`) of the pool does it. Raises CanNotChange when one is queued already.
         """
         database, table = self._name.rsplit(".", 1)
         number = next(number for number, name in KINDS.items() if name == kind.lower())
-        request = CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=number)
+        request = CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=number, poolName=pool)
         with connect(self._uri or metastore_uri(self._spark)) as client:
             answer = client.compact2(request)
         if not answer.accepted:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDes
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from tests.servers import Server, serving
+from tests.spark.sessions import session
 
 FORMATS = {
     "orc": (
@@ -48,18 +47,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def spark(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]").appName("tests")
-        .config("spark.hadoop.hive.metastore.uris", server.uri)
-        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    with session(tmp_path_factory.mktemp("spark-warehouse"), {"spark.hadoop.hive.metastore.uris": server.uri}) as opened:
+        yield opened
 
 
 @pytest.fixture

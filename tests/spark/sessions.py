@@ -1,0 +1,29 @@
+"""Start Spark as the tests use it. Which metastore it talks to is the caller's to say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+@contextmanager
+def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
+    """Open a session on two threads, or join the one that is open, and stop it at the end."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.master("local[2]").appName("tests")
+        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.warehouse.dir", str(warehouse))
+    )
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    opened = builder.getOrCreate()
+    opened.sparkContext.setLogLevel("ERROR")
+    yield opened
+    opened.stop()
