@@ -223,6 +223,10 @@ class Transaction:
             self.call(lambda client: client.abort_txn(AbortTxnRequest(txnid=self.id, txn_type=self._kind)))
         self._end("aborted")
 
+    def leave_open(self) -> None:
+        """Let go of it without an end: others keep it alive, or it ends by its time-out."""
+        self._end("left open")
+
     def _end(self, state: str) -> None:
         self._state = state
         self._ended.set()

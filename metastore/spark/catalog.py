@@ -42,9 +42,14 @@ def metastore_uri(spark: SparkSession) -> str:
     return str(found)
 
 
+def ddl_type(text: str) -> str:
+    """Return one of Hive's types as Spark writes it; char and varchar are strings."""
+    return _LOCAL_TIME.sub("timestamp", _CHARACTERS.sub("string", text))
+
+
 def spark_type(text: str) -> DataType:
-    """Return Spark's type for one of Hive's; char and varchar are strings. ParseException for a union."""
-    return _parse_datatype_string(_LOCAL_TIME.sub("timestamp", _CHARACTERS.sub("string", text)))
+    """Return Spark's type for one of Hive's. ParseException for a union."""
+    return _parse_datatype_string(ddl_type(text))
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from metastore.acid import buckets
+from metastore.acid.files import Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import Status
 from metastore.spark.reading import Selected, delete_events, live_events, select, state_of
 from metastore.spark.work import Work
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from metastore.acid.files import Status
 
 PARALLEL = 16
 """Threads that list or move files at one time."""
@@ -18,19 +20,6 @@ _STATUS = re.compile(r"\w+\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+
 
 class FileError(Exception):
     """A file system refused; the text is Hadoop's."""
-
-
-class Status(NamedTuple):
-    """What lies in a directory; `path` is complete, `length` in bytes and 0 for directories."""
-
-    path: str
-    is_directory: bool
-    length: int
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rstrip("/").rpartition("/")[2]
 
 
 class Files:

@@ -22,13 +22,17 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from metastore.acid import buckets
+from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import Files, Status, in_parallel
+from metastore.spark.hadoop import Files, in_parallel
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Lister = Files | FsspecFiles
+"""What lists directories and reads small files: on the driver, or where there is no driver."""
 
 ROW_ID = "row__id"
 """The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
@@ -63,26 +67,26 @@ class Selected:
     bytes: int = 0
 
 
-def select(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
+def select(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
     """Choose the files that a snapshot reads in each folder. FileError; NotEnoughHistory when a compaction has overtaken the snapshot."""
     return in_parallel(lambda folder: _select(files, folder, snapshot, insert_only=insert_only), folders)
 
 
-def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[State, dict[str, Status]]:
+def state_of(files: Lister, folder: Folder, snapshot: TableSnapshot) -> tuple[State, dict[str, Status]]:
     """Return what a snapshot makes of a folder, and what lies there by name."""
     listed = {status.name: status for status in files.list(folder.location)}
     entries = [Entry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
     return decide(entries, snapshot.write_ids, snapshot.transactions), listed
 
 
-def _is_compacted(files: Files, status: Status) -> bool:
+def _is_compacted(files: Lister, status: Status) -> bool:
     """Tell whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
     if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
         return False
     return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
 
 
-def _select(files: Files, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
+def _select(files: Lister, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
     out = Selected(folder)
     state, listed = state_of(files, folder, snapshot)
     for name in state.originals:
@@ -99,7 +103,7 @@ def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
     return write_ids.valid_range(delta.low, delta.high) is not Portion.ALL
 
 
-def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
+def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
     found = {status.name: status for status in files.list(directory.path)}
     for name, status in sorted(found.items()):
         if status.is_directory:
@@ -120,14 +124,14 @@ def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, ins
                 kind.append(status.path)
 
 
-def _flushed(files: Files, side: Status) -> int:
+def _flushed(files: Lister, side: Status) -> int:
     """Return the last length that a side file tells: 8 bytes each, the last may be cut short."""
     content = files.read(side.path)
     whole = len(content) // 8 * 8
     return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
 
 
-def _add_originals(files: Files, status: Status, out: Selected) -> None:
+def _add_originals(files: Lister, status: Status, out: Selected) -> None:
     if status.is_directory:
         for inner in files.list(status.path):
             if inner.name[0] not in "._":
@@ -209,7 +213,7 @@ def _inserted(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Sele
             read = _in_arrow(spark, each.growing, schema, _read_growing, table)
             parts.append(_valid(_in_folder(read, table, each.folder), snapshot.write_ids, mixed=True))
         if each.originals:
-            read = _in_arrow(spark, _numbered(each.originals), schema, _read_originals, table)
+            read = _in_arrow(spark, numbered(each.originals), schema, _read_originals, table)
             parts.append(_in_folder(read, table, each.folder))
     if not parts:
         folder = StructField(FOLDER, StringType())
@@ -306,7 +310,7 @@ def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Se
 
 
 
-def _numbered(paths: Sequence[str]) -> list[Original]:
+def numbered(paths: Sequence[str]) -> list[Original]:
     """Number the files of each bucket, the row numbers of which go on from one file to the next."""
     from metastore.acid.orc_files import count_rows
 
@@ -334,7 +338,7 @@ def _in_arrow(
     fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
     arrow = to_arrow_schema(schema)
     names = table.columns.names
-    zone = spark.conf.get("spark.sql.session.timeZone")
+    zone = time_zone(spark)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -342,6 +346,12 @@ def _in_arrow(
                 yield from read(tuple(each.values()), names, arrow, zone)
 
     return spark.createDataFrame(listed, fields).repartition(len(listed)).mapInArrow(run, schema)
+
+
+def time_zone(spark: SparkSession) -> str:
+    """Return the zone of the wall-clock times that Spark's ORC writer and reader use: the JVM's."""
+    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark tells it nowhere else
+    return str(jvm.java.util.TimeZone.getDefault().getID())
 
 
 def _read_growing(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
@@ -355,4 +365,4 @@ def _read_originals(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zon
     from metastore.acid.orc_files import read_original
 
     path, bucket, first_row = file
-    return read_original(path, bucket, first_row, arrow, zone)
+    return read_original(path, bucket, first_row, arrow, zone, names=names)

@@ -20,11 +20,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.acid import buckets
+from metastore.acid.files import Status
 from metastore.idl import Partition
 from metastore.rules.acid_directories import base_name, delta_name
 from metastore.rules.partition_names import partition_values
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import FileError, Status, in_parallel
+from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.reading import ROW_ID
 from metastore.spark.work import Work

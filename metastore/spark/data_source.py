@@ -1,0 +1,225 @@
+"""Hive's transactional tables as a Python data source, for SQL and for whoever wants `spark.read.format`. Needs Spark 4.
+
+    register(spark)
+    spark.read.format("hive_acid").option("table", "db.t").load().createOrReplaceTempView("t")
+
+Rows are read by Python on the executors, one task for each bucket of each partition; `AcidTable.toDF` reads with Spark's own ORC
+source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
+those to read, apart by commas. Filters on partition columns are pushed down where Spark does so (4.1 and later).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from metastore.acid import buckets
+from metastore.acid.files import FsspecFiles
+from metastore.acid.transactions import Transaction, component
+from metastore.client import connect
+from metastore.idl import DataOperationType, HeartbeatRequest, LockType
+from metastore.rules.acid_directories import WriteIds
+from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
+from metastore.spark.reading import DEFAULT_PARTITION, Original, Selected, numbered, select, time_zone
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BEAT = 60.0
+"""Seconds between the heartbeats that a reading task sends for its snapshot."""
+
+
+def register(spark: SparkSession) -> None:
+    """Make `hive_acid` known to a session."""
+    uri, zone = metastore_uri(spark), time_zone(spark)
+
+    class Source(HiveAcidDataSource):
+        default_uri = uri
+        zone_name = zone
+
+    spark.dataSource.register(Source)
+
+
+class HiveAcidDataSource(DataSource):
+    """One transactional table."""
+
+    default_uri = ""
+    zone_name = "UTC"
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "hive_acid"
+
+    def _table(self) -> AcidTableInfo:
+        with connect(self._uri) as client:
+            return AcidTableInfo.load(client, *_names(self.options))
+
+    @property
+    def _uri(self) -> str:
+        found = self.options.get("uri") or self.default_uri
+        if not found:
+            raise ValueError("no metastore is known: register(spark) finds the session's, or set the option uri=thrift://HOST:9083")
+        return str(found)
+
+    def schema(self) -> str:
+        """Return the columns as DDL. NotTransactional, NoSuchObjectException; ValueError for an unknown one in the option `columns`."""
+        table = self._table().table
+        there = {column.name: f"`{column.name}` {ddl_type(column.type)}" for column in [*table.sd.cols, *(table.partitionKeys or [])]}
+        wanted = [name.strip().lower() for name in self.options.get("columns", "").split(",") if name.strip()]
+        if unknown := [name for name in wanted if name not in there]:
+            raise ValueError(f"{table.dbName}.{table.tableName} has no column {', '.join(unknown)}; its columns are {', '.join(there)}")
+        return ", ".join(there[name] for name in wanted or there)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what plans and does the reading."""
+        return HiveAcidReader(self._uri, self._table(), schema, self.zone_name)
+
+
+def _names(options: Any) -> tuple[str, str]:
+    database, mark, table = options.get("table", "").lower().rpartition(".")
+    if not mark:
+        raise ValueError('the option table names no table: .option("table", "database.table")')
+    return database, table
+
+
+@dataclass
+class Bucket(InputPartition):
+    """What one task reads."""
+
+    folder: Folder
+    inserts: list[tuple[str, int | None]]
+    deletes: list[str]
+    originals: list[Original]
+    write_ids: WriteIds
+    transaction: int
+
+
+class HiveAcidReader(DataSourceReader):
+    """Plans one task for each bucket; reads it without Spark's help."""
+
+    def __init__(self, uri: str, table: AcidTableInfo, schema: StructType, zone: str) -> None:
+        if table.is_insert_only:
+            raise ValueError(f"{table.full_name} is insert-only: read it with AcidTable.toDF")
+        self._uri = uri
+        self._table = table
+        self._schema = schema
+        self._zone = zone
+        self._wanted: dict[str, set[Any]] = {}
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
+        """Note the values that partition columns must have; Spark still evaluates all filters."""
+        keys = {key.name for key in self._table.table.partitionKeys or []}
+        for each in filters:
+            attribute: Any = getattr(each, "attribute", ())
+            if len(attribute) == 1 and attribute[0].lower() in keys:
+                values = {each.value} if type(each).__name__ == "EqualTo" else set(each.value) if type(each).__name__ == "In" else None
+                if values is not None:
+                    name = attribute[0].lower()
+                    self._wanted[name] = values & self._wanted.get(name, values)
+        return filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Take a snapshot and choose the files of each bucket.
+
+        The snapshot's transaction stays open: the tasks keep it alive while they read, and it ends by itself when none does any more.
+        """
+        database, name = self._table.database, self._table.name
+        txn = Transaction.begin(self._uri, read_only=True)
+        txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
+        snapshot = txn.snapshots([(database, name)])[database, name]
+        folders = [folder for folder in txn.call(self._table.folders) if self._is_wanted(folder)]
+        found = select(FsspecFiles(), folders, snapshot, insert_only=False)
+        txn.leave_open()
+        return [bucket for each in found for bucket in _buckets(each, snapshot.write_ids, txn.id)] or [
+            Bucket(Folder(self._table.location), [], [], [], snapshot.write_ids, txn.id)
+        ]
+
+    def _is_wanted(self, folder: Folder) -> bool:
+        keys = [key.name for key in self._table.table.partitionKeys or []]
+        given = dict(zip(keys, folder.values, strict=False))
+        return all(given[key] in {str(value) for value in values} for key, values in self._wanted.items())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one bucket."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from metastore.acid.orc_files import cast, deleted_ids, live, read_events, read_original
+
+        assert isinstance(partition, Bucket)
+        keys = {key.name: place for place, key in enumerate(self._table.table.partitionKeys or [])}
+        wanted = to_arrow_schema(self._schema)
+        row = pa.struct([field for field in wanted if field.name not in keys])
+        events = pa.schema([
+            ("operation", pa.int32()), ("originalTransaction", pa.int64()), ("bucket", pa.int32()), ("rowId", pa.int64()),
+            ("currentTransaction", pa.int64()), ("row", row),
+        ])
+        names = [column.name for column in self._table.table.sd.cols]
+        is_valid = partition.write_ids.is_valid
+        with _Alive(self._uri, partition.transaction):
+            gone = deleted_ids(partition.deletes, is_valid)
+            sources = [read_events(path, events, self._zone, length=length) for path, length in partition.inserts]
+            sources += [read_original(*each, events, self._zone, names=names) for each in partition.originals]
+            for source in sources:
+                for batch in live(source, gone, is_valid):
+                    rows = batch.column("row")
+                    columns = [
+                        cast(pa.array([_value(partition.folder.values[keys[field.name]])] * len(rows)), field.type, self._zone)
+                        if field.name in keys else rows.field(row.get_field_index(field.name))
+                        for field in wanted
+                    ]
+                    yield pa.record_batch(columns, schema=wanted) if columns else pa.record_batch([pa.nulls(len(rows))], names=["_"])
+
+
+def _value(text: str) -> str | None:
+    return None if text == DEFAULT_PARTITION else text
+
+
+def _buckets(selected: Selected, write_ids: WriteIds, transaction: int) -> list[Bucket]:
+    """Split what is read of a folder by buckets; delete events are found in the file of the same bucket."""
+    out: dict[int, Bucket] = {}
+
+    def of(number: int | None) -> Bucket:
+        return out.setdefault(number or 0, Bucket(selected.folder, [], [], [], write_ids, transaction))
+
+    for path in selected.inserts:
+        of(buckets.of_file(path.rpartition("/")[2])).inserts.append((path, None))
+    for path, length in selected.growing:
+        of(buckets.of_file(path.rpartition("/")[2])).inserts.append((path, length))
+    for original in numbered(selected.originals):
+        of(original.bucket).originals.append(original)
+    for path in selected.deletes:
+        of(buckets.of_file(path.rpartition("/")[2])).deletes.append(path)
+    return list(out.values())
+
+
+class _Alive:
+    """A context in which a transaction gets heartbeats; that it has ended is no error for a reader that has its files."""
+
+    def __init__(self, uri: str, transaction: int) -> None:
+        self._client = connect(uri)
+        self._request = HeartbeatRequest(lockid=0, txnid=transaction)
+        self._ended = threading.Event()
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def _beat(self) -> None:
+        import contextlib
+
+        while True:
+            with contextlib.suppress(Exception):
+                self._client.heartbeat(self._request)
+            if self._ended.wait(BEAT):
+                self._client.close()
+                return

@@ -1,0 +1,59 @@
+"""The format `hive_acid` reads what `AcidTable` writes, with pruned columns, at a snapshot, and says what it can not do."""
+
+from __future__ import annotations
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from metastore.spark.data_source import register
+from tests.spark.conftest import TableMaker
+
+pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: SparkSession) -> None:
+    register(spark)
+
+
+def test_rows_are_those_of_the_table(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, name string, at timestamp, part struct<x:int>", "day string, n int")
+    table.insert(spark.sql(
+        "select cast(id as int) id, concat('n', id) name, timestamp'2024-07-01 12:30:00' at, named_struct('x', cast(id as int)) part, "
+        "concat('d', id % 2) day, cast(id % 3 as int) n from range(60)"
+    ))
+    table.delete("id % 5 = 0")
+    table.update("id = 7", {"name": "'seven'"})
+    name = table.detail().first().name
+    read = spark.read.format("hive_acid").option("table", name)
+    want = sorted(map(tuple, table.toDF().collect()))
+    assert sorted(map(tuple, read.load().collect())) == want
+    read.load().createOrReplaceTempView("acid_rows")
+    counted = spark.sql("select day, count(*) from acid_rows where day = 'd1' and id > 10 group by day").collect()
+    assert [tuple(row) for row in counted] == [("d1", sum(1 for row in want if row[4] == "d1" and row[0] > 10))]
+    few = read.option("columns", "n, id").load()
+    assert few.columns == ["n", "id"]
+    assert sorted(map(tuple, few.collect())) == sorted((row[5], row[0]) for row in want)
+
+
+def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker) -> None:
+    name = make_table("id int").detail().first().name
+    assert spark.read.format("hive_acid").option("table", name).load().collect() == []
+
+
+@pytest.mark.parametrize(("options", "reason"), [
+    ({}, "names no table"), ({"table": "default.not_there"}, "not_there"),
+])
+def test_what_can_not_be_read_is_told(spark: SparkSession, options: dict[str, str], reason: str) -> None:
+    with pytest.raises(Exception, match=reason):
+        spark.read.format("hive_acid").options(**options).load().collect()
+
+
+def test_unknown_columns_and_insert_only_tables_are_refused(spark: SparkSession, make_table: TableMaker) -> None:
+    name = make_table("id int").detail().first().name
+    with pytest.raises(Exception, match="has no column other"):
+        spark.read.format("hive_acid").option("table", name).option("columns", "other").load()
+    plain = make_table("id int", suffix="_plain", insert_only=True).detail().first().name
+    with pytest.raises(Exception, match="insert-only"):
+        spark.read.format("hive_acid").option("table", plain).load().collect()
