@@ -135,6 +135,10 @@ class Session:
             return int(row[0])
         return int(self._run(clause, params).lastrowid)
 
+    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
+        """Return the insert of one row."""
+        return self._database.inserting(table, columns)
+
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
         if params:
@@ -164,6 +168,7 @@ class Database:
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}
         self._missing: dict[str, Insert] = {}
+        self._inserting: dict[tuple[str, ...], Insert] = {}
         self._lock = threading.Lock()
         self._generation = 0
         self._reached = False
@@ -191,6 +196,14 @@ class Database:
         if found is None:
             table: Any = clause.table
             found = self._returning[clause] = clause.returning(*table.primary_key.columns)
+        return found
+
+    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
+        """Return the insert of one row; values are bound by the columns' names."""
+        key = (table.name, *columns)
+        found = self._inserting.get(key)
+        if found is None:
+            found = self._inserting[key] = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
         return found
 
     def insert_missing(self, table: sa.Table) -> Insert:

@@ -73,8 +73,7 @@ class Driver:
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert rows in one statement or one stream."""
-        clause = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
-        session.executemany(clause, [dict(zip(columns, row, strict=True)) for row in rows])
+        session.executemany(session.inserting(table, columns), [dict(zip(columns, row, strict=True)) for row in rows])
 
 
 class Retry(Exception):
@@ -164,10 +163,14 @@ class PostgreSQLDriver(Driver):
         return None
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        given = list(rows)
+        if len(given) == 1:  # COPY takes one more round trip
+            session.execute(session.inserting(table, columns), **dict(zip(columns, given[0], strict=True)))
+            return
         names = ", ".join(f'"{column}"' for column in columns)
         session.observe(f"COPY {table.name}")
         with session.cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
-            for row in rows:
+            for row in given:
                 copy.write_row(row)
 
 
