@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "metastore"
 
 LAYERS = (
     {"cli", "app"},
-    {"spark"},
+    {"spark", "streaming"},
     {"acid"},
     {"client"},
     {"wire", "jobs"},
@@ -29,7 +29,8 @@ HOME_OF = {
     "sqlite3": {"store"},
     "psycopg": {"store"},
     "pymysql": {"store"},
-    "fsspec": {"warehouse", "acid"},
+    "fsspec": {"warehouse", "acid", "streaming"},
+    "pyorc": {"streaming"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "s3fs": {"warehouse"},

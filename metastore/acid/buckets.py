@@ -37,6 +37,11 @@ def of_file(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def is_original(name: str) -> bool:
+    """Tell whether Hive takes a file for one of a bucket in a table that was not transactional."""
+    return _ORIGINAL.fullmatch(name) is not None
+
+
 def of_original(name: str) -> tuple[int, int]:
     """Return (bucket, copy) of a file from before the table was transactional; a name that Hive did not give is bucket 0's."""
     match = _ORIGINAL.fullmatch(name)

@@ -139,8 +139,8 @@ def _polynomial(start: int) -> Callable[[Any], Hashes]:
 
 
 def _stripped(hash_text: Callable[[Any], Hashes]) -> Callable[[Any], Hashes]:
-    """Return a hash of texts without what `char` does not know at their ends."""
-    return lambda values: hash_text(pc.utf8_rtrim(values, " \0"))
+    """Return a hash of texts without the spaces at their ends, which `char` does not know."""
+    return lambda values: hash_text(pc.utf8_rtrim(values, " "))
 
 
 def _rotated(value: Hashes, by: int) -> Hashes:
@@ -237,7 +237,7 @@ def _decimal_old(value: Any) -> int:
 
 def _timestamp_old(values: Any, zone: str) -> Hashes:
     if values.type.tz is None:
-        values = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
+        values = pc.assume_timezone(values, zone, ambiguous="latest", nonexistent="latest")
     parts_of_second = _PER_SECOND[values.type.unit]
     seconds, fraction = np.divmod(_numbers(values.cast(pa.int64()), 0), parts_of_second)
     return _folded((seconds << 30) | (fraction * (1_000_000_000 // parts_of_second)))

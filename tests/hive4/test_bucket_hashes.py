@@ -93,7 +93,7 @@ def values(kind: str, rng: random.Random, count: int) -> Iterator[tuple[Any, Any
             real = rng.choice([0.0, -0.0, 1.5, float("nan"), float("inf")]) if rng.random() < 0.1 else some_bits(rng)
             yield real, javaesque(real)
         elif name in ("string", "varchar", "char"):
-            some = text(rng)
+            some = text(rng).replace("\0", "") if name == "char" else text(rng)
             yield some, some
         elif name == "binary":
             data = rng.randbytes(rng.randint(0, 30))

@@ -1,0 +1,266 @@
+"""A batch of transactions that are opened at once and used one after the other, all writing into the same files.
+
+Transactions that were not used when the batch is closed are aborted. A batch whose process dies leaves files whose committed part stays
+readable, and open transactions that the server aborts when no heartbeat comes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from metastore import idl, log
+from metastore.acid.transactions import TransactionLost, component, take_locks
+from metastore.client import Client, connect
+from metastore.idl import (
+    AbortTxnRequest,
+    AbortTxnsRequest,
+    AddDynamicPartitions,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
+    DataOperationType,
+    HeartbeatTxnRangeRequest,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+    TxnType,
+)
+from metastore.rules.acid_directories import delta_name
+from metastore.streaming.files import BucketFile
+
+if TYPE_CHECKING:
+    from metastore.streaming.connection import StreamingConnection
+
+T = TypeVar("T")
+
+
+class BatchEnded(Exception):
+    """The batch has no transaction for what is asked: it is closed or used up, or none has begun."""
+
+
+class TransactionBatch:
+    """Transactions that write into a table one after the other. For one thread; heartbeats run in one of their own.
+
+    Its methods raise the Thrift exceptions of the server, OSError when it does not answer.
+    """
+
+    def __init__(self, connection: StreamingConnection, count: int) -> None:
+        if count < 1:
+            raise ValueError(f"a batch of {count} transactions: give at least 1")
+        self._connection = connection
+        self._client = connect(connection.uri)
+        self._guard = threading.Lock()
+        self._files: dict[tuple[str, int], BucketFile] = {}
+        self._written: set[tuple[str, int]] = set()
+        self._current: tuple[int, int] | None = None
+        self._closed = False
+        self._broken: BaseException | None = None
+        self._lost: set[int] = set()
+        self.write_ids = self._open(count)
+        """The batch's transactions and their write ids, ascending."""
+        self._waiting = sorted(self.write_ids.items(), reverse=True)
+        ids = list(self.write_ids.values())
+        self._range = (min(ids), max(ids))
+        self._stopped = threading.Event()
+        self._beat = threading.Thread(target=self._keep_alive, args=(connection.timeout / 3,), name="heartbeat-stream", daemon=True)
+        self._beat.start()
+
+    def _open(self, count: int) -> dict[int, int]:
+        agent, table = self._connection.agent, self._connection.table
+        request = OpenTxnRequest(num_txns=count, user=agent.user, hostname=agent.host, agentInfo=agent.name, txn_type=TxnType.DEFAULT)
+        opened = self._call(lambda client: client.open_txns(request)).txn_ids
+        wanted = AllocateTableWriteIdsRequest(dbName=table.dbName, tableName=table.tableName, txnIds=opened)
+        try:
+            found = self._call(lambda client: client.allocate_table_write_ids(wanted)).txnToWriteIds
+        except BaseException:
+            with suppress(Exception):
+                self._call(lambda client: client.abort_txns(AbortTxnsRequest(txn_ids=opened)))
+            self._client.close()
+            raise
+        return {each.txnId: each.writeId for each in found}
+
+    def __enter__(self) -> TransactionBatch:  # noqa: PYI034  # Self needs Python 3.11
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def remaining(self) -> int:
+        """How many transactions have not begun."""
+        return 0 if self._closed else len(self._waiting)
+
+    @contextmanager
+    def transaction(self) -> Iterator[int]:
+        """Begin the next transaction and yield its write id; leaving the block commits it, an error aborts it."""
+        write_id = self.begin_next()
+        try:
+            yield write_id
+        except BaseException:
+            if self._current is not None:
+                self.abort()
+            raise
+        self.commit()
+
+    def begin_next(self) -> int:
+        """Begin the next transaction, lock the table or its static partition, and return the write id.
+
+        BatchEnded, TransactionLost, LockTimeout.
+        """
+        if self._current is not None:
+            raise BatchEnded(f"transaction {self._current[0]} has begun already: commit or abort it before the next")
+        self._check_open()
+        if not self._waiting:
+            raise BatchEnded("the batch has no transaction left: close it and open another")
+        txn, write_id = self._waiting[-1]
+        self._check_kept(txn)
+        connection, agent = self._connection, self._connection.agent
+        wanted = component(
+            connection.table.dbName, connection.table.tableName, LockType.SHARED_READ, DataOperationType.INSERT,
+            partition=connection.static_partition, dynamic=connection.is_dynamic,
+        )
+        request = LockRequest(component=[wanted], txnid=txn, user=agent.user, hostname=agent.host, agentInfo=agent.name)
+        take_locks(self._call, request, lambda: self._check_kept(txn), connection.patience)
+        self._waiting.pop()
+        self._current = (txn, write_id)
+        self._written = set()
+        return write_id
+
+    def write(self, records: Any) -> int:
+        """Write one record or several, of the form that the connection's writer takes; return how many.
+
+        BadRecord when one does not fit: then none of them is written, and the transaction goes on. CanNotWrite: the batch is at its end.
+        """
+        _, write_id = self._begun()
+        portions = self._connection.portions(records)
+        with self._breaking():
+            for partition, bucket, rows in portions:
+                self._file(partition, bucket).append(write_id, rows)
+                self._written.add((partition, bucket))
+        return sum(len(rows) for _, _, rows in portions)
+
+    def commit(self) -> None:
+        """Commit the transaction that has begun: its rows are seen from now on. TransactionLost, TxnAbortedException, CanNotWrite."""
+        txn, write_id = self._begun()
+        self._check_kept(txn)
+        with self._breaking():
+            for key in self._written:
+                self._end_of_transaction(key)
+        connection = self._connection
+        partitions = sorted({partition for partition, _ in self._written})
+        if connection.is_dynamic and partitions:
+            told = AddDynamicPartitions(
+                txnid=txn, writeid=write_id, dbname=connection.table.dbName, tablename=connection.table.tableName,
+                partitionnames=partitions, operationType=DataOperationType.INSERT,
+            )
+            self._call(lambda client: client.add_dynamic_partitions(told))
+        request = CommitTxnRequest(txnid=txn, exclWriteEnabled=True, txn_type=TxnType.DEFAULT)
+        try:
+            self._call(lambda client: client.commit_txn(request))
+        except OSError:
+            # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
+            self._call(lambda client: client.commit_txn(request))
+        self._current = None
+
+    def abort(self) -> None:
+        """Abort the transaction that has begun: its rows will never be seen. The batch goes on with the next."""
+        txn, _ = self._begun(broken=True)
+        self._current = None
+        if not self._connection.storage.grows:
+            for key in self._written:
+                self._files.pop(key).remove()
+        with suppress(idl.TxnAbortedException, idl.NoSuchTxnException):
+            self._call(lambda client: client.abort_txn(AbortTxnRequest(txnid=txn, txn_type=TxnType.DEFAULT)))
+
+    def heartbeat(self) -> None:
+        """Tell the server that the batch lives. It does so by itself; this is for callers who can not have threads."""
+        with connect(self._connection.uri) as client:
+            self._send_heartbeat(client)
+
+    def close(self) -> None:
+        """Abort what was not committed and end the files. CanNotWrite when a file could not be ended: what was committed stays readable."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stopped.set()
+        left = [txn for txn, _ in self._waiting] + ([] if self._current is None else [self._current[0]])
+        try:
+            for file in self._files.values():
+                if self._broken is None:
+                    file.close()
+                else:
+                    file.abandon()
+        finally:
+            self._files = {}
+            if left:
+                with suppress(Exception):
+                    self._call(lambda client: client.abort_txns(AbortTxnsRequest(txn_ids=left)))
+            self._client.close()
+            self._beat.join()
+
+    def _call(self, work: Callable[[Client], T]) -> T:
+        with self._guard:
+            return work(self._client)
+
+    def _begun(self, *, broken: bool = False) -> tuple[int, int]:
+        self._check_open(broken=broken)
+        if self._current is None:
+            raise BatchEnded("no transaction has begun: call begin_next first")
+        return self._current
+
+    def _check_open(self, *, broken: bool = False) -> None:
+        if self._closed:
+            raise BatchEnded("the batch is closed: open another")
+        if self._broken is not None and not broken:
+            raise BatchEnded(f"the batch can not go on, close it and open another: {self._broken}") from self._broken
+
+    def _check_kept(self, txn: int) -> None:
+        if txn in self._lost:
+            raise TransactionLost(
+                f"transaction {txn} was aborted by the server, for want of heartbeats or by someone: close the batch and open another"
+            )
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """After an error within, the files may end in the middle of a row: nothing more is written to them."""
+        try:
+            yield
+        except BaseException as error:
+            self._broken = error
+            raise
+
+    def _file(self, partition: str, bucket: int) -> BucketFile:
+        key = (partition, bucket)
+        if key not in self._files:
+            connection = self._connection
+            low, high = self._range if connection.storage.grows else (self.write_ids[self._begun()[0]],) * 2
+            directory = f"{connection.location(partition)}/{delta_name(low, high)}"
+            self._files[key] = BucketFile(
+                connection.storage, directory, bucket, connection.schema, connection.compression, grows=connection.storage.grows,
+            )
+        return self._files[key]
+
+    def _end_of_transaction(self, key: tuple[str, int]) -> None:
+        """Make the rows of a transaction readable: object stores show whole files only, so that each transaction has files of its own."""
+        if self._connection.storage.grows:
+            self._files[key].flush()
+        else:
+            self._files.pop(key).close()
+
+    def _keep_alive(self, interval: float) -> None:
+        with connect(self._connection.uri) as client:
+            while not self._stopped.wait(interval):
+                try:
+                    self._send_heartbeat(client)
+                except Exception as error:  # noqa: BLE001  # the server may be restarting: the next beat may reach it
+                    log.get("metastore.streaming").warning("heartbeat failed", reason=str(error))
+
+    def _send_heartbeat(self, client: Client) -> None:
+        current = self._current
+        alive = {txn for txn, _ in list(self._waiting)} | (set() if current is None else {current[0]})
+        if alive:
+            answer = client.heartbeat_txn_range(HeartbeatTxnRangeRequest(min=min(alive), max=max(alive)))
+            self._lost |= alive.intersection({*answer.aborted, *answer.nosuch})

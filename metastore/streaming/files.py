@@ -1,0 +1,248 @@
+"""The ORC files of a stream: rows of many transactions in one file that can be read while it grows. It knows nothing of transactions.
+
+    delta_A_B/_orc_acid_version        "2"
+    delta_A_B/bucket_N                 six columns; after each flush a whole ORC file ends there
+    delta_A_B/bucket_N_flush_length    8 bytes for each flush: where that end is; gone when the file is closed
+
+Source: Hive's OrcRecordUpdater and OrcAcidUtils.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise, repeat
+from typing import Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyorc
+from pyorc.converters import ORCConverter
+
+from metastore.acid import buckets
+from metastore.acid.types import decimal_of, parts
+
+VERSION_FILE, VERSION = "_orc_acid_version", b"2"
+EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))
+_TYPES: dict[str, type[pyorc.TypeDescription]] = {
+    "boolean": pyorc.Boolean, "tinyint": pyorc.TinyInt, "smallint": pyorc.SmallInt, "int": pyorc.Int, "integer": pyorc.Int,
+    "bigint": pyorc.BigInt, "float": pyorc.Float, "double": pyorc.Double, "string": pyorc.String, "binary": pyorc.Binary,
+    "date": pyorc.Date, "timestamp": pyorc.Timestamp,
+}
+
+
+class CanNotWrite(OSError):
+    """The warehouse refused; nothing of the transaction will be seen."""
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
+    except CanNotWrite:
+        raise
+    except OSError as error:
+        raise CanNotWrite(f"{path} can not be written: {error}; the stream needs the right to write into the table's folder") from error
+
+
+class Storage:
+    """The file system that holds a table."""
+
+    def __init__(self, location: str) -> None:
+        self._system, _ = fsspec.core.url_to_fs(_plain(location))
+        protocol = self._system.protocol if isinstance(self._system.protocol, str) else self._system.protocol[0]
+        self.grows = protocol in ("file", "local")
+        """Whether others see what was flushed before a file is closed; object stores show whole files only."""
+
+    def path(self, location: str) -> str:
+        """Return a location as this file system names it."""
+        return str(self._system._strip_protocol(_plain(location)))  # noqa: SLF001  # fsspec's way to say it
+
+    def make_directory(self, path: str) -> None:
+        """Make a delta directory unless it is there. CanNotWrite."""
+        with _told(path):
+            self._system.makedirs(path, exist_ok=True)
+            if not self._system.exists(f"{path}/{VERSION_FILE}"):
+                self._system.pipe_file(f"{path}/{VERSION_FILE}", VERSION)
+
+    def create(self, path: str) -> Any:
+        """Open a new file. CanNotWrite."""
+        with _told(path):
+            return self._system.open(path, "wb")
+
+    def open(self, path: str) -> Any:
+        """Open a file to read."""
+        return self._system.open(path, "rb")
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that stays does no harm."""
+        with suppress(OSError):
+            self._system.rm_file(path)
+
+
+def _plain(location: str) -> str:
+    return location.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1)
+
+
+class _AsIs(ORCConverter):
+    """Values reach the writer as the numbers that ORC keeps."""
+
+    @staticmethod
+    def to_orc(*given: Any) -> Any:
+        return given[-1]
+
+    from_orc = to_orc
+
+
+class _Microseconds(_AsIs):
+    @staticmethod
+    def to_orc(*given: Any) -> Any:
+        seconds, fraction = divmod(given[0], 1_000_000)
+        return seconds, fraction * 1000
+
+
+_CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
+    pyorc.TypeKind.DATE: _AsIs, pyorc.TypeKind.DECIMAL: _AsIs, pyorc.TypeKind.TIMESTAMP: _Microseconds,
+}
+
+
+def orc_type(kind: str) -> pyorc.TypeDescription:
+    """Return the ORC type of a Hive type that `arrow_type` knows."""
+    text = kind.strip().lower()
+    if text in _TYPES:
+        return _TYPES[text]()
+    if (decimal := decimal_of(text)) is not None:
+        return pyorc.Decimal(precision=decimal[0], scale=decimal[1])
+    outer, _, rest = text.partition("<")
+    if not rest:
+        name, _, length = text.rstrip(") ").partition("(")
+        return (pyorc.Char if name.strip() == "char" else pyorc.VarChar)(int(length))
+    inner = [(name, orc_type(each)) for name, each in parts(kind)]
+    if outer == "struct":
+        return pyorc.Struct(**dict(inner))
+    return pyorc.Array(inner[0][1]) if outer == "array" else pyorc.Map(inner[0][1], inner[1][1])
+
+
+def event_type(columns: Sequence[tuple[str, str]]) -> pyorc.TypeDescription:
+    """Return the ORC type of a transactional file with data columns of Hive types."""
+    row = pyorc.Struct(**{name: orc_type(kind) for name, kind in columns})
+    return pyorc.Struct(**{name: _TYPES[kind]() for name, kind in EVENT}, row=row)
+
+
+def as_numbers(values: Any) -> list[Any]:
+    """Return an Arrow array as the Python values that a file's writer takes: dates, moments and decimals are whole numbers."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32()).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_timestamp(kind):
+        return values.cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_decimal(kind):
+        halves = np.frombuffer(values.buffers()[1], "<i8")[2 * values.offset : 2 * (values.offset + len(values))]
+        pairs = zip(halves[::2].view("<u8").tolist(), halves[1::2].tolist(), values.is_null().to_pylist(), strict=True)
+        return [None if is_null else (high << 64) | low for low, high, is_null in pairs]
+    if pa.types.is_struct(kind):
+        rows: list[Any] = list(zip(*(as_numbers(column) for column in values.flatten()), strict=True))
+    elif pa.types.is_map(kind):
+        pairs_of = list(zip(as_numbers(values.keys), as_numbers(values.items), strict=True))
+        rows = [dict(pairs_of[begin:end]) for begin, end in _ranges(values)]
+    elif pa.types.is_list(kind):
+        items = as_numbers(values.values)
+        rows = [items[begin:end] for begin, end in _ranges(values)]
+    else:
+        return values.to_pylist()  # type: ignore[no-any-return]
+    if not values.null_count:
+        return rows
+    return [None if is_null else row for row, is_null in zip(rows, values.is_null().to_pylist(), strict=True)]
+
+
+def _ranges(values: Any) -> Iterator[tuple[int, int]]:
+    return pairwise(values.offsets.to_pylist())
+
+
+class BucketFile:
+    """A bucket of a delta directory, to which rows are appended in the order of their write ids. Its methods raise CanNotWrite."""
+
+    def __init__(
+        self, storage: Storage, directory: str, bucket: int, schema: pyorc.TypeDescription, compression: str, *, grows: bool
+    ) -> None:
+        self._storage = storage
+        self._path = f"{directory}/{buckets.file_name(bucket)}"
+        self._number = buckets.encode(bucket)
+        self._write_id = 0
+        self._next_row = 0
+        self._starts: list[tuple[int, int]] = []
+        """(first row of the file, write id) of each transaction that wrote."""
+        self._count = 0
+        storage.make_directory(directory)
+        self._lengths: Any = None
+        if grows:
+            self._lengths = storage.create(self._path + "_flush_length")
+            self._tell_length(0)
+        self._file = storage.create(self._path)
+        self._writer = pyorc.Writer(
+            self._file, schema, batch_size=1, compression=pyorc.CompressionKind[compression.upper()], converters=_CONVERTERS,
+        )
+
+    def append(self, write_id: int, rows: pa.RecordBatch) -> None:
+        """Write rows, which have the file's data columns, under a write id."""
+        if write_id != self._write_id:
+            self._write_id, self._next_row = write_id, 0
+            self._starts.append((self._count, write_id))
+        numbers = range(self._next_row, self._next_row + len(rows))
+        values = zip(*(as_numbers(column) for column in rows.columns), strict=True)
+        events = zip(repeat(0), repeat(write_id), repeat(self._number), numbers, repeat(write_id), values, strict=False)
+        with _told(self._path):
+            self._writer.writerows(events)
+        self._next_row += len(rows)
+        self._count += len(rows)
+
+    def flush(self) -> None:
+        """Make what was written readable."""
+        with _told(self._path):
+            length = self._writer.write_intermediate_footer()
+            if self._lengths is not None:
+                self._file.flush()
+                self._tell_length(length)
+
+    def close(self) -> None:
+        """End the file; rows that were not flushed belong to no commit and are kept with the others."""
+        with _told(self._path):
+            self._writer.write_intermediate_footer()
+            self._file.flush()
+            if self._lengths is not None:
+                self._writer.set_user_metadata(**{"hive.acid.key.index": self._key_index()})
+            self._writer.set_user_metadata(**{"hive.acid.stats": f"{self._count},0,0".encode(), "hive.acid.version": VERSION})
+            self._writer.close()
+            self._file.close()
+            if self._lengths is not None:
+                self._lengths.close()
+        self._storage.remove(self._path + "_flush_length")
+
+    def abandon(self) -> None:
+        """Let go of the file as it is: what was flushed before stays readable."""
+        for each in (self._file, self._lengths):
+            with suppress(OSError):
+                if each is not None:
+                    each.close()
+
+    def remove(self) -> None:
+        """Take away a file that nobody will read."""
+        self.abandon()
+        self._storage.remove(self._path)
+
+    def _tell_length(self, length: int) -> None:
+        with _told(self._path + "_flush_length"):
+            self._lengths.write(length.to_bytes(8, "big"))
+            self._lengths.flush()
+
+    def _key_index(self) -> bytes:
+        """Return `write id,bucket,row id;` of the last row of each stripe."""
+        with self._storage.open(self._path) as file:
+            lasts = [stripe.row_offset + len(stripe) - 1 for stripe in pyorc.Reader(file).iter_stripes()]
+        out = []
+        for last in lasts:
+            first, write_id = self._starts[bisect_right(self._starts, (last, 2**63)) - 1]
+            out.append(f"{write_id},{self._number},{last - first};")
+        return "".join(out).encode()

@@ -1,0 +1,254 @@
+"""Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. It writes nothing.
+
+What does not fit its column exactly is refused: nothing is cut, rounded or made null. A column that a record does not name is null.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from metastore.acid.types import arrow_type, decimal_of, parts
+
+Check = Callable[[Any], Any]
+
+
+class BadRecord(ValueError):
+    """A record does not fit the table; none of those that were given with it was written."""
+
+
+class Columns:
+    """The columns, in order, that a stream's records have: name, in lower case, and Hive type."""
+
+    def __init__(self, table: str, columns: Iterable[tuple[str, str]]) -> None:
+        self.table = table
+        self.kinds = {name.lower(): kind for name, kind in columns}
+        self.schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.kinds.items()])
+
+    @cached_property
+    def checks(self) -> dict[str, Check | None]:
+        """What looks at the values of each column, which Arrow would make fit, or not know; None where there is nothing to look at."""
+        return {name: checker(kind) for name, kind in self.kinds.items()}
+
+    def refuse_unknown(self, names: Iterable[str]) -> None:
+        """Raise BadRecord for names that are no columns."""
+        if unknown := sorted(set(names) - self.kinds.keys()):
+            raise BadRecord(f"{self.table} has no column {', '.join(unknown)}; its columns are {', '.join(self.kinds)}")
+
+    def of_dicts(self, records: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+        """Return records as Arrow columns. BadRecord."""
+        lowered = [{name.lower(): value for name, value in record.items()} for record in records]
+        for record in lowered:
+            if not record.keys() <= self.kinds.keys():
+                self.refuse_unknown(record)
+        arrays = []
+        for field in self.schema:
+            values = [record.get(field.name) for record in lowered]
+            check = self.checks[field.name]
+            try:
+                arrays.append(pa.array(values if check is None else [None if each is None else check(each) for each in values], field.type))
+            except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as error:
+                raise self._bad(field.name, error) from error
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def of_arrow(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return Arrow columns, found by their names, in the table's types. BadRecord."""
+        there = {name.lower(): place for place, name in enumerate(rows.schema.names)}
+        self.refuse_unknown(there)
+        arrays = []
+        for field in self.schema:
+            try:
+                arrays.append(rows.column(there[field.name]).cast(field.type) if field.name in there else pa.nulls(len(rows), field.type))
+            except (ValueError, TypeError, pa.ArrowException) as error:
+                raise self._bad(field.name, error) from error
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def of_texts(self, texts: Mapping[str, Sequence[str | None]]) -> pa.RecordBatch:
+        """Return columns of texts in the table's types; those that are not given are null. BadRecord."""
+        count = len(next(iter(texts.values())))
+        arrays = []
+        for field in self.schema:
+            try:
+                if field.name not in texts:
+                    arrays.append(pa.nulls(count, field.type))
+                elif pa.types.is_nested(field.type):
+                    raise BadRecord(f"{self.kinds[field.name]} can not be written as delimited text; use JSON")
+                else:
+                    arrays.append(pa.array(texts[field.name], pa.string()).cast(field.type))
+            except (ValueError, TypeError, pa.ArrowException) as error:
+                raise self._bad(field.name, error) from error
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def _bad(self, name: str, error: Exception) -> BadRecord:
+        return BadRecord(f"{self.table}: column {name}, which is {self.kinds[name]}: {error}")
+
+
+class RecordWriter(Protocol):
+    """Understands one form of records."""
+
+    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+        """Return records as columns of the table. BadRecord when one does not fit."""
+        ...
+
+
+class StrictJson:
+    """Each record is a JSON object, as text or bytes; dates and timestamps are texts, binary values base64."""
+
+    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+        """Return one record or several as columns. BadRecord."""
+        found = []
+        for record in [records] if isinstance(records, (str, bytes)) else records:
+            try:
+                value = json.loads(record, parse_float=Decimal)
+            except ValueError as error:
+                raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON: {error}") from error
+            if not isinstance(value, dict):
+                raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON object")
+            found.append(value)
+        return columns.of_dicts(found)
+
+
+class Delimited:
+    """Each record is a line of values, as text or UTF-8 bytes, without quotes: a delimiter never stands in a value.
+
+    `names` are the columns in the line's order, by default all of the table. A text equal to `null` is null, and so is an empty one unless
+    its column is text.
+    """
+
+    def __init__(self, delimiter: str = ",", names: Sequence[str] | None = None, null: str = "\\N") -> None:
+        self._delimiter = delimiter
+        self._names = None if names is None else [name.lower() for name in names]
+        self._null = null
+
+    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+        """Return one record or several as columns. BadRecord."""
+        names = self._names or list(columns.kinds)
+        columns.refuse_unknown(names)
+        found = []
+        for record in [records] if isinstance(records, (str, bytes)) else records:
+            try:
+                line = record.decode() if isinstance(record, bytes) else record
+            except UnicodeDecodeError as error:
+                raise BadRecord(f"{columns.table}: {_shown(record)} is no UTF-8: {error}") from error
+            values = line.rstrip("\r\n").split(self._delimiter)
+            if len(values) != len(names):
+                raise BadRecord(f"{columns.table}: {_shown(record)} has {len(values)} values instead of {len(names)}: {', '.join(names)}")
+            found.append(values)
+        if not found:
+            return columns.of_dicts([])
+        nulls = {name: {self._null} if columns.schema.field(name).type == pa.string() else {self._null, ""} for name in names}
+        return columns.of_texts({
+            name: [None if value in nulls[name] else value for value in values]
+            for name, values in zip(names, zip(*found, strict=True), strict=True)
+        })
+
+
+class Rows:
+    """Records are dicts by the columns' names, one or several, or Arrow tables and record batches."""
+
+    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+        """Return records as columns. BadRecord."""
+        if isinstance(records, pa.Table):
+            whole = records.combine_chunks().to_batches()
+            return columns.of_arrow(whole[0]) if whole else columns.of_dicts([])
+        if isinstance(records, pa.RecordBatch):
+            return columns.of_arrow(records)
+        return columns.of_dicts([records] if isinstance(records, Mapping) else list(records))
+
+
+def _shown(record: str | bytes) -> str:
+    return repr(record if len(record) <= 100 else record[:100])
+
+
+def checker(kind: str) -> Check | None:
+    """Return what refuses or reads a value of a Hive type that is not null; None where Arrow does so."""
+    text = kind.strip().lower()
+    outer = text.partition("<")[0]
+    if text in ("tinyint", "smallint", "int", "integer", "bigint"):
+        return _whole
+    if text in ("float", "double"):
+        return _real
+    if text in _TEXTUAL:
+        return _TEXTUAL[text]
+    if decimal_of(text) is not None:
+        return _exact
+    if outer == "array":
+        return _list_of(checker(parts(kind)[0][1]))
+    if outer == "map":
+        return _map_of(checker(parts(kind)[1][1]))
+    if outer == "struct":
+        return _struct_of({name.lower(): checker(inner) for name, inner in parts(kind)})
+    return None
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, (float, Decimal)):
+        raise TypeError(f"{value} is no whole number")
+    return value
+
+
+def _real(value: Any) -> Any:
+    if isinstance(value, (str, bool)):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _exact(value: Any) -> Any:
+    return Decimal(value) if isinstance(value, str) else value
+
+
+def _day(value: Any) -> Any:
+    if isinstance(value, datetime):
+        raise TypeError(f"{value} is a moment and no date")
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _moment(value: Any) -> Any:
+    found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if isinstance(found, datetime) and found.tzinfo is not None:
+        raise TypeError(f"{value} has a zone, which the column can not hold")
+    return found
+
+
+def _data(value: Any) -> Any:
+    return base64.b64decode(value, validate=True) if isinstance(value, str) else value
+
+
+_TEXTUAL: dict[str, Check] = {"date": _day, "timestamp": _moment, "binary": _data}
+
+
+def _list_of(check: Check | None) -> Check | None:
+    if check is None:
+        return None
+    return lambda values: [None if value is None else check(value) for value in values]
+
+
+def _map_of(check: Check | None) -> Check:
+    def run(value: Any) -> Any:
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(key, item if check is None or item is None else check(item)) for key, item in pairs]
+
+    return run
+
+
+def _struct_of(checks: Mapping[str, Check | None]) -> Check:
+    def run(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{value!r} is no struct")
+        lowered = {name.lower(): item for name, item in value.items()}
+        if unknown := sorted(lowered.keys() - checks.keys()):
+            raise ValueError(f"there is no field {', '.join(unknown)}; the fields are {', '.join(checks)}")
+        out = {}
+        for name, check in checks.items():
+            item = lowered.get(name)
+            out[name] = item if check is None or item is None else check(item)
+        return out
+
+    return run
