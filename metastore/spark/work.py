@@ -36,9 +36,10 @@ class Work:
     def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False, compaction: bool = False) -> None:
         self.spark = spark
         self.files = Files(spark)
+        self.uri = uri or metastore_uri(spark)
         context = spark.sparkContext
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
-        self.txn = Transaction.begin(uri or metastore_uri(spark), agent=agent, read_only=read_only, compaction=compaction)
+        self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
 
     def table(self, name: str) -> AcidTable:
         """Return a table whose operations belong to this transaction. NoSuchObjectException, NotTransactional."""

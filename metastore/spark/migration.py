@@ -1,0 +1,168 @@
+"""Turn a plain table into a transactional one in place, and a transactional one into a plain one. Nobody else may use it meanwhile.
+
+Into a transactional one: the files stay where they are; those whose names Hive does not take for buckets get such names, and come back to
+their own when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from copy import copy, deepcopy
+
+from pyspark.sql import SparkSession
+
+from metastore.acid import buckets
+from metastore.client import Client, connect
+from metastore.idl import (
+    AddPartitionsRequest,
+    CreateTableRequest,
+    DataOperationType,
+    EnvironmentContext,
+    GetTableRequest,
+    LockType,
+    Partition,
+    Table,
+)
+from metastore.rules.partition_names import partition_values
+from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder
+from metastore.spark.hadoop import FileError
+from metastore.spark.table import AcidTable
+from metastore.spark.work import Work
+
+ACID = ("transactional", "transactional_properties")
+
+
+class CanNotConvert(Exception):
+    """The table's kind or files do not allow the conversion."""
+
+
+def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None = None, uri: str | None = None) -> AcidTable:
+    """Make a table transactional in place and return it: full ACID for ORC unless `insert_only`, insert-only for any other format.
+
+    CanNotConvert, LockTimeout, FileError, and the Thrift exceptions of the metastore; then the table is what it was.
+    """
+    work = Work(spark, uri)
+    with work.txn:
+        table = _load(work, name)
+        if (table.parameters.get("transactional") or "").lower() == "true":
+            raise CanNotConvert(f"{name} is transactional already")
+        if table.tableType not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
+            raise CanNotConvert(f"{name} is a {table.tableType}: only tables with files can be converted")
+        is_orc = "orc" in (table.sd.serdeInfo.serializationLib or "").lower()
+        plain = insert_only if insert_only is not None else not is_orc
+        if not plain and not is_orc:
+            raise CanNotConvert(f"{name} is no ORC table: it can only become insert-only")
+        info = AcidTableInfo(table)
+        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        done: list[tuple[str, str]] = []
+        try:
+            if not plain:
+                for folder in work.txn.call(info.folders):
+                    _rename_files(work, info, folder, done)
+            changed = deepcopy(table)
+            changed.tableType = "MANAGED_TABLE"
+            changed.parameters = {key: value for key, value in table.parameters.items() if key != "EXTERNAL"}
+            changed.parameters.update({"transactional": "true", "transactional_properties": "insert_only" if plain else "default"})
+            context = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+            work.txn.call(lambda client: client.alter_table_with_environment_context(table.dbName, table.tableName, changed, context))
+        except BaseException:
+            for old, new in reversed(done):
+                with suppress(FileError):  # a name that can not be given back does not hide why the conversion failed
+                    work.files.rename(new, old)
+            raise
+    return AcidTable.forName(spark, f"{table.dbName}.{table.tableName}", uri)
+
+
+def _load(work: Work, name: str) -> Table:
+    database, _, table = name.replace("`", "").lower().rpartition(".")
+    request = GetTableRequest(
+        dbName=database or work.spark.catalog.currentDatabase(), tblName=table, processorCapabilities=CAPABILITIES,
+        processorIdentifier="metastore-spark",
+    )
+    found: Table = work.txn.call(lambda client: client.get_table_req(request).table)
+    return found
+
+
+def _rename_files(work: Work, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
+    """Give the files of a folder names of bucket 0 and its copies; files of buckets keep theirs."""
+    files = [status for status in work.files.list(folder.location) if status.name[0] not in "._"]
+    if any(status.is_directory for status in files):
+        raise CanNotConvert(f"{info.full_name}: {folder.location} holds directories; move the files out of them first")
+    if info.buckets and not all(buckets.is_original(status.name) for status in files):
+        raise CanNotConvert(f"{info.full_name} is bucketed, and Spark's files are not in Hive's buckets: insert the rows into a new table")
+    taken = {status.name for status in files}
+    number = 0
+    for status in sorted(files):
+        if buckets.is_original(status.name):
+            continue
+        while (name := "000000_0" if number == 0 else f"000000_0_copy_{number}") in taken:
+            number += 1
+        taken.add(name)
+        target = f"{folder.location}/{name}"
+        work.files.rename(status.path, target)
+        done.append((status.path, target))
+
+
+def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
+    """Make a transactional table a plain managed one of the same format, by writing its rows anew.
+
+    LockTimeout, FileError, and the Thrift exceptions of the metastore. Until the exchange at the end the table is what it was; what was
+    written beside it is removed when it fails.
+    """
+    work = Work(spark, uri)
+    with work.txn:
+        info = work.load(name)
+        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        rows = work.rows(info)
+        beside = f"{info.name}__plain"
+        created = work.txn.call(lambda client: _create_beside(client, info, beside))
+        try:
+            source, options = ("orc", {}) if not info.is_insert_only else info.format
+            keys = info.partition_columns.names
+            rows.write.format(source).options(**options).mode("append").partitionBy(*keys).save(created.sd.location)
+            if keys:
+                names = _partitions_below(work, created.sd.location, len(keys))
+                work.txn.call(lambda client: _add_partitions(client, created, names))
+        except BaseException:
+            work.txn.call(lambda client: client.drop_table(info.database, beside, True))
+            raise
+    _exchange(info, beside, work)
+
+
+def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
+    table = deepcopy(info.table)
+    table.tableName = name
+    table.id = table.writeId = None
+    table.sd.location = None  # type: ignore[assignment]  # the default place
+    table.parameters = {key: value for key, value in info.parameters.items() if key not in ACID}
+    client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark"))
+    return client.get_table(info.database, name)  # type: ignore[no-any-return]  # any method of the interface
+
+
+def _partitions_below(work: Work, location: str, depth: int) -> list[str]:
+    found = [("", location.rstrip("/"))]
+    for _ in range(depth):
+        found = [
+            (f"{name}/{status.name}".lstrip("/"), status.path)
+            for name, path in found for status in work.files.list(path) if status.is_directory and status.name[0] not in "._"
+        ]
+    return [name for name, _ in found]
+
+
+def _add_partitions(client: Client, table: Table, names: list[str]) -> None:
+    new = []
+    for name in names:
+        sd = copy(table.sd)
+        sd.location = f"{table.sd.location.rstrip('/')}/{name}"
+        new.append(Partition(values=partition_values(name), dbName=table.dbName, tableName=table.tableName, sd=sd, parameters={}))
+    request = AddPartitionsRequest(dbName=table.dbName, tblName=table.tableName, parts=new, ifNotExists=True, needResult=False)
+    client.add_partitions_req(request)
+
+
+def _exchange(info: AcidTableInfo, beside: str, work: Work) -> None:
+    """Put the new table into the place of the old one."""
+    with connect(work.uri) as client:
+        client.drop_table(info.database, info.name, True)
+        renamed = client.get_table(info.database, beside)
+        renamed.tableName = info.name
+        client.alter_table(info.database, beside, renamed)

@@ -1,0 +1,100 @@
+"""A plain table becomes transactional with its rows, and plain again; what can not be converted stays as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from metastore.client import Client
+from metastore.idl import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from metastore.spark import AcidTable
+from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
+from tests.spark.conftest import FORMATS
+
+
+def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:
+    """Make a table without any property and return its location."""
+    input_format, output_format, serde = FORMATS[file_format]
+    client.create_table(Table(
+        dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", parameters={},
+        partitionKeys=[FieldSchema(keys, "string", None)] if keys else [],
+        sd=StorageDescriptor(
+            cols=[FieldSchema("id", "int", None), FieldSchema("name", "string", None)], inputFormat=input_format,
+            outputFormat=output_format, serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, bucketCols=[], sortCols=[],
+        ),
+    ))
+    return str(client.get_table("default", name).sd.location)
+
+
+def rows(table: AcidTable) -> list[tuple[object, ...]]:
+    return sorted(map(tuple, table.toDF().collect()))
+
+
+def test_an_orc_table_there_and_back(spark: SparkSession, client: Client) -> None:
+    location = make_plain(client, "to_acid", "orc")
+    spark.range(20).selectExpr("cast(id as int) id", "concat('n', id) name").repartition(3).write.mode("append").orc(location)
+    table = to_transactional(spark, "default.to_acid")
+    want = sorted((number, f"n{number}") for number in range(20))
+    assert rows(table) == want
+    names = sorted(path.name for path in Path(location.removeprefix("file:")).iterdir() if path.name[0] not in "._")
+    assert names == ["000000_0", "000000_0_copy_1", "000000_0_copy_2"]
+    assert table.delete("id < 5") == 5
+    assert table.update("id = 7", {"name": "'seven'"}) == 1
+    want = [(number, "seven" if number == 7 else name) for number, name in want if number >= 5]
+    assert rows(table) == want
+    table.close()
+    to_plain(spark, "default.to_acid")
+    plain = client.get_table("default", "to_acid")
+    assert "transactional" not in plain.parameters
+    assert sorted(map(tuple, spark.read.orc(plain.sd.location).collect())) == want
+    client.drop_table("default", "to_acid", True)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_a_partitioned_table_becomes_insert_only(spark: SparkSession, client: Client, file_format: str) -> None:
+    name = f"to_insert_only_{file_format}"
+    location = make_plain(client, name, file_format, keys="day")
+    for day in ("a", "b"):
+        spark.range(3).selectExpr("cast(id as int) id", f"'{day}' name").write.format(file_format).save(f"{location}/day={day}")
+        client.append_partition("default", name, [day])
+    table = to_transactional(spark, f"default.{name}", insert_only=True)
+    table.insert(spark.sql("select 9 id, 'new' name, 'b' day"))
+    want = sorted([(number, day, day) for number in range(3) for day in ("a", "b")] + [(9, "new", "b")])
+    assert rows(table) == want
+    table.close()
+    to_plain(spark, f"default.{name}")
+    assert sorted(client.get_partition_names("default", name, -1)) == ["day=a", "day=b"]
+    found = spark.read.format(file_format).load(client.get_table("default", name).sd.location)
+    assert sorted(map(tuple, found.select("id", "name", "day").collect())) == want
+    client.drop_table("default", name, True)
+
+
+def test_what_can_not_be_converted_stays(spark: SparkSession, client: Client) -> None:
+    location = make_plain(client, "no_acid", "parquet")
+    with pytest.raises(CanNotConvert, match="only become insert-only"):
+        to_transactional(spark, "default.no_acid", insert_only=False)
+    assert "transactional" not in client.get_table("default", "no_acid").parameters
+    client.drop_table("default", "no_acid", True)
+    location = make_plain(client, "nested", "orc")
+    spark.range(3).selectExpr("cast(id as int) id", "'x' name").write.orc(f"{location}/inner")
+    spark.range(3).selectExpr("cast(id as int) id", "'x' name").write.mode("append").orc(location)
+    before = sorted(path.name for path in Path(location.removeprefix("file:")).iterdir())
+    with pytest.raises(CanNotConvert, match="holds directories"):
+        to_transactional(spark, "default.nested")
+    assert sorted(path.name for path in Path(location.removeprefix("file:")).iterdir()) == before
+    client.drop_table("default", "nested", True)
+
+
+def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: SparkSession, client: Client) -> None:
+    location = make_plain(client, "sorted_table", "orc")
+    spark.range(3).selectExpr("cast(id as int) id", "'x' name").coalesce(1).write.mode("append").orc(location)
+    before = sorted(path.name for path in Path(location.removeprefix("file:")).iterdir())
+    table = client.get_table("default", "sorted_table")
+    table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+    client.alter_table("default", "sorted_table", table)
+    with pytest.raises(Exception, match=r"(?i)acid"):
+        to_transactional(spark, "default.sorted_table")
+    assert sorted(path.name for path in Path(location.removeprefix("file:")).iterdir()) == before
+    client.drop_table("default", "sorted_table", True)
