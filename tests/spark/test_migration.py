@@ -22,7 +22,8 @@ def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> s
         partitionKeys=[FieldSchema(keys, "string", None)] if keys else [],
         sd=StorageDescriptor(
             cols=[FieldSchema("id", "int", None), FieldSchema("name", "string", None)], inputFormat=input_format,
-            outputFormat=output_format, serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, bucketCols=[], sortCols=[],
+            outputFormat=output_format, serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={},
+            bucketCols=[], sortCols=[],
         ),
     ))
     return str(client.get_table("default", name).sd.location)
