@@ -27,6 +27,8 @@ _NAME = re.compile(
     re.ASCII,
 )
 
+_STAGING = re.compile(r"\.staging_txn_(\d+)_", re.ASCII)
+
 
 class Portion(Enum):
     """How much of a range something holds for."""
@@ -89,6 +91,17 @@ def delta_name(low: int, high: int, statement: int | None = None, *, is_delete: 
 
 def _by(visibility: int) -> str:
     return f"_v{visibility:07d}" if visibility else ""
+
+
+def staging_name(transaction: int, part: str) -> str:
+    """Return the name of a folder in a table's own directory where a transaction writes before files are renamed to their places."""
+    return f".staging_txn_{transaction}_{part}"
+
+
+def staging_of(transactions: Collection[int], entries: Iterable[Entry]) -> list[str]:
+    """Return the staging folders of transactions."""
+    found = ((entry.name, _STAGING.match(entry.name)) for entry in entries)
+    return [name for name, match in found if match is not None and int(match[1]) in transactions]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import structlog
 
 from metastore.idl import Table
-from metastore.rules.acid_directories import NONE_OPEN, WriteIds, decide
+from metastore.rules.acid_directories import NONE_OPEN, WriteIds, decide, staging_of
 from metastore.rules.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.cleaner import aborted_in, delete
@@ -95,8 +95,10 @@ def _clean_object(metastore: Metastore, where: Object) -> None:
         entries = listed(metastore, folder)
         made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN))  # type: ignore[misc]  # bound now
         state = decide(entries, view, made_by, strict=False)
-        delete(metastore, folder, state.aborted)
+        delete(metastore, folder, [*state.aborted, *staging_of(transactions, entries)])
         kept |= aborted_in(state.partly_aborted, view.aborted, state.aborted)
+    if table is not None and table.partitionKeys and is_transactional(table):
+        delete(metastore, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
     metastore.database.write(lambda session: compaction_sources.forget_transactions(session, where, transactions, sorted(kept)))
     if kept and table is not None and not (where.partition is None and table.partitionKeys):
         enqueue(metastore, where, MAJOR, None, table.owner)

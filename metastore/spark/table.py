@@ -18,6 +18,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
+from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
@@ -246,5 +247,7 @@ def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | 
 
 
 def _tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
+    """Tell the metastore what was written, before the commit."""
+    statistics.forget(work.txn, info.table, partitions)
     if partitions:
         work.txn.wrote_partitions(info.database, info.name, partitions, operation)

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.acid import buckets
 from metastore.acid.files import Status
 from metastore.idl import Partition
-from metastore.rules.acid_directories import base_name, delta_name
+from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import partition_values
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
@@ -134,7 +134,7 @@ def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int)
 
 def staging(work: Work, table: AcidTableInfo, part: str) -> str:
     """Return the hidden folder in which a statement writes first; its name tells whose it is."""
-    return f"{table.location}/.staging_txn_{work.txn.id}_{part}"
+    return f"{table.location}/{staging_name(work.txn.id, part)}"
 
 
 def write_staged(

@@ -333,5 +333,6 @@ def _merge(both: Both, changes: list[tuple[int, int, str]], *, by_spark: bool) -
     rows = ", ".join(f"struct({key}, {value}, '{k}')" for key, value, k in changes)
     both.story.sql(
         f"MERGE INTO t USING (SELECT inline(array({rows})) AS (id, v, k)) s ON t.id = s.id AND t.k = s.k "
-        "WHEN MATCHED AND t.id % 3 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v, s.k)"
+        "WHEN MATCHED AND t.id % 3 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v, s.k)"
     )

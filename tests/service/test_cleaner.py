@@ -352,6 +352,22 @@ def test_what_an_aborted_compactor_left_is_deleted(call: Call, make_metastore: M
     assert acid.rows(call.metastore, acid.COMPONENTS) == []
 
 
+@pytest.mark.parametrize("keys", [(), (("k", "string"),)])
+def test_staging_folders_of_aborted_transactions_are_deleted(
+    call: Call, make_metastore: MetastoreMaker, keys: tuple[tuple[str, str], ...]
+) -> None:
+    name, folder = acid_table(call, keys=keys)
+    aborted, opened = acid.begin(call.metastore), acid.begin(call.metastore)
+    for transaction in (aborted, opened):
+        acid.intend(call.metastore, name, transaction, acid.allocate(call.metastore, name, transaction))
+        acid.fill(folder / f".staging_txn_{transaction}_0_insert")
+    acid.fill(folder / f".staging_txn_{aborted}_0_delete" / "k=1")
+    acid.fill(folder / f".staging_txn_{aborted}1_0_insert")
+    acid.end(call.metastore, aborted, "a")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(folder) == sorted([f".staging_txn_{opened}_0_insert", f".staging_txn_{aborted}1_0_insert"])
+
+
 def test_an_aborted_dynamic_insert_is_looked_for_in_every_partition(call: Call, make_metastore: MetastoreMaker, tmp_path: Path) -> None:
     name, folder = acid_table(call, keys=(("k", "string"), ("l", "string")))
     add_partitions(call, name, [["1", "1"], ["1", "2"]])

@@ -1,0 +1,47 @@
+"""Say that a table's statistics no longer hold, since Hive answers `count(*)`, `min` and `max` from them. It computes none.
+
+Hive's own writers store new statistics before they commit; a writer that has none takes away the mark that says they are exact, likewise
+before it commits. The alteration bears the transaction's write id. Source: Hive's StatsSetupConst, BasicStatsTask and StatsOptimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.acid.transactions import Transaction
+from metastore.client import Client
+from metastore.idl import AlterPartitionsRequest, AlterTableRequest, EnvironmentContext, Table
+from metastore.rules.snapshots import format_table, snapshot
+
+ACCURATE = "COLUMN_STATS_ACCURATE"
+_NOT_GATHERED = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+
+
+def forget(transaction: Transaction, table: Table, partitions: Sequence[str]) -> None:
+    """Mark the statistics of a table, as read by this transaction, and of the partitions `k=v/..` that were written as not exact."""
+    database, name = table.dbName, table.tableName
+    held = [] if not partitions else transaction.call(lambda client: client.get_partitions_by_names(database, name, list(partitions)))
+    stale = [partition for partition in held if ACCURATE in (partition.parameters or {})]
+    marked = ACCURATE in (table.parameters or {})
+    if not stale and not marked:
+        return
+    seen = transaction.snapshots([(database, name)])[database, name].write_ids
+    text = format_table(f"{database}.{name}", snapshot(seen.high_watermark, seen.open, seen.aborted))
+    write_id = transaction.write_id(database, name)
+
+    def alter(client: Client) -> None:
+        if stale:
+            for partition in stale:
+                del partition.parameters[ACCURATE]
+            client.alter_partitions_req(AlterPartitionsRequest(
+                dbName=database, tableName=name, partitions=stale, environmentContext=_NOT_GATHERED,
+                writeId=write_id, validWriteIdList=text,
+            ))
+        if marked:
+            del table.parameters[ACCURATE]
+            client.alter_table_req(AlterTableRequest(
+                dbName=database, tableName=name, table=table, environmentContext=_NOT_GATHERED,
+                writeId=write_id, validWriteIdList=text,
+            ))
+
+    transaction.call(alter)
