@@ -10,7 +10,7 @@ Source: Hive's OrcRecordUpdater and OrcAcidUtils.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise, repeat
 from typing import Any
@@ -18,12 +18,16 @@ from typing import Any
 import fsspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyorc
 from pyorc.converters import ORCConverter
 
 from metastore.acid import buckets
 from metastore.acid.types import decimal_of, parts
 
+GREGORIAN = -141427
+"""1582-10-15 in days since 1970: before it Hive and Spark take the days of ORC files for Julian ones."""
+DAY = 86_400_000_000
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))
 _TYPES: dict[str, type[pyorc.TypeDescription]] = {
@@ -135,9 +139,9 @@ def as_numbers(values: Any) -> list[Any]:
     """Return an Arrow array as the Python values that a file's writer takes: dates, moments and decimals are whole numbers."""
     kind = values.type
     if pa.types.is_date32(kind):
-        return values.cast(pa.int32()).to_pylist()  # type: ignore[no-any-return]
+        return _rebased(values.cast(pa.int32()), GREGORIAN, hybrid_day)
     if pa.types.is_timestamp(kind):
-        return values.cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+        return _rebased(values.cast(pa.int64()), GREGORIAN * DAY, lambda moment: hybrid_day(moment // DAY) * DAY + moment % DAY)
     if pa.types.is_decimal(kind):
         halves = np.frombuffer(values.buffers()[1], "<i8")[2 * values.offset : 2 * (values.offset + len(values))]
         pairs = zip(halves[::2].view("<u8").tolist(), halves[1::2].tolist(), values.is_null().to_pylist(), strict=True)
@@ -155,6 +159,23 @@ def as_numbers(values: Any) -> list[Any]:
     if not values.null_count:
         return rows
     return [None if is_null else row for row, is_null in zip(rows, values.is_null().to_pylist(), strict=True)]
+
+
+def _rebased(numbers: Any, begin: int, rebase: Callable[[int], int]) -> list[Any]:
+    """Return whole numbers, those before `begin` rebased."""
+    least = pc.min(numbers).as_py()
+    found: list[Any] = numbers.to_pylist()
+    if least is None or least >= begin:
+        return found
+    return [rebase(value) if value is not None and value < begin else value for value in found]
+
+
+def hybrid_day(day: int) -> int:
+    """Return the day, since 1970, that is called the same in the Julian calendar: ORC files have it for days before 1582-10-15."""
+    year, month, of_month = (np.datetime64(day, "D")).item().timetuple()[:3]
+    shift = (14 - month) // 12
+    years, months = year + 4800 - shift, month + 12 * shift - 3
+    return of_month + (153 * months + 2) // 5 + 365 * years + years // 4 - 32083 - 2440588
 
 
 def _ranges(values: Any) -> Iterator[tuple[int, int]]:

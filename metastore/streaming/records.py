@@ -205,14 +205,18 @@ def _exact(value: Any) -> Any:
 
 
 def _day(value: Any) -> Any:
-    if isinstance(value, datetime):
-        raise TypeError(f"{value} is a moment and no date")
-    return date.fromisoformat(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise TypeError(f"{value!r} is no date")
+    return value
 
 
 def _moment(value: Any) -> Any:
     found = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if isinstance(found, datetime) and found.tzinfo is not None:
+    if not isinstance(found, datetime):
+        raise TypeError(f"{value!r} is no timestamp")
+    if found.tzinfo is not None:
         raise TypeError(f"{value} has a zone, which the column can not hold")
     return found
 
