@@ -19,6 +19,7 @@ from metastore.listeners.contract import (
 )
 from metastore.listeners.events import Event, FunctionEnd
 from metastore.listeners.notifications import NotificationLog
+from metastore.store.notifications import New
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -51,6 +52,9 @@ class Listeners:
     ) -> None:
         self.pre = tuple(pre)
         self.transactional = tuple(transactional)
+        self._log = next((each for each in self.transactional if isinstance(each, NotificationLog)), None)
+        self.only_log = all(each is self._log for each in self.transactional)
+        """Whether no transactional listener runs but the notification log, whose row a statement may write along with the change."""
         self.post = tuple(post)
         self.end = tuple(end_function)
         self.init = tuple(init)
@@ -94,6 +98,10 @@ class Listeners:
     def within(self, changes: Sequence[Event], session: Any) -> list[int]:
         """Run the transactional listeners inside the changes' transaction; return the ids of notifications that got one at once."""
         return [key for listener in self.transactional for key in listener.within_all(changes, session)]
+
+    def log_row(self, event: Event) -> New | None:
+        """Return the row that the notification log would write of a change which has one; None without the log."""
+        return None if self._log is None else self._log.plain_row(event)
 
     def after(self, event: Event, error: Exception | None) -> None:
         """Tell the post-event listeners what became of the change."""

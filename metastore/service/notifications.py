@@ -22,6 +22,7 @@ from metastore.idl import (
     WriteNotificationLogRequest,
 )
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
+from metastore.listeners.notifications import in_its_format
 from metastore.rules.names import normalize
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
@@ -55,7 +56,7 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
         types=request.eventTypeList or None, skipped=request.eventTypeSkipList or None,
     )
     _number(call.metastore)
-    return call.database.read(lambda session: notifications.find(session, wanted, most))
+    return [in_its_format(each) for each in call.database.read(lambda session: notifications.find(session, wanted, most))]
 
 
 def count(call: Call, request: NotificationEventsCountRequest) -> int:

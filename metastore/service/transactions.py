@@ -27,6 +27,7 @@ from metastore.rules.snapshots import aborted_bits
 from metastore.rules.transactions import (
     CHANGES,
     COMPACTION,
+    INSERT,
     UPDATE,
     WITHOUT_CONFLICTS,
     Intent,
@@ -37,7 +38,7 @@ from metastore.rules.transactions import (
 from metastore.service import replication
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.store import compactions, components, counters, tables, transactions, write_ids
+from metastore.store import at_once, compactions, components, counters, tables, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, WROTE, Transaction
 from metastore.store.write_ids import Key
@@ -63,27 +64,28 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     who = (request.user, request.hostname, request.agentInfo)
     listeners, most = call.listeners, call.config.txn_max_open
 
-    def at_once(session: Session) -> list[int]:
-        return transactions.open_at_once(session, count, kind, who, now_ms(), most)
-
     def work(session: Session) -> list[int]:
         if sources and (known := transactions.targets(session, request.replPolicy or "", sources)):
             return sorted(known.values())
-        opened = at_once(session) if possible else []
-        if not opened:
-            ids = transactions.take_ids(session, count)
-            _check_number(session, ids, most)
-            transactions.insert(session, ids, OPEN, kind, who, now_ms())
-            opened = list(ids)
+        ids = transactions.take_ids(session, count)
+        _check_number(session, ids, most)
+        transactions.insert(session, ids, OPEN, kind, who, now_ms())
+        opened = list(ids)
         if sources:
             transactions.insert_targets(session, request.replPolicy or "", zip(sources, opened, strict=False))
         if listeners.transactional:
             listeners.within([OpenTransactions(client=call.info, transactions=opened, type=kind)], session)
         return opened
 
-    possible = transactions.opens_at_once(call.database)
-    alone = possible and not sources and not listeners.transactional
-    opened = (call.database.change(at_once) if alone else None) or call.database.write(work)
+    opened: list[int] = []
+    if listeners.only_log and not sources and at_once.possible(call.database):
+        told = None
+        if kind != TxnType.READ_ONLY:
+            told = listeners.log_row(OpenTransactions(client=call.info, transactions=[at_once.FIRST, at_once.LAST], type=kind))
+        opened = call.database.change(
+            lambda session: at_once.open_transactions(session, count, kind, who, now_ms(), most, told)
+        )
+    opened = opened or call.database.write(work)
     if listeners.post:
         listeners.after(OpenTransactions(client=call.info, transactions=opened, type=kind), None)
     return opened
@@ -105,8 +107,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
     replayed = _is_replayed(request.replPolicy, request.txn_type)
-    free = not (replayed or request.keyValue or request.replLastIdInfo or listeners.transactional)
-    kind: int = TxnType.DEFAULT if request.txn_type is None else request.txn_type
+    plain = not (request.replPolicy or request.keyValue or request.replLastIdInfo) and listeners.only_log
 
     def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
         if request.replLastIdInfo is not None:
@@ -129,9 +130,14 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
             return found.id, found.type
         return outcome
 
-    if free and call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
-        done: tuple[int, int] | TransactionAborted | None = (key, kind)
-    else:
+    done: tuple[int, int] | TransactionAborted | None = None
+    if plain and at_once.possible(call.database):
+        told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
+        done = call.database.change(lambda session: at_once.commit(session, key, COMMITTED, INSERT, now_ms(), told))
+    elif plain and not listeners.transactional:
+        ended = call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms()))
+        done = (key, TxnType.DEFAULT if request.txn_type is None else request.txn_type) if ended else None
+    if done is None:
         done = call.database.write(work)
     if isinstance(done, TransactionAborted):
         if listeners.post:
@@ -175,7 +181,7 @@ def _commit(
             lost = conflict(found.id, changes, committed)
             if lost is not None:
                 transactions.end(session, [found], ABORTED, now)
-                _tell_aborted(call, session, [found.id])
+                _tell_aborted(call, session, [found])
                 return TransactionAborted(conflict_text(found.id, commit_id, *lost))
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
@@ -227,13 +233,20 @@ def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
             transactions.forget_target(session, request.replPolicy or "", key)
         return target
 
-    free = not replayed and not listeners.transactional
-    if free and call.database.change(lambda session: transactions.end_free(session, key, ABORTED, now_ms())):
-        aborted: int | None = key
-    else:
-        aborted = call.database.write(work)
+    aborted = key if not replayed and _abort_at_once(call, key) else call.database.write(work)
     if aborted is not None and listeners.post:
         listeners.after(AbortTransactions(client=call.info, transactions=[aborted]), None)
+
+
+def _abort_at_once(call: Call, key: int) -> bool:
+    """Abort an open transaction that has no rows elsewhere with one statement; tell whether it was one."""
+    listeners = call.listeners
+    if at_once.possible(call.database) and listeners.only_log:
+        told = listeners.log_row(AbortTransactions(client=call.info, transactions=[key]))
+        return call.database.change(lambda session: at_once.abort(session, key, ABORTED, now_ms(), told)) is not None
+    return not listeners.transactional and call.database.change(
+        lambda session: transactions.end_free(session, key, ABORTED, now_ms())
+    )
 
 
 def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
@@ -244,7 +257,7 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
         abort(call, session, found)
         return [each.id for each in found]
 
-    aborted = call.database.write(work)
+    aborted = [keys[0]] if len(keys) == 1 and _abort_at_once(call, keys[0]) else call.database.write(work)
     if aborted and call.listeners.post:
         call.listeners.after(AbortTransactions(client=call.info, transactions=aborted), None)
     return aborted
@@ -254,12 +267,14 @@ def abort(call: Call, session: Session, found: Sequence[Transaction]) -> None:
     """Abort locked open transactions and tell the transactional listeners. What they wrote is left for the cleaner to find."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
-        _tell_aborted(call, session, [each.id for each in found if each.type != TxnType.READ_ONLY])
+        _tell_aborted(call, session, found)
 
 
-def _tell_aborted(call: Call, session: Session, keys: Sequence[int]) -> None:
+def _tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> None:
+    keys = [each.id for each in found if each.type != TxnType.READ_ONLY]
     if keys and call.listeners.transactional:
-        written = components.databases(session, keys)
+        writers = [each.id for each in found if each.holds & COMPONENTS]
+        written = components.databases(session, writers) if writers else {}
         call.listeners.within([AbortTransactions(client=call.info, transactions=keys, databases=written)], session)
 
 

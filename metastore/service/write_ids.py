@@ -24,7 +24,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import components, transactions, write_ids
+from metastore.store import at_once, components, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
@@ -83,10 +83,25 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             call.listeners.within([_event(call, key, told)], session)
         return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted({**have, **new}.items())], told
 
-    allocated, told = call.database.write(work)
+    ids = request.txnIds or ()
+    first = _allocate_at_once(call, key, ids[0]) if len(ids) == 1 and not sources and not request.reallocate else None
+    if first is None:
+        allocated, told = call.database.write(work)
+    else:
+        allocated = told = [first]
     if told and call.listeners.post:
         call.listeners.after(_event(call, key, told), None)
     return allocated
+
+
+def _allocate_at_once(call: Call, key: Key, transaction: int) -> TxnToWriteId | None:
+    """Give an open transaction its first write id with one statement; None where that can not be done."""
+    listeners = call.listeners
+    if not listeners.only_log or not at_once.possible(call.database):
+        return None
+    told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=transaction, writeId=at_once.WRITE_ID)]))
+    number = call.database.change(lambda session: at_once.allocate(session, transaction, key, told))
+    return None if number is None else TxnToWriteId(txnId=transaction, writeId=number)
 
 
 def _event(call: Call, key: Key, told: Sequence[TxnToWriteId]) -> AllocateWriteIds:

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from metastore.idl import TxnType
 from metastore.store import counters
-from metastore.store.database import Among, Database, Session
+from metastore.store.database import Among, Session
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
     counters as counter_rows,
@@ -106,29 +105,6 @@ INFO = sa.select(N.value, *SHOWN).select_from(
 ).where(N.name == sa.bindparam("counter")).order_by(T.id)
 
 
-def _open_at_once() -> sa.Insert:
-    """Return PostgreSQL's statement that takes the ids and inserts the rows in one round trip.
-
-    It does nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted.
-    """
-    count = sa.bindparam("count", type_=sa.BigInteger())
-    new_value = N.value + count
-    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=count).on_conflict_do_update(
-        index_elements=["name"], set_={"value": new_value},
-        where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
-    ).returning(N.value).cte("taken")
-    numbers = sa.func.generate_series(1, count).table_valued("number").render_derived(name="numbers")
-    values = sa.select(
-        taken.c.value - count + numbers.c.number, sa.literal_column(f"'{OPEN}'"),
-        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
-        *[sa.cast(sa.bindparam("now"), sa.BigInteger())] * 2,
-    ).select_from(taken, numbers)
-    return sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id)
-
-
-OPEN_AT_ONCE = _open_at_once()
-
-
 class Transaction(NamedTuple):
     """What decides over a transaction; times in milliseconds, `holds` are the bits above."""
 
@@ -162,21 +138,6 @@ class Shown(NamedTuple):
 
 Who = tuple[str | None, str | None, str | None]
 """User, host and agent of a request."""
-
-
-def opens_at_once(database: Database) -> bool:
-    """Tell whether the database has the statement of `open_at_once`."""
-    return database.driver.name == "postgresql"
-
-
-def open_at_once(session: Session, count: int, kind: int, who: Who, now: int, most: int) -> list[int]:
-    """Open transactions with PostgreSQL's one statement; return their ids ascending, none when `insert` has to look closer."""
-    user, host, agent = who
-    rows = session.rows(
-        OPEN_AT_ONCE, counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host, agent_value=agent,
-        now=now, most=most,
-    )
-    return sorted(id_ for (id_,) in rows)
 
 
 def take_ids(session: Session, count: int) -> range:

@@ -4,6 +4,6 @@
 rows their ids (`store/notifications.py`), so that writers never wait for each other here.
 """
 
-from metastore.listeners.notifications.log import NotificationLog
+from metastore.listeners.notifications.log import NotificationLog, in_its_format
 
-__all__ = ["NotificationLog"]
+__all__ = ["NotificationLog", "in_its_format"]

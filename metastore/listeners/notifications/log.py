@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
 from metastore.listeners.notifications.messages import Notification, files, of
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 PLAIN, GZIP = "json-0.2", "gzip(json-2.0)"
 LEVEL = 1
 """Of compression: messages repeat themselves, higher levels take three times as long for little."""
+
+SHORT = 1000
+"""Characters of a message that is stored plain whatever its format, and gets it when it is read: transactions tell little, and often."""
 
 
 class NotificationLog(TransactionalListener):
@@ -49,23 +53,30 @@ class NotificationLog(TransactionalListener):
         told = [each for event in changes for each in of(event)]
         if not told:
             return ()
-        rows = self._rows(told)
+        rows = self._rows(told, SHORT)
         if isinstance(changes[0], Insert):
             return notifications.insert_numbered(session, rows)
         notifications.insert(session, rows)
         return ()
 
-    def _rows(self, told: Sequence[Notification]) -> list[notifications.New]:
+    def plain_row(self, event: Event) -> notifications.New:
+        """Return the row of a change that has one, its message plain: a statement may put into it what it alone knows."""
+        (row,) = self._rows(list(of(event)), None)
+        return row
+
+    def _rows(self, told: Sequence[Notification], short: int | None) -> list[notifications.New]:
         now = int(time.time())
         head = {"server": "", "servicePrincipal": "", "timestamp": now}
         return [
-            notifications.New(now, each.type, each.catalog, each.database, each.table, self._message({**head, **each.fields}), self._format)
+            notifications.New(
+                now, each.type, each.catalog, each.database, each.table, self._message({**head, **each.fields}, short), self._format
+            )
             for each in told
         ]
 
-    def _message(self, fields: dict[str, Any]) -> str:
+    def _message(self, fields: dict[str, Any], short: int | None) -> str:
         text = orjson.dumps(fields)
-        return text.decode() if self._format == PLAIN else b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
+        return text.decode() if self._format == PLAIN or short is None or len(text) <= short else _compressed(text)
 
     def _write_rows(self, writes: Sequence[AcidWrite]) -> list[notifications.NewWrite]:
         now = int(time.time())
@@ -84,6 +95,16 @@ class NotificationLog(TransactionalListener):
             ))
         return rows
 
+
+def in_its_format(event: NotificationEvent) -> NotificationEvent:
+    """Give a stored event's message the format that the event names."""
+    if event.messageFormat == GZIP and event.message is not None and event.message.startswith("{"):
+        event.message = _compressed(event.message.encode())
+    return event
+
+
+def _compressed(text: bytes) -> str:
+    return b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
 
 
 PLAIN_NAMES = frozenset({

@@ -1,0 +1,177 @@
+"""PostgreSQL's statements that make a whole change of transactions in one round trip, together with its row in the notification log.
+
+Each does nothing, and yields nothing, where there is more to do than it can; the caller then goes the long way. Whoever writes rows of an
+open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has seen all that belongs to it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from metastore.idl import TxnType
+from metastore.store import counters
+from metastore.store.components import COMPLETED_COLUMNS
+from metastore.store.database import Database, Session
+from metastore.store.notifications import New
+from metastore.store.schema import (
+    completed_components,
+    locks,
+    notifications,
+    transaction_components,
+    transactions,
+    write_id_counters,
+    write_ids,
+)
+from metastore.store.schema import counters as counter_rows
+from metastore.store.transactions import COLUMNS, COMPONENTS, LOCKS, LOWEST_OPEN, OPEN, WRITE_IDS, WROTE, Who
+from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.write_ids import Key
+
+FIRST, LAST, WRITE_ID = -1, -2, -1
+"""What stands in a message for the first and the last opened transaction, and for the write id: only the statement knows them."""
+
+T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
+_KEY = sa.bindparam("key", type_=sa.BigInteger())
+_NOW = sa.bindparam("now", type_=sa.BigInteger())
+_MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
+_IS_OPEN = T.state == sa.literal_column(f"'{OPEN}'")
+
+
+def possible(database: Database) -> bool:
+    """Tell whether the database has these statements."""
+    return database.driver.name == "postgresql"
+
+
+def _number(value: int) -> sa.ColumnElement[Any]:
+    return sa.literal_column(str(value))
+
+
+def _of_type(*types: int) -> sa.ColumnElement[bool]:
+    return sa.or_(*(T.type == _number(each) for each in types))
+
+
+def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.func.replace(text, sa.literal_column(f"'{old}'"), sa.cast(new, sa.Text()))
+
+
+def _told(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
+    """Return the insert of one notification if `source` has rows."""
+    values = {name: sa.cast(sa.bindparam(f"told_{name}"), notifications.c[name].type) for name in New._fields} | {"message": message}
+    row = sa.select(*values.values()).select_from(source).where(*where)
+    return sa.insert(notifications).from_select(list(values), row, include_defaults=False).cte("told")
+
+
+def _parameters(row: New | None) -> dict[str, Any]:
+    return {} if row is None else {f"told_{name}": value for name, value in row._asdict().items()}
+
+
+@cache
+def _opening(told: bool) -> sa.Select[Any]:
+    """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
+    count = sa.bindparam("count", type_=sa.BigInteger())
+    new_value = N.value + count
+    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=count).on_conflict_do_update(
+        index_elements=["name"], set_={"value": new_value},
+        where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
+    ).returning(N.value).cte("taken")
+    numbers = sa.func.generate_series(1, count).table_valued("number").render_derived(name="numbers")
+    values = sa.select(
+        taken.c.value - count + numbers.c.number, sa.literal_column(f"'{OPEN}'"),
+        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]), _NOW, _NOW,
+    ).select_from(taken, numbers)
+    opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
+    query = sa.select(opened.c.id)
+    if not told:
+        return query
+    ids = sa.func.string_agg(sa.cast(opened.c.id, sa.Text()), postgresql.aggregate_order_by(sa.literal_column("','"), opened.c.id))
+    span = sa.select(
+        ids.label("ids"), sa.func.min(opened.c.id).label("first"), sa.func.max(opened.c.id).label("last")
+    ).having(sa.func.count() > _number(0)).subquery("span")
+    message = _replaced(_MESSAGE, f"{FIRST},{LAST}", span.c.ids)
+    return query.add_cte(_told(span, _replaced(_replaced(message, str(FIRST), span.c.first), str(LAST), span.c.last)))
+
+
+@cache
+def _ending(commits: bool, told: bool) -> sa.Select[Any]:
+    """End a transaction that holds nothing but locks and write ids; a commit also takes along what it inserted, which meets nothing."""
+    own = transactions.alias("own")
+    plain = LOCKS | WRITE_IDS | (COMPONENTS if commits else 0)
+    where = [
+        T.id == _KEY, _IS_OPEN, sa.not_(_of_type(TxnType.COMPACTION)), T.holds.bitwise_and(_number(~plain)) == _number(0),
+        sa.literal_column("transactions.xmin") == sa.select(sa.literal_column("own.xmin")).where(own.c.id == _KEY).scalar_subquery(),
+    ]
+    if commits:
+        where.append(sa.not_(sa.exists(sa.select(_number(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting")))))
+    ended = sa.update(transactions).where(*where).values(
+        state=sa.bindparam("new_state"), ended_ms=_NOW, holds=T.holds.bitwise_and(_number(WROTE))
+    ).returning(T.id, T.type).cte("ended")
+    is_ended = sa.exists(sa.select(_number(1)).select_from(ended))
+    parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
+    if commits:
+        moved = sa.delete(transaction_components).where(C.transaction_id == _KEY, is_ended).returning(
+            C.catalog, C.database, C.table, C.partition, C.write_id
+        ).cte("moved")
+        rows = sa.select(_KEY, *moved.c, _number(0), _NOW).distinct()
+        parts.append(sa.insert(completed_components).from_select([*COMPLETED_COLUMNS], rows, include_defaults=False).cte("completed"))
+    if told:
+        parts.append(_told(ended, _MESSAGE, ended.c.type != _number(TxnType.READ_ONLY)))
+    return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
+
+
+@cache
+def _allocating(told: bool) -> sa.Select[Any]:
+    """Allocate the first write id of a transaction."""
+    names = [sa.bindparam(name, type_=sa.String()) for name in ("catalog", "database", "table")]
+    held = sa.update(transactions).where(
+        T.id == _KEY, _IS_OPEN, sa.not_(_of_type(TxnType.READ_ONLY)), T.holds.bitwise_and(_number(WRITE_IDS)) == _number(0)
+    ).values(holds=T.holds.bitwise_or(_number(WRITE_IDS))).returning(T.id).cte("held")
+    taken = postgresql.insert(write_id_counters).from_select(
+        ["catalog", "database", "table", "next"], sa.select(*names, _number(2)).select_from(held), include_defaults=False
+    ).on_conflict_do_update(
+        index_elements=["catalog", "database", "table"], set_={"next": W.next + _number(1)}
+    ).returning(W.next).cte("taken")
+    number = taken.c.next - _number(1)
+    given = sa.insert(write_ids).from_select(
+        [*WRITE_ID_COLUMNS], sa.select(_KEY, *names, number).select_from(taken), include_defaults=False
+    ).cte("given")
+    query = sa.select(number).add_cte(given)
+    if not told:
+        return query
+    pattern = '"writeIdList":[{}]'
+    before, after = pattern.split("{}")
+    value = sa.literal_column(f"'{before}'").concat(sa.cast(number, sa.Text())).concat(sa.literal_column(f"'{after}'"))
+    return query.add_cte(_told(taken, _replaced(_MESSAGE, pattern.format(WRITE_ID), value)))
+
+
+def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: New | None) -> list[int]:
+    """Open transactions; return their ids ascending. The message has [FIRST, LAST] for their ids."""
+    user, host, agent = who
+    rows = session.rows(
+        _opening(told is not None), counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host,
+        agent_value=agent, now=now, most=most, **_parameters(told),
+    )
+    return sorted(id_ for (id_,) in rows)
+
+
+def commit(session: Session, key: int, state: str, inserting: str, now: int, told: New | None) -> tuple[int, int] | None:
+    """Commit a transaction that changed no row that was there; return its id and type. `told` only if it is not read-only."""
+    row = session.row(
+        _ending(commits=True, told=told is not None), key=key, new_state=state, inserting=inserting, now=now, **_parameters(told)
+    )
+    return None if row is None else (int(row[0]), int(row[1]))
+
+
+def abort(session: Session, key: int, state: str, now: int, told: New | None) -> tuple[int, int] | None:
+    """Abort a transaction that noted no writes; return its id and type. `told` only if it is not read-only."""
+    row = session.row(_ending(commits=False, told=told is not None), key=key, new_state=state, now=now, **_parameters(told))
+    return None if row is None else (int(row[0]), int(row[1]))
+
+
+def allocate(session: Session, transaction: int, key: Key, told: New | None) -> int | None:
+    """Give a transaction that has no write id one in a table; return it. The message has [WRITE_ID] for it."""
+    row = session.row(_allocating(told is not None), key=transaction, **key._asdict(), **_parameters(told))
+    return None if row is None else int(row[0])
