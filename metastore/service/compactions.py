@@ -96,12 +96,16 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
 
 
 def scheduled(session: Session, where: Object) -> tuple[int, str] | None:
-    """Return the id and state of the entry because of which an object is not queued again, None for none."""
+    """Return the id and state of the entry because of which an object is not queued again, None for none.
+
+    A worker whose transaction is still open has not finished, whatever it says: the next one would not see what it made, and write the
+    same rows once more.
+    """
     found = compactions.of_object(session, where, PENDING)
-    for key, state, _ in found:
-        if state in QUEUED:
+    for key, state, _, is_open in found:
+        if state in QUEUED or is_open:
             return key, state
-    reached = {write_id: key for key, _, write_id in found if write_id is not None}
+    reached = {write_id: key for key, _, write_id, _ in found if write_id is not None}
     if reached:
         key = reached.get(compactions.watermark(session, where))
         return None if key is None else (key, READY)

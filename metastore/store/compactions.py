@@ -31,7 +31,10 @@ OBJECT = (
     C.catalog == sa.bindparam("catalog_key"), C.database == sa.bindparam("database_key"), C.table == sa.bindparam("table_key"),
     C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
 )
-OF_OBJECT = sa.select(C.id, C.state, C.highest_write_id).where(*OBJECT, Among(C.state, "states")).order_by(C.id)
+OF_OBJECT = (
+    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == sa.literal_column("'o'"), 1), else_=0)).select_from(WITH_TRANSACTION)
+    .where(*OBJECT, Among(C.state, "states")).order_by(C.id)
+)
 NEXT = sa.select(*ALL).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
 FOR_POOL = C.pool == sa.bindparam("pool_key")
 FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
@@ -182,7 +185,7 @@ def take_turn(session: Session) -> None:
 
 
 def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
-    """Return (id, state, highest write id) of an object's entries in these states, ascending by id."""
+    """Return (id, state, highest write id, whether the worker's transaction is open) of an object's entries in these states, by id."""
     return list(session.rows(OF_OBJECT, **_of(where), states=list(states)))
 
 

@@ -112,6 +112,19 @@ def test_an_object_is_queued_once(call: Call) -> None:
     assert ask(call).errormessage == f"Compaction is already scheduled with state='working' and id={first}"
 
 
+def test_an_object_is_not_queued_again_before_its_workers_transaction_ends(call: Call) -> None:
+    """A second worker would not see what the first made, and write the same rows once more."""
+    key = ask(call).id
+    info = take(call)
+    transaction = acid.begin(call.metastore)
+    info.highestWriteId = 1
+    compactions.update_state(call, info, transaction)
+    compactions.mark_compacted(call, info)
+    assert ask(call, initiatorId="i").errormessage == f"Compaction is already scheduled with state='ready for cleaning' and id={key}"
+    acid.end(call.metastore, transaction)
+    assert ask(call, initiatorId="i").accepted
+
+
 def test_what_waits_for_the_cleaner_is_queued_again_when_there_is_more(call: Call) -> None:
     writer = acid.begin(call.metastore)
     assert acid.allocate(call.metastore, T, writer) == 1
