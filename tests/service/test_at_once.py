@@ -1,0 +1,127 @@
+"""What a transaction's end does beside others that change the same transaction, where one statement does all of it and where more do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import orjson
+import pytest
+
+from metastore.errors import MetaError
+from metastore.idl import NotificationEventRequest, TxnType
+from metastore.rules.transactions import UPDATE as UPDATED
+from metastore.rules.transactions import Intent
+from metastore.service import notifications, transactions
+from metastore.service.context import Call, Client
+from metastore.store import components, schema
+from metastore.store.database import Session
+from metastore.store.transactions import COMPONENTS, LOCKS, hold
+from tests.service.conftest import MetastoreMaker
+from tests.service.txns import (
+    INSERT,
+    READ,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+    count,
+    rows,
+    write,
+)
+
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+
+
+@pytest.fixture
+def logged(make_metastore: MetastoreMaker) -> Call:
+    """A call to a server whose messages are plain."""
+    return Call(make_metastore(event_message_format="json-0.2"), Client("127.0.0.1:1", user="alice"), "test")
+
+
+def beside(call: Call, change: Callable[[Session], None], then: Callable[[], None]) -> None:
+    """Run `then` while a transaction of the database that made `change` is open; on PostgreSQL until `then` waits for it."""
+    with ThreadPoolExecutor(1) as pool:
+        started: list[Future[None]] = []
+
+        def work(session: Session) -> None:
+            change(session)
+            if session.kind == "sqlite":  # only one writes
+                return
+            started.append(pool.submit(then))
+            while session.kind == "postgresql" and session.cursor.execute(WAITING).fetchone()[0] == 0:
+                assert not started[0].done()
+
+        call.database.write(work)
+        if not started:
+            started.append(pool.submit(then))
+        started[0].result()
+
+
+def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
+    key = begin_one(call)
+    number = write(call, key, INSERT)
+
+    def change(session: Session) -> None:
+        assert hold(session, key, COMPONENTS | LOCKS, 1)
+        components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
+
+    beside(call, change, lambda: commit(call, key))
+    completed = rows(call, schema.completed_components, "partition", "updates", "write_id", transaction_id=key)
+    assert sorted(completed, key=str) == [("p=1", 1, number), (None, 0, number)]
+    assert rows(call, schema.write_set, "partition", "operation", transaction_id=key) == [("p=1", "u")]
+    assert count(call, [schema.transaction_components, schema.locks]) == {"transaction_components": 0, "locks": 0}
+
+
+def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
+    key = begin_one(call)
+    beside(call, lambda session: None if hold(session, key, 0, 1) else pytest.fail("not open"), lambda: commit(call, key))
+    assert transactions.get_open_transactions(call).open_txns == []
+
+
+def test_two_requests_for_the_first_write_id_get_one(call: Call) -> None:
+    key = begin_one(call)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: allocate(call, [key])[key], range(4)))
+    assert found == [1] * 4
+    assert rows(call, schema.write_ids, "write_id", transaction_id=key) == [(1,)]
+    assert allocate(call, begin(call, 1)).popitem()[1] == 2
+
+
+def test_equal_components_are_completed_once(call: Call) -> None:
+    key = begin_one(call)
+    write(call, key, INSERT)
+    ask(call, component(READ, operation=INSERT), transaction=key)
+    commit(call, key)
+    assert rows(call, schema.completed_components, "table", "updates", "write_id", transaction_id=key) == [("t", 0, 1)]
+
+
+def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> None:
+    opened = begin(logged, 3)
+    table = '"writeIdList":[-1]'  # a name that looks like the place of the write id
+    allocate(logged, opened[:1], table)
+    write(logged, opened[1], INSERT)
+    commit(logged, opened[1])
+    abort(logged, opened[2])
+    reader = begin(logged, 1, txn_type=TxnType.READ_ONLY)[0]
+    commit(logged, reader)
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=0))
+    told = [(each.eventType, orjson.loads(each.message)) for each in events]
+    wanted: list[tuple[str, dict[str, object]]] = [
+        ("OPEN_TXN", {"txnIds": opened, "fromTxnId": opened[0], "toTxnId": opened[2]}),
+        ("ALLOC_WRITE_ID", {"dbName": "db", "tableName": table.lower(), "txnIdList": opened[:1], "writeIdList": [1]}),
+        ("ALLOC_WRITE_ID", {"dbName": "db", "tableName": "t", "txnIdList": opened[1:2], "writeIdList": [1]}),
+        ("COMMIT_TXN", {"txnid": opened[1]}),
+        ("ABORT_TXN", {"txnid": opened[2], "dbsUpdated": []}),
+    ]
+    assert [kind for kind, _ in told] == [kind for kind, _ in wanted]
+    for (_, message), (_, part) in zip(told, wanted, strict=True):
+        assert part.items() <= message.items()
+
+
+def test_a_read_only_transaction_gets_no_write_id(call: Call) -> None:
+    with pytest.raises(MetaError, match="read-only"):
+        allocate(call, begin(call, 1, txn_type=TxnType.READ_ONLY))
