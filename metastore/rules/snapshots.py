@@ -181,8 +181,10 @@ LARGEST_RUN = 10_000_000
 
 
 def _read(text: str) -> list[int]:
+    if "-" not in text:
+        return list(map(int, text.split(","))) if text else []
     ids: list[int] = []
-    for part in text.split(",") if text else ():
+    for part in text.split(","):
         first, dash, last = part.partition("-")
         if not dash:
             ids.append(int(first))

@@ -188,7 +188,13 @@ def heartbeat(call: Call, key: int, transaction: int) -> None:
 def show_locks(
     call: Call, database: str | None = None, table: str | None = None, partition: str | None = None, transaction: int = 0
 ) -> list[ShowLocksResponseElement]:
-    """Return the components of all living locks, or of those on one object or of one transaction, ascending by id."""
+    """Return the components of all living locks, or of those on one object or of one transaction, ascending by id.
+
+    A table may be told as `database.table`, as Hive does for `SHOW LOCKS`; its database then counts.
+    """
+    if table and "." in table:
+        before, table = table.rsplit(".", 1)
+        database = before.rsplit(".", 1)[-1]
     rows = call.database.read(locks.all_of)
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
     living = [held for held in _living(rows) if held.id not in late]

@@ -30,6 +30,10 @@ from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
 
+MOST_EXCEPTIONS = 1000
+"""A snapshot with more of them is first narrowed to those that wrote to the tables: it does not matter then how many there are."""
+
+
 def key_of(call: Call, name: str) -> Key:
     """Return the table of a text `database.table` or `catalog.database.table`. MetaError."""
     parts = name.split(".")
@@ -121,7 +125,11 @@ def get_valid_write_ids(
     wanted = set(keys.values())
 
     def work(session: Session) -> tuple[Mapping[Key, Mark], Mapping[Key, list[tuple[int, int]]]]:
-        return write_ids.marks(session, wanted, seen.mark, seen.exceptions), write_ids.unseen(session, wanted, seen.mark, seen.exceptions)
+        exceptions = seen.exceptions
+        if len(exceptions) > MOST_EXCEPTIONS:
+            writers = write_ids.writers(session, wanted, exceptions[0], seen.mark)
+            exceptions = [each for each in writers if not seen.is_valid(each)]
+        return write_ids.snapshot(session, wanted, seen.mark, exceptions)
 
     if not wanted:
         return []

@@ -38,14 +38,21 @@ _BELOW = sa.select(sa.func.max(I.write_id)).where(_THEIRS, I.transaction_id <= s
 _SEEN = sa.exists(sa.select(sa.literal_column("1")).where(
     _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
 ))
-MARKS = sa.select(
-    N.catalog, N.database, N.table, N.next - sa.literal_column("1"), _BELOW,
-    sa.case((_SEEN, sa.literal_column("1")), else_=sa.literal_column("0")),
-).where(Among(N.database, "databases"), Among(N.table, "tables"))
-UNSEEN = sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id).where(
-    Among(I.database, "databases"), Among(I.table, "tables"),
-    sa.or_(I.transaction_id > sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
-).order_by(I.write_id)
+_NO = sa.literal_column("0")
+SNAPSHOT = sa.union_all(
+    sa.select(
+        N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"), (N.next - sa.literal_column("1")).label("last"),
+        _BELOW.label("below"), sa.case((_SEEN, sa.literal_column("1")), else_=_NO).label("seen"),
+    ).where(Among(N.database, "databases"), Among(N.table, "tables")),
+    sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
+        Among(I.database, "databases"), Among(I.table, "tables"),
+        sa.or_(I.transaction_id > sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
+    ),
+)
+WRITERS = sa.select(I.transaction_id).where(
+    Among(I.database, "databases"), Among(I.table, "tables"), I.transaction_id >= sa.bindparam("low"),
+    I.transaction_id <= sa.bindparam("high"),
+).distinct()
 
 
 NONE = [0]
@@ -137,18 +144,29 @@ def hold(session: Session, keys: Iterable[Key]) -> None:
         session.rows(HOLD, **_among(wanted))
 
 
-def marks(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> dict[Key, Mark]:
-    """Return what a snapshot of transactions makes of tables, and perhaps of others; those without write ids are missing."""
-    rows = session.rows(MARKS, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys))
-    return {Key(*row[:3]): Mark(int(row[3]), row[4], bool(row[5])) for row in rows}
+def snapshot(
+    session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]
+) -> tuple[dict[Key, Mark], dict[Key, list[tuple[int, int]]]]:
+    """Return what a snapshot of transactions makes of tables, and perhaps of others; those without write ids are missing.
+
+    Second, the write ids that it does not see, ascending, each with its transaction.
+    """
+    marks: dict[Key, Mark] = {}
+    unseen: dict[Key, list[tuple[int, int]]] = {}
+    for row in session.rows(SNAPSHOT, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys)):
+        key = Key(*row[:3])
+        if row[3]:
+            unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
+        else:
+            marks[key] = Mark(int(row[5]), row[6], bool(row[7]))
+    for pairs in unseen.values():
+        pairs.sort()
+    return marks, unseen
 
 
-def unseen(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> dict[Key, list[tuple[int, int]]]:
-    """Return the write ids, ascending, that a snapshot of transactions does not see, each with its transaction."""
-    found: dict[Key, list[tuple[int, int]]] = {}
-    for row in session.rows(UNSEEN, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys)):
-        found.setdefault(Key(*row[:3]), []).append((int(row[3]), int(row[4])))
-    return found
+def writers(session: Session, keys: Iterable[Key], low: int, high: int) -> list[int]:
+    """Return the transactions of a range, both ends included, that have write ids in tables, and perhaps some of others."""
+    return [id_ for (id_,) in session.rows(WRITERS, low=low, high=high, **_among(keys))]
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:

@@ -208,3 +208,12 @@ def test_exclusive_holders_never_overlap_on_two_servers(call: Call, make_metasto
     assert holders.overlaps == []
     assert holders.granted == 40
     assert shown(call) == []
+
+
+def test_a_table_of_shown_locks_may_be_told_with_its_database(call: Call) -> None:
+    held, _ = ask(call, component(READ))
+    ask(call, component(READ, "u"))
+    assert [each.lockid for each in locks.show_locks(call, table="DB.t")] == [held]
+    assert [each.lockid for each in locks.show_locks(call, "default", "db.t")] == [held]
+    assert [each.lockid for each in locks.show_locks(call, "db", "hive.db.t")] == [held]
+    assert locks.show_locks(call, table="other.t") == []

@@ -231,3 +231,15 @@ def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
         told = [event for event in events if isinstance(event, AllocateWriteIds)]
         assert [[(each.txnId, each.writeId) for each in event.allocated] for event in told] == [[(first, 1)], [(second, 2)]]
         assert {(event.catalog, event.database, event.table) for event in told} == {("hive", "db", "t")}
+
+
+def test_many_exceptions_of_a_snapshot_change_the_way_and_not_the_answer(call: Call) -> None:
+    writers = begin(call, 6)
+    for key in writers:
+        allocate(call, [key])
+    commit(call, writers[0])
+    abort(call, writers[1])
+    few, many = (f"10000:{writers[2]}:{writers[2]},{writers[4]}{more}:{writers[1]}" for more in ("", ",5000-9000"))
+    found = valid(call, valid_transactions=many)
+    assert found == valid(call, valid_transactions=few)
+    assert found == (6, [2, 3, 5], {2}, 3)
