@@ -29,7 +29,6 @@ from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
-
 MOST_EXCEPTIONS = 1000
 """A snapshot with more of them is first narrowed to those that wrote to the tables: it does not matter then how many there are."""
 

@@ -38,7 +38,7 @@ _BELOW = sa.select(sa.func.max(I.write_id)).where(_THEIRS, I.transaction_id <= s
 _SEEN = sa.exists(sa.select(sa.literal_column("1")).where(
     _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
 ))
-_NO = sa.literal_column("0")
+_NO: sa.ColumnElement[int] = sa.literal_column("0")
 SNAPSHOT = sa.union_all(
     sa.select(
         N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"), (N.next - sa.literal_column("1")).label("last"),

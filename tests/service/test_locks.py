@@ -211,8 +211,8 @@ def test_exclusive_holders_never_overlap_on_two_servers(call: Call, make_metasto
 
 
 def test_a_table_of_shown_locks_may_be_told_with_its_database(call: Call) -> None:
-    held, _ = ask(call, component(READ))
-    ask(call, component(READ, "u"))
+    held, _ = ask(call, component(READ, "db", "t"))
+    ask(call, component(READ, "db", "u"))
     assert [each.lockid for each in locks.show_locks(call, table="DB.t")] == [held]
     assert [each.lockid for each in locks.show_locks(call, "default", "db.t")] == [held]
     assert [each.lockid for each in locks.show_locks(call, "db", "hive.db.t")] == [held]
