@@ -68,7 +68,8 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             write_ids.forget(session, key, ids)
             have: dict[int, int] = {}
         else:
-            have = write_ids.of_transactions(session, key, ids)
+            holders = [each.id for each in found if each.holds & WRITE_IDS]
+            have = write_ids.of_transactions(session, key, holders) if holders else {}
         wanted = [id_ for id_ in ids if id_ not in have]
         new: dict[int, int] = {}
         if wanted:

@@ -102,7 +102,7 @@ def test_locks(call: Call, counted: Counted, size: int, at_once: bool) -> None:
 def test_write_ids(call: Call, counted: Counted, size: int, at_once: bool) -> None:
     keys = begin(call, size)
     alone = at_once and size == 1
-    assert counted(lambda: allocate(call, keys)) == (1 if alone else 5)
+    assert counted(lambda: allocate(call, keys)) == (1 if alone else 4)
     assert counted(lambda: allocate(call, keys)) == (3 if alone else 2)
     assert counted(lambda: allocate(call, keys, "u")) == (5 if alone else 4)
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
@@ -152,7 +152,7 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, size: int) ->
     assert counted(lambda: commit(call, keys[0])) == (1 if at_once else 3)
     assert counted(lambda: abort(call, keys[1])) == (1 if at_once else 3)
     allocate(call, [keys[3]])
-    assert counted(lambda: allocate(call, [keys[2]])) == (1 if at_once else 6)
+    assert counted(lambda: allocate(call, [keys[2]])) == (1 if at_once else 5)
     ask(call, *parts(size, INSERT), transaction=keys[2])
     assert counted(lambda: commit(call, keys[2])) == (1 if at_once else 7)
     assert counted(lambda: transactions.abort_transactions(call, keys)) == 3
