@@ -16,12 +16,12 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     ShortType,
-    TimestampNTZType,
     TimestampType,
 )
 
 from metastore.acid.hashing import CanNotHash
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.reading import time_zone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class _Hashed(NamedTuple):
 def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
     """Return the bucket, 0 to `table.buckets` - 1, of rows that have the table's columns and types. CanNotHash for a nested bucket column.
 
-    A timestamp of bucketing version 1 is taken as Hive takes it where it runs in the session's time zone.
+    Timestamps are those of the JVM's zone, as in the files; Hive, whose hash of version 1 depends on its zone, is taken to run in the same.
     """
     kinds = {column.name.lower(): column.type for column in table.table.sd.cols}
     plan = []
@@ -51,11 +51,11 @@ def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
         kind, spark = kinds[name], rows.schema[name].dataType
         if "<" in kind:
             raise CanNotHash(f"{table.full_name} is bucketed by {name}, which is {kind}: Spark can not write such a table")
-        plan.append(_Hashed(kind, isinstance(spark, _NUMBERS)))
+        plan.append(_Hashed(kind, isinstance(spark, (*_NUMBERS, TimestampType))))
         arguments.append(_as_argument(F.col(name), kind, spark))
         if plan[-1].flagged:
             arguments.append(F.col(name).isNull())
-    count, version, zone = table.buckets, table.bucketing_version, rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    count, version, zone = table.buckets, table.bucketing_version, time_zone(rows.sparkSession)
 
     def run(*given: pd.Series) -> pd.Series:
         import pandas as pd
@@ -63,7 +63,7 @@ def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
         from metastore.acid.hashing import buckets_of
 
         left = iter(given)
-        columns = [(_to_arrow(next(left), each.kind, next(left) if each.flagged else None), each.kind) for each in plan]
+        columns = [(_to_arrow(next(left), each.kind, next(left) if each.flagged else None, zone), each.kind) for each in plan]
         return pd.Series(buckets_of(columns, count, version, zone=zone))
 
     # Spark reads the annotations of the function, which must therefore be types and no texts.
@@ -79,18 +79,21 @@ def _as_argument(column: Column, kind: str, spark: DataType) -> Column:
     """Return a column in a form that survives the way through pandas."""
     if isinstance(spark, _NUMBERS):
         return F.coalesce(column, F.lit(0).cast(spark))
-    if isinstance(spark, (TimestampType, TimestampNTZType)):
-        return F.date_format(column, "yyyy-MM-dd HH:mm:ss.SSSSSS")  # pandas has neither all years nor this wall clock
+    if isinstance(spark, TimestampType):
+        return F.coalesce(F.unix_micros(column), F.lit(0))  # pandas has not all years
     if (length := _LENGTH.fullmatch(kind)) is not None:
         return F.substring(column, 1, int(length[1]))
     return column
 
 
-def _to_arrow(values: pd.Series, kind: str, is_null: pd.Series | None) -> pa.Array:
+def _to_arrow(values: pd.Series, kind: str, is_null: pd.Series | None, zone: str) -> pa.Array:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if kind == "timestamp":
-        return pa.array(values, pa.string()).cast(pa.timestamp("us"))
+        assert is_null is not None
+        moments = pa.array(values.to_numpy(), pa.int64(), mask=is_null.to_numpy())
+        return pc.local_timestamp(moments.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us", zone)))
     if (decimal := _DECIMAL.fullmatch(kind)) is not None:
         return pa.array(values, pa.decimal128(int(decimal[1] or 10), int(decimal[2] or 0)))
     return pa.array(values.to_numpy(), mask=None if is_null is None else is_null.to_numpy(), from_pandas=is_null is None)

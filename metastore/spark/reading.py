@@ -100,7 +100,9 @@ def _select(files: Lister, folder: Folder, snapshot: TableSnapshot, *, insert_on
 
 
 def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
-    return write_ids.valid_range(delta.low, delta.high) is not Portion.ALL
+    """Tell whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them."""
+    low, high = delta.low, delta.high
+    return write_ids.valid_range(low, high) is not Portion.ALL or write_ids.aborted_range(low, high) is not Portion.NONE
 
 
 def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:

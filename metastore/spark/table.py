@@ -61,6 +61,11 @@ class AcidTable:
             AcidTableInfo.load(client, *full.rsplit(".", 1))
         return cls(spark, full, found)
 
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return self._name
+
     @classmethod
     def within(cls, work: Work, name: str) -> AcidTable:
         """Return a table whose operations belong to a transaction."""

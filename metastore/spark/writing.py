@@ -21,9 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 
 from metastore.acid import buckets
 from metastore.acid.files import Status
-from metastore.idl import Partition
+from metastore.acid.partitions import found_or_added
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
-from metastore.rules.partition_names import partition_values
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
@@ -214,31 +213,5 @@ def task_of(file: Status) -> int:
 
 def _folders(work: Work, table: AcidTableInfo, names: Sequence[str]) -> dict[str, Folder]:
     """Return where partitions lie; those that are new are added to the metastore first."""
-
-    def look(client: object) -> dict[str, Folder]:
-        found = client.get_partitions_by_names(table.database, table.name, list(names))  # type: ignore[attr-defined]  # a Client
-        return {each.name: each for each in (table.folder(partition) for partition in found)}
-
-    there = work.txn.call(look)
-    missing = [name for name in names if name not in there]
-    if missing:
-        work.txn.call(lambda client: _add_partitions(client, table, missing))
-        there = work.txn.call(look)
-    return there
-
-
-def _add_partitions(client: object, table: AcidTableInfo, names: Sequence[str]) -> None:
-    from copy import copy
-
-    from metastore.idl import AddPartitionsRequest
-
-    new = []
-    for name in names:
-        sd = copy(table.table.sd)
-        sd.location = f"{table.location}/{name}"
-        new.append(Partition(values=partition_values(name), dbName=table.database, tableName=table.name, sd=sd, parameters={}))
-    client.add_partitions_req(  # type: ignore[attr-defined]  # a Client
-        AddPartitionsRequest(dbName=table.database, tblName=table.name, parts=new, ifNotExists=True, needResult=False)
-    )
-
-
+    found = work.txn.call(lambda client: found_or_added(client, table.table, names))
+    return {name: table.folder(partition) for name, partition in found.items()}
