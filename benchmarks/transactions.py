@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Measure what calls on transactions, locks and write ids cost through a real server, beside the floor, and how they bear many clients.
+
+    [METASTORE_BENCHMARK_DBS="URL URL"] python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
+
+Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
+notification log. Prints for each call the median in ms and the mean CPU time of the server's processes, then how many transactions a second
+so many clients bring to their end. The floor of a read is a bare round trip, that of a write a heartbeat: one row, one commit. Only
+ratios of one run hold on a busy machine. It never touches a server that it did not start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.operations import cpu_seconds  # noqa: E402
+from metastore.client import Client, connect  # noqa: E402
+from metastore.idl import (  # noqa: E402
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    CheckLockRequest,
+    CommitTxnRequest,
+    DataOperationType,
+    GetValidWriteIdsRequest,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+    ShowLocksRequest,
+    UnlockRequest,
+)
+from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E402
+from tests.servers import serving  # noqa: E402
+
+Call = Callable[[], object]
+READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
+
+
+class Caller:
+    """Short forms of the calls of one client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def open(self, number: int = 1) -> list[int]:
+        """Open transactions."""
+        return list(self.client.open_txns(OpenTxnRequest(num_txns=number, user="bench", hostname="here")).txn_ids)
+
+    def commit(self, key: int) -> None:
+        """Commit a transaction."""
+        self.client.commit_txn(CommitTxnRequest(txnid=key))
+
+    def lock(self, key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT) -> int:
+        """Lock a table in a transaction, or without one for 0."""
+        component = LockComponent(
+            type=kind, level=LockLevel.TABLE, dbname="bench", tablename=table, operationType=operation, isTransactional=True
+        )
+        request = LockRequest(component=[component], txnid=key, user="bench", hostname="here", zeroWaitReadEnabled=False)
+        return int(self.client.lock(request).lockid)
+
+    def allocate(self, keys: Sequence[int], table: str) -> None:
+        """Allocate write ids."""
+        self.client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName="bench", tableName=table, txnIds=list(keys)))
+
+    def write(self, key: int, table: str, operation: int) -> None:
+        """Allocate a write id and lock the table to write to it."""
+        self.allocate([key], table)
+        self.lock(key, table, READ if operation == DataOperationType.INSERT else WRITE, operation)
+
+    def valid(self, table: str) -> None:
+        """Ask which write ids a new snapshot sees, as an engine does before it reads."""
+        text = format_transactions(of_reply(self.client.get_open_txns()))
+        self.client.get_valid_write_ids(GetValidWriteIdsRequest(fullTableNames=[f"bench.{table}"], validTxnList=text))
+
+
+def calls(caller: Caller, number: int) -> Iterator[tuple[str, Call]]:
+    """Yield the calls of one round; what they need is made before they are run."""
+    client, operation = caller.client, DataOperationType
+    reader, inserter, changer, aborted, alive = caller.open(5)
+    batch = caller.open(100)
+    caller.lock(reader, "t")
+    lock = caller.lock(0, "t")
+    caller.write(changer, f"c{number}", operation.UPDATE)
+    text = format_transactions(of_reply(client.get_open_txns()))
+    valid = GetValidWriteIdsRequest(fullTableNames=["bench.t"], validTxnList=text)
+    opened: list[int] = []
+    yield "getStatus (the floor of a read)", client.getStatus
+    yield "heartbeat (the floor of a write)", lambda: client.heartbeat(HeartbeatRequest(lockid=0, txnid=alive))
+    yield "open_txns", lambda: opened.extend(caller.open())
+    yield "commit_txn, nothing done", lambda: caller.commit(opened[0])
+    yield "get_open_txns", client.get_open_txns
+    yield "get_valid_write_ids", lambda: client.get_valid_write_ids(valid)
+    yield "allocate_table_write_ids", lambda: caller.allocate([inserter], "t")
+    yield "lock, to insert", lambda: caller.lock(inserter, "t", READ, operation.INSERT)
+    yield "check_lock", lambda: client.check_lock(CheckLockRequest(lockid=lock))
+    yield "unlock", lambda: client.unlock(UnlockRequest(lockid=lock))
+    yield "show_locks", lambda: client.show_locks(ShowLocksRequest())
+    yield "commit_txn of a reader", lambda: caller.commit(reader)
+    yield "commit_txn of an insert", lambda: caller.commit(inserter)
+    yield "commit_txn of an update", lambda: caller.commit(changer)
+    yield "abort_txn", lambda: client.abort_txn(AbortTxnRequest(txnid=aborted))
+    yield "allocate_table_write_ids 100", lambda: caller.allocate(batch, "t")
+    for key in (alive, *batch):
+        caller.commit(key)
+
+
+def measure(client: Client, process: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Return the median ms and the mean CPU ms of each call."""
+    times: dict[str, list[float]] = {}
+    cpu: dict[str, float] = {}
+    for number in range(rounds):
+        for name, call in calls(Caller(client), number):
+            before, started = cpu_seconds(process), time.perf_counter()
+            call()
+            times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
+            cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
+    return {name: {"median_ms": statistics.median(values), "cpu_ms": cpu[name] / rounds} for name, values in times.items()}
+
+
+def nothing(caller: Caller, _: int) -> None:
+    """Open and commit."""
+    caller.commit(caller.open()[0])
+
+
+def reading(caller: Caller, _: int) -> None:
+    """Do what an engine does for a query."""
+    key = caller.open()[0]
+    caller.valid("t")
+    caller.lock(key, "t")
+    caller.commit(key)
+
+
+def inserting(caller: Caller, place: int) -> None:
+    """Do what an engine does for an insert, each client into a table of its own."""
+    key = caller.open()[0]
+    caller.write(key, f"own{place}", DataOperationType.INSERT)
+    caller.commit(key)
+
+
+def throughput(uri: str, clients: int, seconds: float, work: Callable[[Caller, int], None]) -> float:
+    """Return how many transactions a second that many clients, each on its connection, bring to their end."""
+    together = Barrier(clients)
+
+    def run(place: int) -> tuple[int, float]:
+        with connect(uri) as client:
+            caller, done = Caller(client), 0
+            together.wait()
+            started = time.perf_counter()
+            while time.perf_counter() - started < seconds:
+                work(caller, place)
+                done += 1
+            return done, time.perf_counter() - started
+
+    with ThreadPoolExecutor(clients) as pool:
+        found = list(pool.map(run, range(clients)))
+    return sum(done for done, _ in found) / max(took for _, took in found)
+
+
+def benchmark(database: str | None, rounds: int, seconds: float, clients: Sequence[int]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return what the calls cost and what each number of clients brings to its end a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--warehouse", f"file:{folder}/warehouse", "--set", f"data_directory={folder}/data", "--set", "log_level=warning"]
+        with serving(*options, *(["--db", database] if database else []), home=Path(folder)) as running, connect(running.uri) as client:
+            cost = measure(client, running.process.pid, rounds)
+            rates = {
+                work.__name__: {str(number): throughput(running.uri, number, seconds, work) for number in clients}
+                for work in (nothing, reading, inserting)
+            }
+            return {"calls": cost, "transactions_per_second": rates}
+
+
+def main() -> None:
+    """Read the options, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given = os.environ.get("METASTORE_BENCHMARK_DBS", "").split()
+    parser.add_argument("--db", action="append", default=given, help="URL of an empty database; more in METASTORE_BENCHMARK_DBS")
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of many clients")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--json", type=Path, help="write the results here")
+    options = parser.parse_args()
+    found = {url or "sqlite": benchmark(url, options.rounds, options.seconds, options.clients) for url in options.db or [None]}
+    for database, results in found.items():
+        print(f"{database}\n{'':45} median ms   CPU ms of the server")
+        for name, values in results["calls"].items():
+            print(f"{name:45} {values['median_ms']:9.2f} {values['cpu_ms']:9.2f}")
+        print(f"{'transactions a second of so many clients':45}" + "".join(f"{number:>10}" for number in options.clients))
+        for name, rates in results["transactions_per_second"].items():
+            print(f"{name:45}" + "".join(f"{rate:10.0f}" for rate in rates.values()))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
