@@ -99,11 +99,11 @@ class TransactionBatch:
         write_id = self.begin_next()
         try:
             yield write_id
+            self.commit()
         except BaseException:
             if self._current is not None:
                 self.abort()
             raise
-        self.commit()
 
     def begin_next(self) -> int:
         """Begin the next transaction, lock the table or its static partition, and return the write id.
@@ -170,7 +170,7 @@ class TransactionBatch:
         txn, _ = self._begun(broken=True)
         self._current = None
         if not self._connection.storage.grows:
-            for key in self._written:
+            for key in self._written & self._files.keys():
                 self._files.pop(key).remove()
         with suppress(idl.TxnAbortedException, idl.NoSuchTxnException):
             self._call(lambda client: client.abort_txn(AbortTxnRequest(txnid=txn, txn_type=TxnType.DEFAULT)))
