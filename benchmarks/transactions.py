@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure what calls on transactions, locks and write ids cost through a real server, beside the floor, and how they bear many clients.
 
-    [METASTORE_BENCHMARK_DBS="URL URL"] python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
+    python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
 
 Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
 notification log. Prints for each call the median in ms and the mean CPU time of the server's processes, then how many transactions a second
