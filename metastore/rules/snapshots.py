@@ -4,23 +4,21 @@
     one table          db.table:mark:min_open:open,..:aborted,..
     several tables     transaction$one table$one table..
 
-An id is valid when it is not above the mark and no exception. Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
+An id is valid when it is not above the mark and no exception; what that makes of directories is decided in `rules/acid_directories.py`.
+Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from metastore.errors import MetaError
 from metastore.idl import GetOpenTxnsResponse, TableValidWriteIds
 
 NEVER = 2**63 - 1
 """Stands for no lowest open id, and for the mark of a snapshot that sees everything."""
-
-Range = Literal["none", "some", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +38,6 @@ class Snapshot:
     def is_aborted(self, id_: int) -> bool:
         """Tell whether what was written under an id never will be seen."""
         return id_ in self.aborted
-
-    def range_valid(self, low: int, high: int) -> Range:
-        """Tell how many of the ids from `low` to `high`, both included, are seen."""
-        if low > self.mark:
-            return "none"
-        missing = bisect_right(self.exceptions, min(high, self.mark)) - bisect_left(self.exceptions, low)
-        if high <= self.mark and missing == 0:
-            return "all"
-        return "none" if missing == min(high, self.mark) - low + 1 else "some"
-
-    def range_aborted(self, low: int, high: int) -> Range:
-        """Tell how many of the ids from `low` to `high`, both included, are aborted."""
-        found = self.exceptions[bisect_left(self.exceptions, low):bisect_right(self.exceptions, high)]
-        count = sum(id_ in self.aborted for id_ in found)
-        return "none" if count == 0 else "all" if count == high - low + 1 else "some"
 
     def _is_exception(self, id_: int) -> bool:
         place = bisect_left(self.exceptions, id_)

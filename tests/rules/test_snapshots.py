@@ -65,17 +65,6 @@ def test_what_is_no_snapshot_of_tables_is_refused() -> None:
             parse_write_ids(text)
 
 
-@given(snapshots(), st.integers(1, 60), st.integers(0, 20))
-def test_ranges_are_what_their_ids_are(seen: Snapshot, low: int, width: int) -> None:
-    ids = range(low, low + width + 1)
-
-    def word(count: int) -> str:
-        return "none" if count == 0 else "all" if count == len(ids) else "some"
-
-    assert seen.range_valid(ids[0], ids[-1]) == word(sum(seen.is_valid(each) for each in ids))
-    assert seen.range_aborted(ids[0], ids[-1]) == word(sum(seen.is_aborted(each) for each in ids))
-
-
 @given(snapshots(), st.integers(1, 70))
 def test_an_id_is_valid_below_the_mark_unless_it_is_an_exception(seen: Snapshot, id_: int) -> None:
     assert seen.is_valid(id_) == (id_ <= seen.mark and id_ not in seen.exceptions)
