@@ -7,23 +7,21 @@ their own when the change of the table fails. Back: the rows are written anew be
 from __future__ import annotations
 
 from contextlib import suppress
-from copy import copy, deepcopy
+from copy import deepcopy
 
 from pyspark.sql import SparkSession
 
 from metastore.acid import buckets
+from metastore.acid.partitions import found_or_added
 from metastore.client import Client, connect
 from metastore.idl import (
-    AddPartitionsRequest,
     CreateTableRequest,
     DataOperationType,
     EnvironmentContext,
     GetTableRequest,
     LockType,
-    Partition,
     Table,
 )
-from metastore.rules.partition_names import partition_values
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError
 from metastore.spark.table import AcidTable
@@ -122,7 +120,7 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
             rows.write.format(source).options(**options).mode("append").partitionBy(*keys).save(created.sd.location)
             if keys:
                 names = _partitions_below(work, created.sd.location, len(keys))
-                work.txn.call(lambda client: _add_partitions(client, created, names))
+                work.txn.call(lambda client: found_or_added(client, created, names))
         except BaseException:
             work.txn.call(lambda client: client.drop_table(info.database, beside, True))
             raise
@@ -147,16 +145,6 @@ def _partitions_below(work: Work, location: str, depth: int) -> list[str]:
             for name, path in found for status in work.files.list(path) if status.is_directory and status.name[0] not in "._"
         ]
     return [name for name, _ in found]
-
-
-def _add_partitions(client: Client, table: Table, names: list[str]) -> None:
-    new = []
-    for name in names:
-        sd = copy(table.sd)
-        sd.location = f"{table.sd.location.rstrip('/')}/{name}"
-        new.append(Partition(values=partition_values(name), dbName=table.dbName, tableName=table.tableName, sd=sd, parameters={}))
-    request = AddPartitionsRequest(dbName=table.dbName, tblName=table.tableName, parts=new, ifNotExists=True, needResult=False)
-    client.add_partitions_req(request)
 
 
 def _exchange(info: AcidTableInfo, beside: str, work: Work) -> None:
