@@ -6,9 +6,10 @@ before it commits. The alteration bears the transaction's write id. Source: Hive
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
-from metastore.acid.transactions import Transaction
+from metastore.acid.transactions import TableSnapshot
 from metastore.client import Client
 from metastore.idl import AlterPartitionsRequest, AlterTableRequest, EnvironmentContext, Table
 from metastore.rules.snapshots import format_table, snapshot
@@ -17,7 +18,26 @@ ACCURATE = "COLUMN_STATS_ACCURATE"
 _NOT_GATHERED = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 
 
-def forget(transaction: Transaction, table: Table, partitions: Sequence[str]) -> None:
+T = TypeVar("T")
+
+
+class Writer(Protocol):
+    """A transaction that has written, such as `metastore.acid.transactions.Transaction`."""
+
+    def call(self, work: Callable[[Client], T]) -> T:
+        """Run calls on its connection."""
+        ...
+
+    def snapshots(self, tables: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], TableSnapshot]:
+        """Return what is committed now, with its own writes."""
+        ...
+
+    def write_id(self, database: str, table: str) -> int:
+        """Return its write id of a table."""
+        ...
+
+
+def forget(transaction: Writer, table: Table, partitions: Sequence[str]) -> None:
     """Mark the statistics of a table, as read by this transaction, and of the partitions `k=v/..` that were written as not exact."""
     database, name = table.dbName, table.tableName
     held = [] if not partitions else transaction.call(lambda client: client.get_partitions_by_names(database, name, list(partitions)))

@@ -42,7 +42,7 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.rules.acid_directories import Transactions, WriteIds
-from metastore.rules.snapshots import Snapshot, format_transactions, of_reply, of_table_reply, snapshot
+from metastore.rules.snapshots import format_transactions, of_reply, of_table_reply, snapshot
 
 T = TypeVar("T")
 LOCK_PATIENCE = 300.0
@@ -164,30 +164,7 @@ class Transaction:
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
         """Return what is committed now in tables (database, name), all at one moment, together with this transaction's own writes."""
-        wanted = list(tables)
-
-        def take(client: Client) -> tuple[Snapshot, Mapping[str, Snapshot]]:
-            seen = of_reply(client.get_open_txns())
-            others = [id_ for id_ in seen.exceptions if id_ != self.id and id_ not in seen.aborted]
-            mine = snapshot(max(seen.mark, self.id), others, seen.aborted)
-            request = GetValidWriteIdsRequest(
-                fullTableNames=[f"{database}.{table}" for database, table in wanted], validTxnList=format_transactions(mine, runs=False)
-            )
-            reply = client.get_valid_write_ids(request)
-            return mine, {each.fullTableName: of_table_reply(each) for each in reply.tblValidWriteIds}
-
-        transactions, tables_seen = self.call(take)
-        opened = frozenset(transactions.exceptions) - transactions.aborted
-        visible = Transactions(transactions.mark, opened, transactions.aborted)
-        out = {}
-        for database, table in wanted:
-            name = f"{database}.{table}"
-            seen = tables_seen[name]
-            own = self._write_ids.get((database, table), 0)
-            aborted = seen.aborted
-            ids = WriteIds(max(seen.mark, own), frozenset(seen.exceptions) - aborted - {own}, aborted, name)
-            out[database, table] = TableSnapshot(ids, visible)
-        return out
+        return self.call(lambda client: take_snapshots(client, self.id, self._write_ids, list(tables)))
 
     def wrote_partitions(self, database: str, table: str, partitions: Sequence[str], operation: int) -> None:
         """Tell the server which partitions a dynamic write reached; conflicts are judged by them."""
@@ -267,6 +244,27 @@ def take_locks(
         answer = call(lambda client: client.check_lock(CheckLockRequest(lockid=key, txnid=txn)))
     if answer.state != LockState.ACQUIRED:
         raise LockTimeout(f"transaction {txn}: the lock was not given: {answer.errorMessage or answer.state}")
+
+
+def take_snapshots(
+    client: Client, txn: int, own: Mapping[tuple[str, str], int], tables: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], TableSnapshot]:
+    """Return what is committed now in tables, and what a transaction wrote itself under its own write ids."""
+    seen = of_reply(client.get_open_txns())
+    others = [id_ for id_ in seen.exceptions if id_ != txn and id_ not in seen.aborted]
+    mine = snapshot(max(seen.mark, txn), others, seen.aborted)
+    names = {f"{database}.{table}": (database, table) for database, table in tables}
+    request = GetValidWriteIdsRequest(fullTableNames=list(names), validTxnList=format_transactions(mine, runs=False))
+    visible = Transactions(mine.mark, frozenset(mine.exceptions) - mine.aborted, mine.aborted)
+    out = {}
+    for reply in client.get_valid_write_ids(request).tblValidWriteIds:
+        found, key = of_table_reply(reply), names[reply.fullTableName]
+        written = own.get(key, 0)
+        ids = WriteIds(
+            max(found.mark, written), frozenset(found.exceptions) - found.aborted - {written}, found.aborted, reply.fullTableName
+        )
+        out[key] = TableSnapshot(ids, visible)
+    return out
 
 
 def server_timeout(client: Client) -> float:

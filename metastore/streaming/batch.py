@@ -7,13 +7,14 @@ readable, and open transactions that the server aborts when no heartbeat comes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metastore import idl, log
-from metastore.acid.transactions import TransactionLost, component, take_locks
+from metastore.acid import statistics
+from metastore.acid.transactions import TableSnapshot, TransactionLost, component, take_locks, take_snapshots
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortTxnRequest,
@@ -41,6 +42,27 @@ class BatchEnded(Exception):
     """The batch has no transaction for what is asked: it is closed or used up, or none has begun."""
 
 
+class _Current:
+    """The transaction that has begun, as `statistics` knows writers."""
+
+    def __init__(self, call: Callable[[Callable[[Client], Any]], Any], txn: int, write_id: int) -> None:
+        self.call = call
+        self._txn = txn
+        self._write_id = write_id
+
+    def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
+        """Return what is committed now, with its own writes."""
+        wanted = list(tables)
+        found: dict[tuple[str, str], TableSnapshot] = self.call(
+            lambda client: take_snapshots(client, self._txn, dict.fromkeys(wanted, self._write_id), wanted)
+        )
+        return found
+
+    def write_id(self, database: str, table: str) -> int:  # noqa: ARG002  # the batch has one table
+        """Return its write id."""
+        return self._write_id
+
+
 class TransactionBatch:
     """Transactions that write into a table one after the other. For one thread; heartbeats run in one of their own.
 
@@ -56,6 +78,7 @@ class TransactionBatch:
         self._files: dict[tuple[str, int], BucketFile] = {}
         self._written: set[tuple[str, int]] = set()
         self._current: tuple[int, int] | None = None
+        self._forgotten: set[str] = set()
         self._closed = False
         self._broken: BaseException | None = None
         self._lost: set[int] = set()
@@ -151,6 +174,7 @@ class TransactionBatch:
                 self._end_of_transaction(key)
         connection = self._connection
         partitions = sorted({partition for partition, _ in self._written})
+        self._forget_statistics(_Current(self._call, txn, write_id), partitions)
         if connection.is_dynamic and partitions:
             told = AddDynamicPartitions(
                 txnid=txn, writeid=write_id, dbname=connection.table.dbName, tablename=connection.table.tableName,
@@ -249,6 +273,13 @@ class TransactionBatch:
             self._files[key].flush()
         else:
             self._files.pop(key).close()
+
+    def _forget_statistics(self, current: _Current, partitions: Sequence[str]) -> None:
+        """Take away what Hive would answer from, once for each partition that the batch reaches."""
+        if new := [partition for partition in partitions if partition not in self._forgotten]:
+            table = self._call(self._connection.load)
+            statistics.forget(current, table, [partition for partition in new if partition])
+            self._forgotten.update(new)
 
     def _keep_alive(self, interval: float) -> None:
         with connect(self._connection.uri) as client:

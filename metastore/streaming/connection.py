@@ -13,7 +13,7 @@ from metastore.acid.hashing import buckets_of
 from metastore.acid.partitions import found_or_added
 from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
 from metastore.acid.types import UnknownType
-from metastore.client import connect
+from metastore.client import Client, connect
 from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Table
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
 from metastore.streaming.batch import TransactionBatch
@@ -53,7 +53,9 @@ class StreamingConnection:
         self._writer = writer or Rows()
         self._zone = zone
         database, _, name = table.lower().rpartition(".")
-        self.table = self._load(database or "default", name)
+        self._name = (database or "default", name)
+        self.table = self.load(self.client)
+        self._check()
         self.timeout = server_timeout(self.client)
         self.static_partition = self._static(partition)
         self.is_dynamic = bool(self.table.partitionKeys) and self.static_partition is None
@@ -88,6 +90,16 @@ class StreamingConnection:
         """Open transactions that are used one after the other and write into the same files. MetaException for too many."""
         return TransactionBatch(self, transactions)
 
+    def load(self, client: Client) -> Table:
+        """Read the table as it is now. NoSuchObjectException."""
+        database, name = self._name
+        request = GetTableRequest(
+            dbName=database, tblName=name, capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=CAPABILITIES, processorIdentifier="metastore-streaming",
+        )
+        table: Table = client.get_table_req(request).table
+        return table
+
     def portions(self, records: Any) -> list[Portion]:
         """Return records in the form of the table's columns, divided by partition and bucket. BadRecord when one of them does not fit."""
         rows = self._writer.rows(records, self.columns)
@@ -111,21 +123,15 @@ class StreamingConnection:
             self._locations[partition] = found[partition].sd.location.rstrip("/")
         return self.storage.path(self._locations[partition])
 
-    def _load(self, database: str, name: str) -> Table:
-        request = GetTableRequest(
-            dbName=database, tblName=name, capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=CAPABILITIES, processorIdentifier="metastore-streaming",
-        )
-        table: Table = self.client.get_table_req(request).table
-        parameters = table.parameters or {}
-        where = f"{database}.{name}"
+    def _check(self) -> None:
+        parameters = self.table.parameters or {}
+        where = self.full_name
         if (parameters.get("transactional") or "").lower() != "true":
             raise NotStreamable(f"{where} is not transactional: set its property transactional=true")
         if (parameters.get("transactional_properties") or "").lower() == "insert_only":
             raise NotStreamable(f"{where} is insert-only: a stream needs a full transactional table in ORC")
-        if "orc" not in (table.sd.outputFormat or "").lower():
-            raise NotStreamable(f"{where} is kept as {table.sd.outputFormat}: a stream writes ORC alone")
-        return table
+        if "orc" not in (self.table.sd.outputFormat or "").lower():
+            raise NotStreamable(f"{where} is kept as {self.table.sd.outputFormat}: a stream writes ORC alone")
 
     def _static(self, given: Mapping[str, str] | None) -> str | None:
         if given is None:

@@ -38,11 +38,27 @@ def test_a_batch_is_read_while_it_grows(story: Story) -> None:
     assert story.sql("SELECT ROW__ID.writeid, ROW__ID.bucketid, ROW__ID.rowid, id FROM alerts ORDER BY id") == [
         ("1", "536870912", "0", "0"), ("2", "536870912", "0", "1"), ("2", "536870912", "1", "2"), ("4", "536870912", "0", "4"),
     ]  # fmt: skip
+    story.sql("INSERT INTO alerts VALUES (5, 'of Hive')")
+    assert story.sql("SELECT count(*), max(id) FROM alerts") == [("5", "5")]
+    story.sql("DELETE FROM alerts WHERE id = 5")
     story.sql("UPDATE alerts SET msg = 'seen' WHERE id = 2")
     story.sql("DELETE FROM alerts WHERE id = 1")
     story.engine.compact(story.name, "alerts", "MAJOR")
     story.until(lambda: story.compactions("alerts") == [("MAJOR", "succeeded")])
     assert story.sql("SELECT * FROM alerts ORDER BY id") == [("0", "of Hive"), ("2", "seen"), ("4", "NULL")]
+
+
+def test_hive_counts_what_is_there(story: Story) -> None:
+    """It answers from statistics, which a stream does not keep."""
+    story.sql("CREATE TABLE t (id int) PARTITIONED BY (p string) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
+    story.sql("INSERT INTO t PARTITION (p = 'a') VALUES (1)")
+    for number in (2, 4):
+        with StreamingConnection(story.place.uri, f"{story.name}.t") as connection, connection.batch(2) as batch, batch.transaction():
+            batch.write([{"id": number, "p": "a"}, {"id": 100 + number, "p": "b"}])
+        assert story.sql("SELECT count(*), min(id), max(id) FROM t WHERE p = 'a'") == [(str(number), "1", str(number))]
+        story.sql(f"INSERT INTO t PARTITION (p = 'a') VALUES ({number + 1})")
+        assert story.sql("SELECT count(*), max(id) FROM t WHERE p = 'a'") == [(str(number + 1), str(number + 1))]
+        assert story.sql("SELECT count(*), max(id) FROM t") == [(str(number * 3 // 2 + 1), str(100 + number))]
 
 
 TYPES = {

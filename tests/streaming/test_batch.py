@@ -25,6 +25,7 @@ from metastore.idl import (
     OpenTxnRequest,
     ShowLocksRequest,
     Table,
+    TxnAbortedException,
     TxnState,
 )
 from metastore.streaming import BadRecord, BatchEnded, CanNotWrite, NotStreamable, StreamingConnection, TransactionBatch
@@ -240,6 +241,45 @@ def test_a_lost_transaction_is_not_committed(client: Client, make_table: TableMa
         with pytest.raises(TransactionLost):
             batch.commit()
     assert ids(client, table) == []
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_commit_that_is_refused_does_not_stop_the_batch(client: Client, make_table: TableMaker, stream: Connect, *, grows: bool) -> None:
+    table = make_table("id int")
+    connection = stream(table)
+    connection.storage.grows = grows
+    with connection.batch(2) as batch:
+        batch.begin_next()
+        batch.write({"id": 1})
+        client.abort_txns(AbortTxnsRequest(txn_ids=[min(batch.write_ids)]))
+        with pytest.raises(TxnAbortedException):
+            batch.commit()
+        batch.abort()
+        with batch.transaction():
+            batch.write({"id": 2})
+    assert ids(client, table) == [2]
+
+
+@pytest.mark.parametrize("keys", ["", "day string"])
+def test_statistics_are_no_longer_exact(client: Client, make_table: TableMaker, stream: Connect, keys: str) -> None:
+    """Hive would answer `count(*)` from them."""
+    accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    table = make_table("id int", keys, parameters={**accurate, "kept": "yes"})
+    partition = {"day": "monday"} if keys else {}
+    with stream(table).batch(2) as batch:
+        with batch.transaction():
+            batch.write({"id": 1, **partition})
+        if keys:
+            found = client.get_partition("default", table.tableName, ["monday"])
+            found.parameters = {**(found.parameters or {}), **accurate}
+            client.alter_partition("default", table.tableName, found)
+    with stream(table).batch(1) as batch, batch.transaction():
+        batch.write({"id": 2, **partition})
+    after = client.get_table("default", table.tableName).parameters
+    assert "COLUMN_STATS_ACCURATE" not in after
+    assert after["kept"] == "yes"
+    if keys:
+        assert "COLUMN_STATS_ACCURATE" not in client.get_partition("default", table.tableName, ["monday"]).parameters
 
 
 def test_a_stream_waits_for_who_changes_the_table(server: Server, make_table: TableMaker, stream: Connect) -> None:
