@@ -38,15 +38,22 @@ _BELOW = sa.select(sa.func.max(I.write_id)).where(_THEIRS, I.transaction_id <= s
 _SEEN = sa.exists(sa.select(sa.literal_column("1")).where(
     _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
 ))
+_LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
+"""Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
 SNAPSHOT = sa.union_all(
     sa.select(
         N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"), (N.next - sa.literal_column("1")).label("last"),
         _BELOW.label("below"), sa.case((_SEEN, sa.literal_column("1")), else_=_NO).label("seen"),
     ).where(Among(N.database, "databases"), Among(N.table, "tables")),
-    sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
-        Among(I.database, "databases"), Among(I.table, "tables"),
-        sa.or_(I.transaction_id > sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
+    *(
+        sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
+            Among(I.database, "databases"), Among(I.table, "tables"), *which
+        )
+        for which in (
+            (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST),
+            (I.transaction_id <= sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
+        )
     ),
 )
 WRITERS = sa.select(I.transaction_id).where(
