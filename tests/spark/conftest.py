@@ -32,6 +32,24 @@ FORMATS = {
 TableMaker = Callable[..., AcidTable]
 
 
+def definition(
+    name: str, columns: str, keys: str = "", *, insert_only: bool = False, file_format: str = "orc", buckets: int = 0,
+    bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
+) -> Table:
+    """Return a transactional table of the database `default`."""
+    input_format, output_format, serde = FORMATS[file_format]
+    kind = "insert_only" if insert_only else "default"
+    return Table(
+        dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", partitionKeys=_fields(keys),
+        parameters={"transactional": "true", "transactional_properties": kind, "bucketing_version": "2", **(parameters or {})},
+        sd=StorageDescriptor(
+            cols=_fields(columns), inputFormat=input_format, outputFormat=output_format, numBuckets=buckets,
+            bucketCols=list(bucketed_by), serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, sortCols=[],
+            location=None if location is None else str(location),
+        ),
+    )
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server on SQLite whose cleaner looks every second; compactions are queued by the tests alone."""
@@ -67,16 +85,9 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
         bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
     ) -> AcidTable:
         name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name).lower() + suffix
-        input_format, output_format, serde = FORMATS[file_format]
-        kind = "insert_only" if insert_only else "default"
-        table = Table(
-            dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", partitionKeys=_fields(keys),
-            parameters={"transactional": "true", "transactional_properties": kind, "bucketing_version": "2", **(parameters or {})},
-            sd=StorageDescriptor(
-                cols=_fields(columns), inputFormat=input_format, outputFormat=output_format, numBuckets=buckets,
-                bucketCols=list(bucketed_by), serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, sortCols=[],
-                location=None if location is None else str(location),
-            ),
+        table = definition(
+            name, columns, keys, insert_only=insert_only, file_format=file_format, buckets=buckets, bucketed_by=bucketed_by,
+            location=location, parameters=parameters,
         )
         client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
         found = AcidTable.forName(spark, f"default.{name}")

@@ -1,0 +1,53 @@
+"""A Spark program that the tests kill: it does to a table what its input says and tells what has been done.
+
+    python -m tests.spark.driver URI TABLE
+
+Each line is a JSON list: insert, update or merge, then rows (id, v, k), or for an update the v whose rows get v + 1. Each is answered by
+`done`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+from metastore.spark import AcidTable
+
+SCHEMA = "id int, v int, k string"
+
+
+def do(spark: SparkSession, table: AcidTable, action: str, what: object) -> None:
+    """Do one thing."""
+    if action == "update":
+        table.update(f"v = {what}", {"v": "v + 1"})
+        return
+    assert isinstance(what, list)
+    rows = spark.createDataFrame([tuple(row) for row in what], SCHEMA)
+    if action == "insert":
+        table.insert(rows)
+    else:
+        table.merge(rows, "target.id = source.id AND target.k = source.k").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+
+def _answer(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(uri: str, name: str) -> None:
+    """Serve one table."""
+    spark = (
+        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
+        .getOrCreate()
+    )
+    table = AcidTable.forName(spark, name, uri)
+    _answer("ready")
+    for line in sys.stdin:
+        do(spark, table, *json.loads(line))
+        _answer("done")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
