@@ -1,7 +1,8 @@
 """Say that a table's statistics no longer hold, since Hive answers `count(*)`, `min` and `max` from them. It computes none.
 
-Hive's own writers store new statistics before they commit; a writer that has none takes away the mark that says they are exact, likewise
-before it commits. The alteration bears the transaction's write id. Source: Hive's StatsSetupConst, BasicStatsTask and StatsOptimizer.
+Hive's own writers store new statistics before they commit; a writer that has none takes away the number of rows and the mark that says
+that it is exact, likewise before it commits. The alteration bears the transaction's write id.
+Source: Hive's StatsSetupConst, BasicStatsTask and StatsOptimizer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from metastore.client import Client
 from metastore.idl import AlterPartitionsRequest, AlterTableRequest, EnvironmentContext, Table
 from metastore.rules.snapshots import format_table, snapshot
 
-ACCURATE = "COLUMN_STATS_ACCURATE"
+FORGOTTEN = ("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize")
+"""The mark, and the numbers that Hive's next ANALYZE, as after a compaction, would declare exact again."""
 _NOT_GATHERED = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 
 
@@ -41,8 +43,8 @@ def forget(transaction: Writer, table: Table, partitions: Sequence[str]) -> None
     """Mark the statistics of a table, as read by this transaction, and of the partitions `k=v/..` that were written as not exact."""
     database, name = table.dbName, table.tableName
     held = [] if not partitions else transaction.call(lambda client: client.get_partitions_by_names(database, name, list(partitions)))
-    stale = [partition for partition in held if ACCURATE in (partition.parameters or {})]
-    marked = ACCURATE in (table.parameters or {})
+    stale = [partition for partition in held if any(key in (partition.parameters or {}) for key in FORGOTTEN)]
+    marked = any(key in (table.parameters or {}) for key in FORGOTTEN)
     if not stale and not marked:
         return
     seen = transaction.snapshots([(database, name)])[database, name].write_ids
@@ -52,16 +54,20 @@ def forget(transaction: Writer, table: Table, partitions: Sequence[str]) -> None
     def alter(client: Client) -> None:
         if stale:
             for partition in stale:
-                del partition.parameters[ACCURATE]
+                partition.parameters = _without(partition.parameters)
             client.alter_partitions_req(AlterPartitionsRequest(
                 dbName=database, tableName=name, partitions=stale, environmentContext=_NOT_GATHERED,
                 writeId=write_id, validWriteIdList=text,
             ))
         if marked:
-            del table.parameters[ACCURATE]
+            table.parameters = _without(table.parameters)
             client.alter_table_req(AlterTableRequest(
                 dbName=database, tableName=name, table=table, environmentContext=_NOT_GATHERED,
                 writeId=write_id, validWriteIdList=text,
             ))
 
     transaction.call(alter)
+
+
+def _without(parameters: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in parameters.items() if key not in FORGOTTEN}
