@@ -30,7 +30,7 @@ from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
 MOST_EXCEPTIONS = 1000
-"""A snapshot with more of them is first narrowed to those that wrote to the tables: it does not matter then how many there are."""
+"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 
 
 def key_of(call: Call, name: str) -> Key:
@@ -125,16 +125,25 @@ def get_valid_write_ids(
     wanted = set(keys.values())
 
     def work(session: Session) -> tuple[Mapping[Key, Mark], Mapping[Key, list[tuple[int, int]]]]:
-        exceptions = seen.exceptions
-        if len(exceptions) > MOST_EXCEPTIONS:
-            writers = write_ids.writers(session, wanted, exceptions[0], seen.mark)
-            exceptions = [each for each in writers if not seen.is_valid(each)]
-        return write_ids.snapshot(session, wanted, seen.mark, exceptions)
+        if len(seen.exceptions) <= MOST_EXCEPTIONS:
+            return write_ids.snapshot(session, wanted, seen.mark, seen.exceptions)
+        marks, later = write_ids.snapshot(session, wanted, min(seen.exceptions[0] - 1, seen.mark), ())
+        return {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
+            key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
+        }
 
     if not wanted:
         return []
     marks, unseen = call.database.read(work)
     return [_table(name, seen, marks.get(key), unseen.get(key, [])) for name, key in keys.items()]
+
+
+def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mark:
+    """Return what a snapshot makes of a table from what an earlier one does and the write ids of later transactions."""
+    below = max((number for number, transaction in later if transaction <= seen.mark), default=0)
+    return Mark(
+        mark.last, max(mark.below or 0, below) or None, mark.seen or any(seen.is_valid(transaction) for _, transaction in later)
+    )
 
 
 def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int | None) -> Snapshot:

@@ -56,10 +56,6 @@ SNAPSHOT = sa.union_all(
         )
     ),
 )
-WRITERS = sa.select(I.transaction_id).where(
-    Among(I.database, "databases"), Among(I.table, "tables"), I.transaction_id >= sa.bindparam("low"),
-    I.transaction_id <= sa.bindparam("high"),
-).distinct()
 
 
 NONE = [0]
@@ -169,11 +165,6 @@ def snapshot(
     for pairs in unseen.values():
         pairs.sort()
     return marks, unseen
-
-
-def writers(session: Session, keys: Iterable[Key], low: int, high: int) -> list[int]:
-    """Return the transactions of a range, both ends included, that have write ids in tables, and perhaps some of others."""
-    return [id_ for (id_,) in session.rows(WRITERS, low=low, high=high, **_among(keys))]
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:

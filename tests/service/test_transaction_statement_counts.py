@@ -108,7 +108,7 @@ def test_write_ids(call: Call, counted: Counted, size: int, at_once: bool) -> No
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
     assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 2
     assert counted(lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:")) == 1
-    assert counted(lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999")) == 2  # narrows many exceptions
+    assert counted(lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999")) == 1
     request = AddDynamicPartitions(
         txnid=keys[0], writeid=1, dbname="db", tablename="t", partitionnames=[f"p={number}" for number in range(size)]
     )
