@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from metastore.client import connect
 from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
-from metastore.spark.compactor import Compactor
+from metastore.spark.compactor import Compactor, Outcome
 from metastore.spark.table import CanNotChange
 from tests.servers import COMMAND, ROOT, Server, serving
 from tests.spark import driver
@@ -85,7 +87,7 @@ class Cluster:
 
     def directories(self) -> set[str]:
         """Return the directories in the table and its partitions."""
-        out = set()
+        out: set[str] = set()
         for folder, inner, _ in os.walk(self.root):  # what vanishes meanwhile is passed over
             out.update(str(Path(folder, name).relative_to(self.root)) for name in inner if not name.startswith("k="))
             inner[:] = [name for name in inner if name.startswith("k=")]
@@ -179,8 +181,7 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
             changes = [(key, 9, row[2]) for key, row in model.items() if key % 3 == 0] + some(random_, model)
             what: object = random_.randrange(4) if action == "update" else some(random_, model) if action == "insert" else changes
             victim.say(json.dumps([action, what]))
-            reached = cluster.staging if moment == "staging" else lambda known=known: cluster.directories() - cluster.staging() - known
-            until(lambda reached=reached: bool(reached()), moment)
+            until(partial(_reached, cluster, moment, known), moment)
         finally:
             victim.kill()
         found, after = cluster.read(), changed(model, action, what)
@@ -188,9 +189,19 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
         happened, model = found == after, found
         until(cluster.kept, "the driver's transaction is given up")
         if not happened:
-            until(lambda known=known: cluster.directories() == known, f"only {known}")
+            until(partial(_holds, cluster, known), f"only {known}")
         assert not cluster.staging()
         assert cluster.read() == model
+
+
+def _reached(cluster: Cluster, moment: str, known: set[str]) -> bool:
+    """Tell whether something is in a staging folder, or has been moved out of it."""
+    staged = cluster.staging()
+    return bool(staged if moment == "staging" else cluster.directories() - staged - known)
+
+
+def _holds(cluster: Cluster, names: set[str]) -> bool:
+    return cluster.directories() == names
 
 
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
@@ -215,17 +226,19 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
     finally:
         victim.kill()
     assert cluster.read() == model
-    outcomes = []
+    outcomes: list[Outcome] = []
 
     def taken_over() -> bool:
-        outcomes.append(Compactor(cluster.spark, cluster.uri).run_once())
-        return outcomes[-1] is not None
+        outcome = Compactor(cluster.spark, cluster.uri).run_once()
+        outcomes.extend([] if outcome is None else [outcome])
+        return outcome is not None
 
     until(taken_over, "the work is given to another worker")
-    assert (outcomes[-1].entry.id, outcomes[-1].state) == (key, "compacted"), outcomes[-1]
+    (outcome,) = outcomes
+    assert (outcome.entry.id, outcome.state) == (key, "compacted"), outcome
     until(cluster.kept, "cleaned")
     assert cluster.read() == model
-    names = set(outcomes[-1].detail.split(", "))
+    names = set(outcome.detail.split(", "))
     until(lambda: {name.rpartition("/")[2] for name in cluster.directories()} == names, f"only {names}")
     with connect(cluster.uri) as client:
         assert [each.state for each in client.show_compact(ShowCompactRequest()).compacts] == ["succeeded"]
@@ -242,7 +255,7 @@ def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None
         action = random_.choice(["insert", "update", "merge", "compact"]) if model else "insert"
         what: object = random_.randrange(4) if action == "update" else some(random_, model)
         after = model if action == "compact" else changed(model, action, what)
-        done = _beside_a_restart(cluster, random_.randrange(1, 60), lambda action=action, what=what: _do(cluster, action, what, keys))
+        done = _beside_a_restart(cluster, random_.randrange(1, 60), partial(_do, cluster, action, what, keys))
         found = cluster.read()
         assert found in ((after,) if done else (model, after))
         happened.append(found == after)
@@ -268,8 +281,6 @@ def _do(cluster: Cluster, action: str, what: object, keys: str) -> None:
 
 def _beside_a_restart(cluster: Cluster, calls: int, work: Callable[[], None]) -> bool:
     """Do work while the server is killed after so many looks at the table's directory; tell whether it ended well."""
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         before = cluster.directories()
