@@ -27,3 +27,13 @@ def test_the_example_job_passes(options: list[str]) -> None:
     )
     assert ended.returncode == 0, ended.stderr[-5000:]
     assert "all results as expected" in ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_story_of_a_transactional_table_passes() -> None:
+    ended = subprocess.run(
+        [ROOT / "examples" / "run", "acid", "--rows", "50000"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr[-5000:]
+    assert "all results as expected" in ended.stdout
