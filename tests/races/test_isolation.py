@@ -25,6 +25,7 @@ import pytest
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortTxnRequest,
+    AbortTxnsRequest,
     AllocateTableWriteIdsRequest,
     CheckLockRequest,
     CommitTxnRequest,
@@ -41,6 +42,7 @@ from metastore.idl import (
     TxnAbortedException,
 )
 from metastore.rules.snapshots import format_transactions, of_reply
+from metastore.service.write_ids import MOST_EXCEPTIONS
 from tests.servers import Server, serving
 
 log = logging.getLogger(__name__)
@@ -158,16 +160,16 @@ def test_the_judge_finds_nothing_in_a_good_history() -> None:
     assert judge([first, lost, ended(3, 10, writes={"a": 3}, reads={"a": read(2, 2)}), ended(4, 20, reads={"a": read(3, 2)})]) == []
 
 
-Start = Callable[[], Server]
+Start = Callable[..., Server]
 
 
 @pytest.fixture
 def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
-    """Start a server process on the database."""
+    """Start a server process on the database; it forgets no aborted transaction, or gives up holders after TIMEOUT."""
     with ExitStack() as stack:
-        def one() -> Server:
+        def one(txn_timeout: float = 86400.0) -> Server:
             settings = {
-                "warehouse": str(tmp_path / "warehouse"), "data_directory": str(tmp_path / "data"), "txn_timeout": str(TIMEOUT),
+                "warehouse": str(tmp_path / "warehouse"), "data_directory": str(tmp_path / "data"), "txn_timeout": str(txn_timeout),
                 "txn_reaper_interval": "0.5", "workers": "1", "log_level": "warning",
             }
             options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
@@ -176,8 +178,12 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
         yield one
 
 
+def open_many(client: Client, number: int) -> list[int]:
+    return list(client.open_txns(OpenTxnRequest(num_txns=number, user="alice", hostname="here")).txn_ids)
+
+
 def open_one(client: Client) -> int:
-    return int(client.open_txns(OpenTxnRequest(num_txns=1, user="alice", hostname="here")).txn_ids[0])
+    return open_many(client, 1)[0]
 
 
 def ask(client: Client, key: int, table: str, kind: int, operation: int) -> tuple[int, int]:
@@ -208,7 +214,8 @@ def wins(client: Client, key: int) -> bool:
 
 def transact(client: Client, random: Random, number: int) -> Txn:
     """Read two tables of those that are in use and write to one or both, or only read."""
-    told = Txn(open_one(client), asked=time.monotonic())
+    asked = time.monotonic()
+    told = Txn(open_one(client), asked=asked)
     snapshot = of_reply(client.get_open_txns(), told.id)
     told.seen = time.monotonic()
     tables = random.sample([f"t{number // STAY}_{place}" for place in range(HOT)], 2)
@@ -237,6 +244,8 @@ def test_appended_lists_show_snapshot_isolation(start: Start) -> None:
         random, done = Random(place), []
         with connect(uris[place % 2]) as mine:
             while (number := next(numbers)) < SCALE:
+                if number == SCALE // 2:  # from here on snapshots are large
+                    mine.abort_txns(AbortTxnsRequest(txn_ids=open_many(mine, MOST_EXCEPTIONS)))
                 done.append(transact(mine, random, number))
         return done
 
@@ -290,7 +299,7 @@ def kill(server: Server) -> None:
 @pytest.mark.timeout(36000)
 def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(start: Start) -> None:
     """One in a hundred clients dies with its lock, a server in the middle; after that every table can be had again."""
-    servers = [start(), start()]
+    servers = [start(TIMEOUT), start(TIMEOUT)]
     numbers, turns = count(), max(SCALE // 4, 100)
     held: list[Held] = []
     dead: list[str] = []
@@ -323,7 +332,7 @@ def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(star
             if number == turns // 2:
                 up.clear()
                 kill(servers[1])
-                servers[1] = start()
+                servers[1] = start(TIMEOUT)
                 up.set()
             up.wait()
             with suppress(OSError, TxnAbortedException, NoSuchTxnException, NoSuchLockException), connect(servers[place % 2].uri) as mine:
