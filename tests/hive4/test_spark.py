@@ -15,7 +15,7 @@ from tests.hive4.conftest import Story
 from tests.hive4.hive import Rows
 from tests.spark.sessions import session
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 POOL = "spark"
 """Compactions of this pool are Spark's, all others are those of Hive's worker."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true')"
