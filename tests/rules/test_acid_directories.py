@@ -28,7 +28,9 @@ def ids(high: int, opened: tuple[int, ...] = (), aborted: tuple[int, ...] = ()) 
 
 def test_staging_folders_are_nobodys_and_tell_whose_they_are() -> None:
     entries = [Entry(staging_name(number, "0_insert")) for number in (7, 71, 8)]
-    assert staging_of([7, 8], [*entries, Entry("delta_0000007_0000007_0000"), Entry(".staging_txn_7")]) == [entries[0].name, entries[2].name]
+    assert staging_of([7, 8], [*entries, Entry("delta_0000007_0000007_0000"), Entry(".staging_txn_7")]) == [
+        entries[0].name, entries[2].name,
+    ]
     assert decide(entries, ids(9)) == State()
 
 
