@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.acid import buckets
 from metastore.acid.files import Status
@@ -115,18 +116,24 @@ def _without_base(selected: Selected, state: State) -> Selected:
 def _write_buckets(
     work: Work, job: Job, part: str, name: str, selected: Selected, events_of: Callable[[Selected], DataFrame | None]
 ) -> None:
-    """Write the events of each bucket, sorted by row id, in a task of its own."""
-    parts: list[tuple[int, DataFrame]] = []
+    """Write the events of each bucket, sorted by row id, in a task of its own.
+
+    From Spark 4.1 on a union of frames of one partition each may become one partition: the setting keeps them apart, and each row carries
+    its bucket, so that the files are right wherever the setting is not known by that name.
+    """
+    parts: list[DataFrame] = []
     for bucket, files in sorted(_by_bucket(selected).items()):
         events = events_of(files)
         if events is not None:
-            parts.append((bucket, events.coalesce(1).sortWithinPartitions("originalTransaction", "bucket", "rowId")))
+            parts.append(events.withColumn(writing.BUCKET, F.lit(bucket)).coalesce(1))
     found: list[tuple[str, Status]] = []
     if parts:
-        together = reduce(lambda left, right: left.union(right), [events for _, events in parts])
-        found = writing.write_staged(work, job.table, together, part, "orc", writing.compression(job.table))
+        work.spark.conf.set("spark.sql.unionOutputPartitioning", "false")
+        together = reduce(lambda left, right: left.union(right), parts)
+        rows = together.sortWithinPartitions(writing.BUCKET, "originalTransaction", "bucket", "rowId")
+        found = writing.write_staged(work, job.table, rows, part, "orc", writing.compression(job.table), [writing.BUCKET])
     target = f"{job.folder.location}/{name}"
-    writing.place(work, job.table, target, [(status, parts[writing.task_of(status)][0]) for _, status in found])
+    writing.place(work, job.table, target, [(status, writing.bucket_of_directory(inner)) for inner, status in found])
     writing.remove_staged(work, job.table, part)
 
 

@@ -99,7 +99,7 @@ def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
     if table.buckets:
         column = bucket_of(table, new)
         with_bucket = new.withColumn(BUCKET, column)
-        return True, with_bucket.repartition(*(F.col(name) for name in (*table.partition_columns.names, BUCKET)))
+        return True, one_task_for_each(with_bucket, (*table.partition_columns.names, BUCKET))
     return False, new
 
 
@@ -121,14 +121,18 @@ def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int)
             identity["rowid"].alias("rowId"), F.lit(write_id).cast("bigint").alias("currentTransaction"),
             F.lit(None).cast(table.columns).alias("row"), *(F.col(name) for name in partitions), decoded.alias(BUCKET),
         )
-        .repartition(*(F.col(name) for name in by))
-        .sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     )
+    events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     part = f"{statement}_delete"
     found = write_staged(work, table, events, part, "orc", compression(table), by)
     reached = _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
     remove_staged(work, table, part)
     return reached
+
+
+def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
+    """Bring rows that agree in some columns into one task: they become one file. The number is given, or Spark may split a task by size."""
+    return rows.repartition(int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), *(F.col(name) for name in by))
 
 
 def staging(work: Work, table: AcidTableInfo, part: str) -> str:
@@ -181,7 +185,10 @@ def _move(work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]],
 def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[Status, int]]) -> None:
     """Make a base or delta directory of (file, bucket) pairs. FileError."""
     make_directory(work, table, target)
-    for status, number in files:
+    listed = list(files)
+    if len({number for _, number in listed}) < len(listed):
+        raise FileError(f"{target}: several tasks wrote rows of one bucket; nothing was moved")
+    for status, number in listed:
         name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
         work.files.rename(status.path, f"{target}/{name}")
 
@@ -199,6 +206,14 @@ def _parts(inner: str) -> tuple[str, int | None]:
     if last.startswith(f"{BUCKET}="):
         return partition, int(last.removeprefix(f"{BUCKET}="))
     return inner, None
+
+
+def bucket_of_directory(inner: str) -> int:
+    """Return the bucket that the last directory below the staging folder tells. FileError where it tells none."""
+    bucket = _parts(inner)[1]
+    if bucket is None:
+        raise FileError(f"{inner} is no directory of a bucket")
+    return bucket
 
 
 def task_of(file: Status) -> int:

@@ -1,6 +1,7 @@
 """How many SQL statements each operation runs: pinned, and the same for one partition and for fifty.
 
-BEGIN and COMMIT are not counted; the one INSERT into the notification log is. A change of a number here is a change of speed: say in the commit why.
+BEGIN and COMMIT are not counted; the one INSERT into the notification log is. A change of a number here is a change of speed: say in the
+commit why.
 """
 
 from collections.abc import Callable
