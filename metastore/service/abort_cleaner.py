@@ -93,7 +93,7 @@ def _clean_object(metastore: Metastore, where: Object) -> None:
     kept: set[int] = set()
     for folder in folders:
         entries = listed(metastore, folder)
-        made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN))  # type: ignore[misc]  # bound now
+        made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN, none_open=True))  # type: ignore[misc]  # bound now
         state = decide(entries, view, made_by, strict=False)
         delete(metastore, folder, [*state.aborted, *staging_of(transactions, entries)])
         kept |= aborted_in(state.partly_aborted, view.aborted, state.aborted)

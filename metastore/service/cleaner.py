@@ -77,7 +77,7 @@ def _clean(metastore: Metastore, ready: Ready) -> bool:
         location = read_properties(entry.properties).get("location")
         if location is not None:
             return _clean_dropped(metastore, entry, location)
-        return _clean_compacted(metastore, entry, ready.lowest_open)
+        return _clean_compacted(metastore, ready)
     except Refused as error:
         metastore.database.write(partial(_end, entry=entry, state=REFUSED, error=str(error)))
     except Exception as error:  # noqa: BLE001  # whatever it is, the entry says it and others go on
@@ -100,8 +100,9 @@ def _pause(metastore: Metastore, entry: Entry, error: Exception) -> None:
     metastore.database.write(lambda session: compactions.update(session, [entry.id], [READY], **values))
 
 
-def _clean_compacted(metastore: Metastore, entry: Entry, lowest_open: int) -> bool:
+def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     """Delete what a compaction replaced; tell whether the entry ended well. MetaError, Refused."""
+    entry = ready.entry
     where, highest = entry.object, entry.highest_write_id
     place = metastore.database.read(partial(_place, metastore, where=where))
     if place is None:
@@ -111,13 +112,17 @@ def _clean_compacted(metastore: Metastore, entry: Entry, lowest_open: int) -> bo
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
     entries = listed(metastore, place.location)
 
-    def read(session: Session) -> tuple[State, WriteIds]:
+    def read(session: Session) -> tuple[State, WriteIds, bool]:
         view = write_ids(session, where, highest)
-        return decide(entries, view, compactors(session, entries, lowest_open), strict=False), view
+        none_open = ready.lowest_open > ready.clock.last
+        seen = compactors(session, entries, ready.lowest_open, none_open=none_open, own=entry.transaction)
+        return decide(entries, view, seen, strict=False), view, bool(seen.open)
 
-    state, view = metastore.database.read(read)
+    state, view, others = metastore.database.read(read)
     doomed = [*state.obsolete, *state.aborted]
     delete(metastore, place.location, doomed)
+    if others:
+        return False  # another compaction is not seen by all yet: what it makes useless would stay if this entry ended now
     kept = aborted_in(state.partly_aborted, view.aborted, doomed)
     return metastore.database.write(lambda session: succeed(session, entry, highest, kept))
 

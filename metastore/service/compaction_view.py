@@ -59,13 +59,19 @@ def listed(metastore: Metastore, location: str) -> list[Entry]:
     return [Entry(*each) for each in acid.listing(metastore.warehouse, location)]
 
 
-def compactors(session: Session, entries: Iterable[Entry], below: int) -> Transactions:
-    """Return which of the compactors that made directories have committed before the transaction `below`.
+def compactors(session: Session, entries: Iterable[Entry], below: int, *, none_open: bool = False, own: int | None = None) -> Transactions:
+    """Return which of the compactors that made directories have committed before the transaction `below` began.
 
-    A transaction that is not there any more has: aborted ones stay until what they wrote is removed.
+    A transaction that is not there any more has: aborted ones stay until what they wrote is removed. That its id is lower is not enough:
+    who began while it was open does not see what it made, and still needs what that replaces. Where no transaction below is open
+    (`none_open`), a commit whose place is not known yet is seen by all; so is what `own` made, about which the caller knows better.
     """
     made_by = sorted({parsed.visibility for entry in entries if (parsed := parse(entry.name)) is not None and parsed.visibility})
     states = compaction_sources.transaction_states(session, made_by)
-    aborted = {key for key, state in states.items() if state == ABORTED}
-    unseen = {key for key in made_by if (key >= below or states.get(key) == OPEN) and key not in aborted}
+    aborted = {key for key, (state, _) in states.items() if state == ABORTED}
+    unseen = {key for key in made_by if key >= below and key not in states}
+    for key, (state, commit) in states.items():
+        late = not none_open if commit is None else commit >= below
+        if key != own and (state == OPEN or (state != ABORTED and (key >= below or late))):
+            unseen.add(key)
     return Transactions(open=unseen, aborted=aborted)

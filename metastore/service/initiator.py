@@ -143,7 +143,7 @@ def _due(metastore: Metastore, known: _Known, location: str) -> str | None:
     """Return the type of the compaction that a folder is due for. MetaError, NotEnoughHistory."""
     warehouse, config = metastore.warehouse, metastore.config
     entries = listed(metastore, location)
-    state = decide(entries, known.view, metastore.database.read(lambda session: compactors(session, entries, NONE_OPEN)))
+    state = decide(entries, known.view, metastore.database.read(lambda session: compactors(session, entries, NONE_OPEN, none_open=True)))
     bases = sum(isinstance(parse(name), Base) for name in state.obsolete)
     if not state.deltas and not bases:
         return None

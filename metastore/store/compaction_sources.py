@@ -58,7 +58,7 @@ UNSETTLED = (
     sa.select(W.write_id, T.state).select_from(write_ids.join(transactions, T.id == W.transaction_id))
     .where(*_at(W), W.write_id <= sa.bindparam("high"), Among(T.state, "states"))
 )
-STATES = sa.select(T.id, T.state).where(Among(T.id, "keys"))
+STATES = sa.select(T.id, T.state, T.commit_id).where(Among(T.id, "keys"))
 ABORTED_AT = (
     sa.select(A.transaction_id, A.operation, A.write_id).select_from(transaction_components.join(transactions, T.id == A.transaction_id))
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
@@ -131,9 +131,9 @@ def unsettled(session: Session, where: Object, high: int, states: Sequence[str])
     return [(write_id, state) for write_id, state in rows]
 
 
-def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, str]:
-    """Return the states of those of the transactions that are there."""
-    return {int(key): str(state) for key, state in session.rows(STATES, keys=list(keys))} if keys else {}
+def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, int | None]]:
+    """Return (state, commit id where it is known) of those of the transactions that are there."""
+    return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
 def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
