@@ -115,10 +115,15 @@ def _data(partition: Partition) -> str | None:
 
 def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purge: bool) -> None:
     """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
-    root = table.sd.location
     locations = list(dict.fromkeys(location for partition in dropped if (location := _data(partition))))
     for location, error in call.warehouse.delete_all(locations, purge=purge).items():
         log.error("data of a dropped partition was not deleted", location=location, error=error.message)
+    remove_empty_parents(call, table, locations)
+
+
+def remove_empty_parents(call: Call, table: Table, locations: Sequence[str]) -> None:
+    """Remove the directories above partitions that are gone, below the table's, in which nothing lies any more."""
+    root = table.sd.location
     above = {location.rstrip("/").rpartition("/")[0] for location in locations if is_below(location, root)}
     for _ in range(len(table.partitionKeys) - 1):
         above.discard(root.rstrip("/"))

@@ -43,6 +43,9 @@ OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.liter
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(Among(privileges.c.partition_id, "keys"))
+HAND_OVER_STATISTICS = (
+    sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
+)
 DETACH = (
     sa.update(partitions)
     .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
@@ -174,6 +177,14 @@ def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Pa
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
     session.execute(DELETE, keys=[key for key, _, _ in changed])
     session.insert_many(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
+
+
+def hand_over(session: Session, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
+    """Give partitions (key, name, struct) of another table to this one: their statistics follow, their privileges do not."""
+    keys = [key for key, _, _ in moved]
+    replace(session, table, moved)
+    session.execute(HAND_OVER_STATISTICS, keys=keys, new_table=table.id)
+    session.execute(DELETE_PRIVILEGES, keys=keys)
 
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:

@@ -19,6 +19,10 @@ ATTEMPTS = 100
 """How often directories are looked for again when another call, undone meanwhile, took a parent away."""
 
 
+def _parent(place: str) -> str:
+    return place.rstrip("/").rpartition("/")[0]
+
+
 class MadeDirectories:
     """A context: what was made and moved inside it is taken back, empty as it is, when it is left with an error."""
 
@@ -74,14 +78,26 @@ class MadeDirectories:
         if self._warehouse.make(step):
             self._made.append(step)
 
-    def move(self, source: str, target: str) -> None:
-        """Move a directory, its target's parent being made where missing. MetaError when the target is there."""
-        parent = target.rstrip("/").rpartition("/")[0]
-        if not same_place(parent, source.rstrip("/").rpartition("/")[0]):
-            self.make([parent])
-        self._note([], [(source, target)])
-        self._warehouse.rename(source, target)
-        self._moved.append((source, target))
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Move directories (from, to), the targets' parents being made where missing. MetaError when a target is there.
+
+        What moved before one that can not stays at its target until the context ends.
+        """
+        parents = {_parent(target): _parent(source) for source, target in moves}
+        self.make([parent for parent, before in parents.items() if not same_place(parent, before)])
+        self._note([], list(moves))
+        errors = self._warehouse.each(self._move, moves, moves[0][0], changes=True) if moves else []
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def _move(self, move: tuple[str, str]) -> MetastoreError | None:
+        try:
+            self._warehouse.rename(*move)
+        except MetastoreError as error:
+            return error
+        self._moved.append(move)
+        return None
 
     def _note(self, directories: list[str], moves: list[tuple[str, str]]) -> None:
         if self._journal is not None:

@@ -16,6 +16,7 @@ from metastore.service.alter_partitions import alter_partitions, rename_partitio
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partitions
+from metastore.service.exchange import exchange_partitions
 from metastore.service.names import TableName
 from tests.service.conftest import Statements, add_partitions, make_database, make_table
 
@@ -66,10 +67,15 @@ def test_bulk_writes_of_partitions(call: Call, statements: Statements, size: int
     with statements() as altering:
         alter_partitions(call, name, deepcopy(stored))
     names = partitions.get_partition_names(call, name)
+    other = make_table(call, "other", keys=[("k", "string"), ("l", "string")])
+    target = make_table(call, "target", keys=[("k", "string"), ("l", "string")])
+    add_partitions(call, other, [["1", str(number)] for number in range(size)])
+    with statements() as exchanging:
+        exchange_partitions(call, {"k": "1"}, other, target)
     with statements() as dropping:
         drop_partitions(call, name, names, delete_data=True, if_exists=False)
-    counts = {"add": len(adding), "alter": len(altering), "drop": len(dropping)}
-    assert counts == {"add": 5, "alter": 6, "drop": 7}, (adding, altering, dropping)
+    counts = {"add": len(adding), "alter": len(altering), "exchange": len(exchanging), "drop": len(dropping)}
+    assert counts == {"add": 5, "alter": 6, "exchange": 12, "drop": 7}, (adding, altering, exchanging, dropping)
 
 
 @pytest.mark.parametrize("size", [1, 50])

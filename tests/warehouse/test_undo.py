@@ -55,7 +55,7 @@ def test_a_move_and_the_parent_made_for_it_are_taken_back(local: Warehouse, tmp_
     put(local, f"{local.root}/t/f")
     before = tree(tmp_path)
     with failing(local) as made:
-        made.move(f"{local.root}/t", f"{local.root}/new/u")
+        made.move([(f"{local.root}/t", f"{local.root}/new/u")])
         assert local.exists(f"{local.root}/new/u/f")
     assert tree(tmp_path) == before
 
@@ -64,7 +64,7 @@ def test_nothing_is_taken_back_after_success(local: Warehouse) -> None:
     put(local, f"{local.root}/t/f")
     with MadeDirectories(local, None, ()) as made:
         made.make([f"{local.root}/a/b"])
-        made.move(f"{local.root}/t", f"{local.root}/u")
+        made.move([(f"{local.root}/t", f"{local.root}/u")])
     assert local.is_directory(f"{local.root}/a/b")
     assert local.exists(f"{local.root}/u/f")
 

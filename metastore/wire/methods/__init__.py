@@ -10,6 +10,7 @@ from metastore.wire.methods import (
     catalogs,
     compactions,
     constraints,
+    exchange,
     fb303,
     functions,
     legacy,
@@ -27,6 +28,6 @@ from metastore.wire.methods.table import Handler, merge
 __all__ = ["METHODS", "Handler"]
 
 METHODS: dict[str, Handler] = merge((
-    fb303, server, catalogs, tables, partitions, statistics, functions, constraints, locks, notifications, compactions, privileges,
-    transactions, legacy,
+    fb303, server, catalogs, tables, partitions, exchange, statistics, functions, constraints, locks, notifications, compactions,
+    privileges, transactions, legacy,
 ))
