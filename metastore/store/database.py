@@ -263,7 +263,7 @@ class Database:
                 conflicts += 1
                 ended = conflicts == ATTEMPTS
             if ended:
-                raise MetaError(f"database {self.url.get_backend_name()}: {failed.__cause__ or failed}; try again") from failed
+                raise MetaError(f"database {self.url.get_backend_name()}: {failed.__cause__ or failed}; {self.driver.advice}") from failed
             time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10))))  # noqa: S311  # spreads retries, guards nothing
         raise AssertionError
 

@@ -58,6 +58,8 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
+    advice = "try again"
+    """What to do when a unit of work failed again and again."""
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
@@ -148,6 +150,10 @@ class PostgreSQLDriver(Driver):
         connection.prepared_max = 1000
         return connection
 
+    def convert(self, value: list[Any]) -> str:
+        """Return an array's text: psycopg's own conversion of a thousand names takes 4 ms."""
+        return f"{{{','.join([_quoted(each) if type(each) is str else str(each) for each in value])}}}"
+
     def classify(self, error: BaseException) -> type[Exception] | None:
         errors = self.psycopg.errors
         if isinstance(error, errors.UniqueViolation):
@@ -174,10 +180,18 @@ class PostgreSQLDriver(Driver):
                 copy.write_row(row)
 
 
+def _quoted(text: str) -> str:
+    """Return an item of a PostgreSQL array."""
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
 class MySQLDriver(Driver):
     """MariaDB or MySQL through PyMySQL, reading what is committed."""
 
     name = "mysql"
+    advice = "try again; it also breaks the connection on a request larger than its max_allowed_packet"
 
     def __init__(self, url: URL) -> None:
         try:

@@ -2,8 +2,9 @@
 
 thriftpy2's Cython protocol takes the sizes of containers on trust: one of elements that take no bytes, which a few bytes
 on the wire can ask for, holds the interpreter for minutes. It also takes a map's text for keys of any declared type and
-loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. What a field
-holds again and again, such as the columns of a thousand partitions, is compared instead of walked again. No struct is made.
+loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. What comes
+again and again, such as all but the location in the storage of a thousand partitions, is compared instead of walked again.
+No struct is made.
 """
 
 from __future__ import annotations
@@ -18,45 +19,60 @@ from metastore.wire.decoder import MAX_DEPTH
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
-STRING_FIELD = struct.Struct("!Bhi").unpack_from
+FIELD_HEADER = struct.Struct("!Bh").unpack_from
 LIST_HEADER = struct.Struct("!Bi").unpack_from
 MAP_HEADER = struct.Struct("!BBi").unpack_from
 SIZE = struct.Struct("!i").unpack_from
 LEAST_KNOWN = 16
 """Bytes of a value that is worth a comparison."""
 MOST_MISSES = 4
-"""How often a field's value may differ from the one before until it is no longer compared."""
-NOTHING = (b"", 0)
+"""How often a value may differ from the one before until it is no longer compared."""
 EMPTY = b"\0\0\0\0"
 SIZE_AT = {TType.LIST: 4, TType.SET: 4, TType.MAP: 5}
 """Where the number of elements stands, from the header of a field."""
 DESCRIPTOR = StorageDescriptor.thrift_spec
+LOCATION = next(TType.STRING.to_bytes(1, "big") + fid.to_bytes(2, "big") for fid, spec in DESCRIPTOR.items() if spec[1] == "location")
+"""The header of a storage descriptor's only field that differs from partition to partition."""
 TEXT = frozenset((TType.STRING, TType.BINARY))
 
 
 class Repeated(NamedTuple):
-    """A field of a storage descriptor that holds the same bytes as that of an earlier descriptor; both are counted from 0."""
+    """Fields of a storage descriptor that stand as the same bytes in an earlier descriptor; both are counted from 0."""
 
     descriptor: int
     earlier: int
-    field: int
+    fields: tuple[str, ...]
     begin: int
-    """Where the field's header stands in the message."""
+    """Where the first field's header stands in the message."""
     end: int
+    """Where the last field ends; the STOP of its struct is not counted."""
+
+
+class Part:
+    """What stood last before or after the location of a storage descriptor. Empty data is never compared."""
+
+    __slots__ = ("data", "descriptor", "fields", "misses")
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.descriptor = 0
+        self.fields: tuple[str, ...] = ()
+        self.misses = 0
 
 
 class Outline:
     """The walk over one message. `careful` tells that the Python decoder must read it.
 
-    `descriptors` counts the storage descriptors that the walk met; `repeated` lists their fields that need not be decoded again.
+    `descriptors` counts the storage descriptors that the walk met; `repeated` lists what of them need not be decoded again.
     """
 
     def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
         self._feed = feed
         self._limit = limit
         self._max_container_size = max_container_size
-        self._last: dict[tuple[int, int, int, int], tuple[bytes, int] | None] = {}
+        self._last: dict[tuple[int, int, int, int], bytes | None] = {}
         self._misses: dict[tuple[int, int, int, int], int] = {}
+        self._parts = Part(), Part()
         self.data = bytearray()
         self.careful = False
         self.descriptors = 0
@@ -100,9 +116,9 @@ class Outline:
     def _struct(self, at: int, specs: dict[int, tuple[Any, ...]] | None, depth: int) -> int:
         if depth <= 0:
             raise Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
-        data = self.data
         if specs is DESCRIPTOR:
-            self.descriptors += 1
+            return self._descriptor(at, depth)
+        data = self.data
         while True:
             if at + 7 > len(data):
                 self.need(at + 1)
@@ -127,33 +143,70 @@ class Outline:
             else:
                 at = self._field(ttype, at, specs, depth - 1)
 
+    def _descriptor(self, at: int, depth: int) -> int:
+        """Return where a storage descriptor ends: what comes before its location, the location, what comes after it."""
+        number = self.descriptors
+        self.descriptors += 1
+        before, after = self._parts
+        at = self._part(before, number, at, depth)
+        self.need(at + 1)
+        while self.data[at] != TType.STOP:
+            at = self._part(after, number, self._strings(at + 3, 1), depth)
+            self.need(at + 1)
+        return at + 1
+
+    def _part(self, part: Part, number: int, at: int, depth: int) -> int:
+        """Return where a location or the STOP stands, from `at` on."""
+        known = part.data
+        if known:
+            if self.data.startswith(known, at):
+                end = at + len(known)
+                if end < len(self.data) and (self.data[end] == TType.STOP or self.data[end : end + 3] == LOCATION):
+                    self.repeated.append(Repeated(number, part.descriptor, part.fields, at, end))
+                    return end
+            elif at + len(known) <= len(self.data):
+                part.misses += 1
+        begin, fields = at, []
+        while True:
+            self.need(at + 1)
+            if self.data[at] == TType.STOP:
+                break
+            self.need(at + 3)
+            if self.data[at : at + 3] == LOCATION:
+                break
+            ttype, fid = FIELD_HEADER(self.data, at)
+            spec = DESCRIPTOR.get(fid)
+            if spec is not None:
+                fields.append(spec[1])
+            at = self._element(ttype, at + 3, _inner(spec, ttype), depth - 1)
+        if part.misses == MOST_MISSES or at - begin > CHUNK:
+            part.data = b""
+        elif at - begin >= LEAST_KNOWN and not self.careful:
+            part.data, part.descriptor, part.fields = bytes(self.data[begin:at]), number, tuple(fields)
+        return at
+
     def _field(self, ttype: int, at: int, specs: dict[int, tuple[Any, ...]] | None, depth: int) -> int:
         """Return where the field whose header stands at `at` ends, which holds a struct, list, set or map."""
         size = SIZE_AT.get(ttype)
         if size is not None and self.data[at + size : at + size + 4] == EMPTY:
             return at + size + 4
-        fid = int.from_bytes(self.data[at + 1 : at + 3], "big", signed=True)
-        spec = specs.get(fid) if specs is not None else None
-        inner = spec[2] if spec is not None and spec[0] == ttype and len(spec) > 3 else None
-        begin = at + 3
+        fid = FIELD_HEADER(self.data, at)[1]
+        inner = _inner(specs.get(fid), ttype) if specs is not None else None
+        at += 3
         key = (id(specs), fid, ttype, depth)
-        last = self._last.get(key, NOTHING)
-        if last is None or inner is StorageDescriptor:
-            return self._value(ttype, begin, inner, depth)
-        value, earlier = last
-        if value:
-            if self.data.startswith(value, begin):
-                end = begin + len(value)
-                if specs is DESCRIPTOR:
-                    self.repeated.append(Repeated(self.descriptors - 1, earlier, fid, at, end))
-                return end
-            if begin + len(value) <= len(self.data):
+        known = self._last.get(key, b"")
+        if known is None or inner is StorageDescriptor:
+            return self._value(ttype, at, inner, depth)
+        if known:
+            if self.data.startswith(known, at):
+                return at + len(known)
+            if at + len(known) <= len(self.data):
                 self._misses[key] = self._misses.get(key, 0) + 1
-        end = self._value(ttype, begin, inner, depth)
-        if self._misses.get(key, 0) == MOST_MISSES or end - begin > CHUNK:
+        end = self._value(ttype, at, inner, depth)
+        if self._misses.get(key, 0) == MOST_MISSES or end - at > CHUNK:
             self._last[key] = None
-        elif end - begin >= LEAST_KNOWN and not self.careful:
-            self._last[key] = bytes(self.data[begin:end]), self.descriptors - 1
+        elif end - at >= LEAST_KNOWN and not self.careful:
+            self._last[key] = bytes(self.data[at:end])
         return end
 
     def _value(self, ttype: int, at: int, spec: Any, depth: int) -> int:
@@ -236,6 +289,11 @@ class Outline:
             raise Malformed(f"A container of {size} elements; max_container_size is {self._max_container_size}")
         if size > self._limit - at:
             raise Malformed(f"A container of {size} elements can not fit in the message; see max_message_size")
+
+
+def _inner(spec: tuple[Any, ...] | None, ttype: int) -> Any:
+    """Return what a field's declaration says of what a struct or container of this type holds."""
+    return spec[2] if spec is not None and spec[0] == ttype and len(spec) > 3 else None
 
 
 def _declared(spec: Any) -> tuple[int, Any]:

@@ -11,11 +11,10 @@ from typing import Any
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.idl import Partition, StorageDescriptor
+from metastore.idl import Partition
 from metastore.wire.outline import Outline
 
 PARTITIONS = (TType.STRUCT, Partition)
-NAMES = {fid: spec[1] for fid, spec in StorageDescriptor.thrift_spec.items()}
 
 
 @cache
@@ -49,7 +48,8 @@ def share_repeated(body: TPayload, path: tuple[str, ...], outline: Outline) -> b
     descriptors = [partition.sd for partition in found or () if partition.sd is not None]
     if len(descriptors) != outline.descriptors:
         return False
-    for number, earlier, fid, _, _ in outline.repeated:
-        name = NAMES[fid]
-        setattr(descriptors[number], name, getattr(descriptors[earlier], name))
+    for number, earlier, fields, _, _ in outline.repeated:
+        found, given = descriptors[number].__dict__, descriptors[earlier].__dict__
+        for name in fields:
+            found[name] = given[name]
     return True

@@ -40,7 +40,7 @@ def test_a_nul_in_a_description(call: Call) -> None:
 
 def test_parameters_of_twenty_million_characters(call: Call) -> None:
     if call.database.driver.name == "mysql":
-        with pytest.raises(MetaError, match=r"gone away|max_allowed_packet"):
+        with pytest.raises(MetaError, match="max_allowed_packet"):
             make_table(call, "t", parameters={"a": "x" * 20_000_000})
     else:
         make_table(call, "t", parameters={"a": "x" * 20_000_000})
@@ -56,3 +56,12 @@ def test_emoji_and_five_thousand_names(call: Call) -> None:
     found = partitions.get_partitions_by_names(call, name, [f"k={value}" for value in values])
     assert sorted(partition.values[0] for partition in found) == sorted(values)
     assert tables.get_table(call, name).parameters["😀"] == "😀"
+
+
+def test_names_in_a_list_that_would_mean_something_in_an_array(call: Call) -> None:
+    name = make_table(call, "t", keys=[("k", "string")])
+    values = ["a,b", "a}b", "x y", 'q"', "b\\s", "NULL", "None", "1"]
+    add_partitions(call, name, [[value] for value in values])
+    names = partitions.get_partition_names(call, name)
+    assert sorted(each.values[0] for each in partitions.get_partitions_by_names(call, name, names)) == sorted(values)
+    assert partitions.get_partitions_by_names(call, name, ['k="', "k=\\", "{1}", '"', "\\", ","]) == []

@@ -6,13 +6,13 @@ One statement for a change, however many events it has. An event has no id until
 
 from __future__ import annotations
 
-import gzip
 import time
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from isal import igzip
 
 from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from metastore.config import Config
 
 PLAIN, GZIP = "json-0.2", "gzip(json-2.0)"
-LEVEL = 1
-"""Of compression: messages repeat themselves, higher levels take three times as long for little."""
+LEVEL = 0
+"""Of ISA-L's compression: a message of 11 kB takes 10 us and becomes 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
 
 SHORT = 1000
 """Characters of a message that is stored plain whatever its format, and gets it when it is read: transactions tell little, and often."""
@@ -104,7 +104,7 @@ def in_its_format(event: NotificationEvent) -> NotificationEvent:
 
 
 def _compressed(text: bytes) -> str:
-    return b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
+    return b64encode(igzip.compress(text, LEVEL, mtime=0)).decode()
 
 
 PLAIN_NAMES = frozenset({
