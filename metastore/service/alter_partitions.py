@@ -158,6 +158,8 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
     if _needs_quick_stats(call, table, old, stored, environment):
         stored.parameters = quick_stats.from_directory(call, stored.parameters, stored.sd.location, environment, force=True)
     stored.parameters = quick_stats.without_marker(stored.parameters)
+    if is_transactional(table):
+        stored.parameters = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
     return stored
 
 

@@ -56,6 +56,8 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
             if _gathers(call, after, environment) and new_name == name:
                 after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
+            if is_transactional(before):
+                after.parameters = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(session, before, after, cascade=cascade, moved=bool(move))

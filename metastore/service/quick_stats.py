@@ -12,6 +12,7 @@ from metastore.service.context import Call
 DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 ACCURATE = "COLUMN_STATS_ACCURATE"
 FAST = ("numFiles", "totalSize")
+ROWS = "numRows"
 
 
 def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, str]) -> bool:
@@ -37,6 +38,21 @@ def from_directory(
     if environment.get("STATS_GENERATED") not in ("TASK", "USER"):
         out.pop(ACCURATE, None)
     return out
+
+
+def not_declared_exact(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Return the new parameters of a transactional table or partition without a mark that a number of rows, unchanged, has become exact.
+
+    Hive's compactor has `ANALYZE .. NOSCAN` run, which sets the mark without counting; yet the number is a sum to which writers other than
+    Hive, as Spark or a stream, have added nothing. Source: Hive's StatsUpdater and BasicStatsTask.
+    """
+    if not _is_exact(after) or _is_exact(before) or before.get(ROWS) != after.get(ROWS):
+        return dict(after)
+    return {key: value for key, value in after.items() if key != ACCURATE}
+
+
+def _is_exact(parameters: Mapping[str, str]) -> bool:
+    return '"BASIC_STATS":"true"' in parameters.get(ACCURATE, "").replace(" ", "")
 
 
 def without_marker(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -21,6 +21,8 @@ from metastore.idl import (
     TimestampColumnStatsData,
 )
 from metastore.service import statistics
+from metastore.service.alter_partitions import alter_partitions
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
@@ -183,3 +185,34 @@ def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:
     assert "COLUMN_STATS_ACCURATE" not in get_table(call, table).parameters
     assert "COLUMN_STATS_ACCURATE" not in get_partition(call, table, ["1"]).parameters
     assert statistics.get_partitions(call, table, ["p=1"], ["a", "b"]) == {}
+
+
+GATHERED = {"DO_NOT_UPDATE_STATS": "true"}
+EXACT = '{"BASIC_STATS":"true"}'
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+@pytest.mark.parametrize(("before", "after", "stays"), [
+    ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, False),
+    ({}, {"COLUMN_STATS_ACCURATE": EXACT}, False),
+    ({"numRows": "4"}, {"numRows": "37", "COLUMN_STATS_ACCURATE": EXACT}, True),
+    ({}, {"numRows": "0", "COLUMN_STATS_ACCURATE": EXACT}, True),
+    ({"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT, "k": "v"}, True),
+    ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}, True),
+])
+def test_no_number_of_rows_becomes_exact_without_being_counted(
+    call: Call, before: dict[str, str], after: dict[str, str], stays: bool, transactional: bool
+) -> None:
+    kind = {"transactional": "true", "transactional_properties": "insert_only"} if transactional else {}
+    name = make_table(call, "t", keys=[("p", "string")], parameters=kind)
+    add_partitions(call, name, [["1"]])
+    for parameters in (before, after):
+        partition = get_partition(call, name, ["1"])
+        partition.parameters = dict(parameters)
+        alter_partitions(call, name, [partition], environment=GATHERED)
+        table = get_table(call, name)
+        table.parameters = {**kind, **parameters}
+        alter_table(call, name, table, environment=GATHERED)
+    for found in (get_partition(call, name, ["1"]).parameters, get_table(call, name).parameters):
+        assert ("COLUMN_STATS_ACCURATE" in found) == (stays or not transactional)
+        assert found.get("numRows") == after.get("numRows")
