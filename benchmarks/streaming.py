@@ -23,10 +23,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyorc
 
+from metastore.acid.bucket_files import as_numbers, event_type
 from metastore.client import connect
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table
 from metastore.streaming import StreamingConnection
-from metastore.streaming.files import as_numbers, event_type
 
 ROOT = Path(__file__).parents[1]
 READY = "ready on "

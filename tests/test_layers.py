@@ -30,7 +30,7 @@ HOME_OF = {
     "psycopg": {"store"},
     "pymysql": {"store"},
     "fsspec": {"warehouse", "acid", "streaming"},
-    "pyorc": {"streaming"},
+    "pyorc": {"acid"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "s3fs": {"warehouse"},

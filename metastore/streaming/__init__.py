@@ -6,9 +6,9 @@
                 batch.write(records)
 """
 
+from metastore.acid.bucket_files import CanNotWrite
 from metastore.streaming.batch import BatchEnded, TransactionBatch
 from metastore.streaming.connection import NotStreamable, StreamingConnection
-from metastore.streaming.files import CanNotWrite
 from metastore.streaming.records import BadRecord, Delimited, Rows, StrictJson
 
 __all__ = [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from metastore import idl, log
 from metastore.acid import statistics
+from metastore.acid.bucket_files import BucketFile
 from metastore.acid.transactions import TableSnapshot, TransactionLost, component, take_locks, take_snapshots
 from metastore.client import Client, connect
 from metastore.idl import (
@@ -30,7 +31,6 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.rules.acid_directories import delta_name
-from metastore.streaming.files import BucketFile
 
 if TYPE_CHECKING:
     from metastore.streaming.connection import StreamingConnection

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from metastore.acid.hashing import buckets_of
+from metastore.acid.bucket_files import Storage, event_type
 from metastore.acid.partitions import found_or_added
+from metastore.acid.portions import Divider, Portion
 from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
 from metastore.acid.types import UnknownType
 from metastore.client import Client, connect
 from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Table
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.partition_names import make_partition_name
 from metastore.streaming.batch import TransactionBatch
-from metastore.streaming.files import Storage, event_type
 from metastore.streaming.records import Columns, RecordWriter, Rows
 
 CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTWRITE"]
@@ -25,14 +22,6 @@ CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "E
 
 class NotStreamable(Exception):
     """The table is not one that a stream can write into."""
-
-
-class Portion(NamedTuple):
-    """Rows of one partition ("" in a table without) and bucket."""
-
-    partition: str
-    bucket: int
-    rows: pa.RecordBatch
 
 
 class StreamingConnection:
@@ -51,7 +40,6 @@ class StreamingConnection:
         self.patience = patience
         self.client = connect(uri)
         self._writer = writer or Rows()
-        self._zone = zone
         database, _, name = table.lower().rpartition(".")
         self._name = (database or "default", name)
         self.table = self.load(self.client)
@@ -60,12 +48,12 @@ class StreamingConnection:
         self.static_partition = self._static(partition)
         self.is_dynamic = bool(self.table.partitionKeys) and self.static_partition is None
         self.data_columns = [(column.name.lower(), column.type) for column in self.table.sd.cols]
-        self._keys = [key.name.lower() for key in self.table.partitionKeys or []] if self.is_dynamic else []
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []] if self.is_dynamic else []
         try:
             self.columns = Columns(self.full_name, [*self.data_columns, *keys])
         except UnknownType as error:
             raise NotStreamable(f"{self.full_name}: {error}") from error
+        self._divider = Divider(self.table, fixed=None if self.is_dynamic else self.static_partition or "", zone=zone)
         self.schema = event_type(self.data_columns)
         self.compression = (self.table.parameters or {}).get("orc.compress", "snappy").lower()
         self.storage = Storage(self.table.sd.location)
@@ -102,19 +90,7 @@ class StreamingConnection:
 
     def portions(self, records: Any) -> list[Portion]:
         """Return records in the form of the table's columns, divided by partition and bucket. BadRecord when one of them does not fit."""
-        rows = self._writer.rows(records, self.columns)
-        if not len(rows):
-            return []
-        partitions, names = self._partitions_of(rows)
-        numbers = self._buckets_of(rows)
-        data = rows.select(range(len(self.data_columns)))
-        places, inverse = np.unique(numbers.astype(np.int64) * len(names) + partitions, return_inverse=True)
-        if len(places) == 1:
-            return [Portion(names[places[0] % len(names)], int(places[0]) // len(names), data)]
-        return [
-            Portion(names[place % len(names)], int(place) // len(names), data.take(pa.array(np.flatnonzero(inverse == number))))
-            for number, place in enumerate(places)
-        ]
+        return self._divider.divide(self._writer.rows(records, self.columns))
 
     def location(self, partition: str) -> str:
         """Return where the rows of a partition lie, as the storage names it; a new partition is added. The exceptions of add_partitions."""
@@ -141,23 +117,3 @@ class StreamingConnection:
         if not keys or values.keys() != set(keys):
             raise NotStreamable(f"{self.full_name} is partitioned by {', '.join(keys) or 'nothing'}, not by {', '.join(values)}")
         return make_partition_name(keys, [values[key] for key in keys])
-
-    def _partitions_of(self, rows: pa.RecordBatch) -> tuple[Any, Sequence[str]]:
-        """Return the place of each row's partition in a list of names."""
-        if not self._keys:
-            return 0, [self.static_partition or ""]
-        texts = [rows.column(name).cast(pa.string()).fill_null(DEFAULT_PARTITION).dictionary_encode() for name in self._keys]
-        joined = np.zeros(len(rows), np.int64)
-        for text in texts:
-            joined = joined * len(text.dictionary) + np.asarray(text.indices)
-        _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
-        values = (text.dictionary.take(text.indices.take(pa.array(first))).to_pylist() for text in texts)
-        return inverse, [make_partition_name(self._keys, row) for row in zip(*values, strict=True)]
-
-    def _buckets_of(self, rows: pa.RecordBatch) -> Any:
-        sd = self.table.sd
-        if not sd.bucketCols or (sd.numBuckets or 0) <= 0:
-            return np.zeros(len(rows), np.int64)
-        columns = [(rows.column(name.lower()), self.columns.kinds[name.lower()]) for name in sd.bucketCols]
-        version = int((self.table.parameters or {}).get("bucketing_version") or 1)
-        return buckets_of(columns, sd.numBuckets, version, zone=self._zone)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.acid.bucket_files import as_numbers
 from metastore.streaming import BadRecord, Delimited, Rows, StrictJson
-from metastore.streaming.files import as_numbers
 from metastore.streaming.records import Columns
 
 COLUMNS = Columns("db.t", [

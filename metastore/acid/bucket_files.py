@@ -1,4 +1,4 @@
-"""The ORC files of a stream: rows of many transactions in one file that can be read while it grows. It knows nothing of transactions.
+"""The files that Python writes: ORC files of events, of many transactions even, that can be read while they grow, and plain files.
 
     delta_A_B/_orc_acid_version        "2"
     delta_A_B/bucket_N                 six columns; after each flush a whole ORC file ends there
@@ -80,10 +80,29 @@ class Storage:
         """Open a file to read."""
         return self._system.open(path, "rb")
 
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name, which nothing has. CanNotWrite."""
+        with _told(target):
+            if self._system.exists(target):
+                raise CanNotWrite(f"{target} is there already")
+            self._system.mv(source, target)
+
     def remove(self, path: str) -> None:
         """Remove a file; one that stays does no harm."""
         with suppress(OSError):
             self._system.rm_file(path)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with all in it; what stays does no harm."""
+        with suppress(OSError):
+            self._system.rm(path, recursive=True)
+
+    def below(self, path: str) -> list[str]:
+        """Return the paths of what lies in a directory, hidden or not; nothing when it is not there."""
+        try:
+            return [str(found) for found in self._system.ls(path, detail=False)]
+        except FileNotFoundError:
+            return []
 
 
 def _plain(location: str) -> str:
@@ -186,11 +205,12 @@ class BucketFile:
     """A bucket of a delta directory, to which rows are appended in the order of their write ids. Its methods raise CanNotWrite."""
 
     def __init__(
-        self, storage: Storage, directory: str, bucket: int, schema: pyorc.TypeDescription, compression: str, *, grows: bool
+        self, storage: Storage, directory: str, bucket: int, schema: pyorc.TypeDescription, compression: str, *, grows: bool,
+        statement: int = 0,
     ) -> None:
         self._storage = storage
         self._path = f"{directory}/{buckets.file_name(bucket)}"
-        self._number = buckets.encode(bucket)
+        self._number = buckets.encode(bucket, statement)
         self._write_id = 0
         self._next_row = 0
         self._starts: list[tuple[int, int]] = []
@@ -232,7 +252,7 @@ class BucketFile:
         with _told(self._path):
             self._writer.write_intermediate_footer()
             self._file.flush()
-            if self._lengths is not None:
+            if self._storage.grows:
                 self._writer.set_user_metadata(**{"hive.acid.key.index": self._key_index()})
             self._writer.set_user_metadata(**{"hive.acid.stats": f"{self._count},0,0".encode(), "hive.acid.version": VERSION})
             self._writer.close()

@@ -1,0 +1,73 @@
+"""Divide rows of a table by partition and bucket. It adds no partition and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from metastore.acid.hashing import buckets_of
+from metastore.idl import Table
+from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+
+
+class Portion(NamedTuple):
+    """Rows of one partition ("" in a table without) and bucket (0 in a table without), without partition columns."""
+
+    partition: str
+    bucket: int
+    rows: pa.RecordBatch
+
+
+class Divider:
+    """Knows how a table is partitioned and bucketed.
+
+    `fixed` names the one partition of all rows; without it each row has the partition columns after its data columns. Timestamps are
+    wall-clock times of `zone`, by which alone the hash of old tables differs.
+    """
+
+    def __init__(self, table: Table, *, fixed: str | None = None, zone: str = "UTC") -> None:
+        self._fixed = fixed
+        self._zone = zone
+        self._data = [column.name.lower() for column in table.sd.cols]
+        self._kinds = {column.name.lower(): column.type for column in table.sd.cols}
+        self._keys = [key.name.lower() for key in table.partitionKeys or []] if fixed is None else []
+        self._by = [name.lower() for name in table.sd.bucketCols or []]
+        self.buckets = table.sd.numBuckets if self._by and (table.sd.numBuckets or 0) > 0 else 0
+        """How many there are; 0 in a table that is not bucketed."""
+        self._version = int((table.parameters or {}).get("bucketing_version") or 1)
+
+    def divide(self, rows: pa.RecordBatch) -> list[Portion]:
+        """Return rows, whose columns are the table's in its order, in portions. CanNotHash."""
+        if not len(rows):
+            return []
+        partitions, names = self._partitions_of(rows)
+        numbers = self._buckets_of(rows)
+        data = rows.select(range(len(self._data)))
+        places, inverse = np.unique(numbers.astype(np.int64) * len(names) + partitions, return_inverse=True)
+        if len(places) == 1:
+            return [Portion(names[places[0] % len(names)], int(places[0]) // len(names), data)]
+        return [
+            Portion(names[place % len(names)], int(place) // len(names), data.take(pa.array(np.flatnonzero(inverse == number))))
+            for number, place in enumerate(places)
+        ]
+
+    def _partitions_of(self, rows: pa.RecordBatch) -> tuple[Any, Sequence[str]]:
+        """Return the place of each row's partition in a list of names."""
+        if not self._keys:
+            return 0, [self._fixed or ""]
+        texts = [rows.column(name).cast(pa.string()).fill_null(DEFAULT_PARTITION).dictionary_encode() for name in self._keys]
+        joined = np.zeros(len(rows), np.int64)
+        for text in texts:
+            joined = joined * len(text.dictionary) + np.asarray(text.indices)
+        _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
+        values = (text.dictionary.take(text.indices.take(pa.array(first))).to_pylist() for text in texts)
+        return inverse, [make_partition_name(self._keys, row) for row in zip(*values, strict=True)]
+
+    def _buckets_of(self, rows: pa.RecordBatch) -> Any:
+        if not self.buckets:
+            return np.zeros(len(rows), np.int64)
+        columns = [(rows.column(name), self._kinds[name]) for name in self._by]
+        return buckets_of(columns, self.buckets, self._version, zone=self._zone)
