@@ -23,6 +23,7 @@ from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.orc_metadata import describe
 from metastore.spark.reading import Selected, delete_events, live_events, select, state_of
 from metastore.spark.work import Work
 
@@ -131,7 +132,8 @@ def _write_buckets(
         work.spark.conf.set("spark.sql.unionOutputPartitioning", "false")
         together = reduce(lambda left, right: left.union(right), parts)
         rows = together.sortWithinPartitions(writing.BUCKET, "originalTransaction", "bucket", "rowId")
-        found = writing.write_staged(work, job.table, rows, part, "orc", writing.compression(job.table), [writing.BUCKET])
+        found = writing.write_staged(work, job.table, rows, part, "orc", writing.orc_options(job.table), [writing.BUCKET])
+        describe(work.spark, writing.lengths(found), deletes=part == "delete")
     target = f"{job.folder.location}/{name}"
     writing.place(work, job.table, target, [(status, writing.bucket_of_directory(inner)) for inner, status in found])
     writing.remove_staged(work, job.table, part)

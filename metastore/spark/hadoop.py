@@ -45,12 +45,13 @@ class Files:
             raise FileError(f"{path} can not be listed: {error.java_exception}") from error
         return [Status(found, is_directory == "true", int(length or 0)) for found, is_directory, length in _STATUS.findall(text)]
 
-    def read(self, path: str) -> bytes:
-        """Return the content of a small file. FileError."""
+    def read(self, path: str, start: int = 0) -> bytes:
+        """Return the content of a small file, or what follows its first `start` bytes. FileError."""
         system, java = self._at(path)
         try:
             with_stream = system.open(java)
             try:
+                with_stream.seek(start)
                 return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(with_stream))
             finally:
                 with_stream.close()
@@ -66,6 +67,24 @@ class Files:
             stream.close()
         except Py4JJavaError as error:
             raise FileError(f"{path} can not be written: {error.java_exception}") from error
+
+    def append(self, path: str, content: bytes) -> bool:
+        """Add to the end of a file; return False where the file system knows only whole files, such as S3. FileError."""
+        system, java = self._at(path)
+        is_local = str(system.getScheme()) == "file"
+        try:
+            # Java's local file system keeps checksums in files beside, which would no longer fit.
+            stream = (system.getRawFileSystem() if is_local else system).append(java)
+        except Py4JJavaError:
+            return False
+        try:
+            stream.write(bytearray(content))
+            stream.close()
+            if is_local:
+                system.getRawFileSystem().delete(system.getChecksumFile(java), False)
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be added to: {error.java_exception}") from error
+        return True
 
     def make(self, path: str) -> None:
         """Make a directory with its parents. FileError."""

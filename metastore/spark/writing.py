@@ -26,6 +26,7 @@ from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
+from metastore.spark.orc_metadata import describe
 from metastore.spark.reading import ROW_ID
 from metastore.spark.work import Work
 
@@ -34,6 +35,8 @@ BUCKET = "__bucket"
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of a task."""
+ORC_SIZES = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size")
+"""Properties of a table that Hive's and Spark's writers know by the same names."""
 _PART = re.compile(r"part-(\d+)-")
 
 
@@ -67,7 +70,7 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
         source, options = table.format
         rows = events
     else:
-        source, options = "orc", compression(table)
+        source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
         rows = events.select(
             F.lit(0).alias("operation"), F.lit(write_id).cast("bigint").alias("originalTransaction"),
@@ -82,6 +85,8 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
         rows = rows.sortWithinPartitions(*by, "rowId")
     part = f"{statement}_insert"
     found = write_staged(work, table, rows, part, source, options, by)
+    if not table.is_insert_only:
+        describe(work.spark, lengths(found), deletes=False)
     if overwrite and not partitions and not found:
         make_directory(work, table, f"{table.location}/{name}")
     reached = _move(work, table, found, name)
@@ -89,9 +94,10 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
     return reached
 
 
-def compression(table: AcidTableInfo) -> dict[str, str]:
-    """Return the option for the codec of a table's ORC files; Snappy is read by every release of Hive."""
-    return {"compression": table.parameters.get("orc.compress", "snappy").lower()}
+def orc_options(table: AcidTableInfo) -> dict[str, str]:
+    """Return the options of a table's ORC files; Snappy is read by every release of Hive."""
+    sizes = {name: table.parameters[name] for name in ORC_SIZES if name in table.parameters}
+    return {"compression": table.parameters.get("orc.compress", "snappy").lower(), **sizes}
 
 
 def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
@@ -124,7 +130,8 @@ def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int)
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     part = f"{statement}_delete"
-    found = write_staged(work, table, events, part, "orc", compression(table), by)
+    found = write_staged(work, table, events, part, "orc", orc_options(table), by)
+    describe(work.spark, lengths(found), deletes=True)
     reached = _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
     remove_staged(work, table, part)
     return reached
@@ -152,6 +159,11 @@ def write_staged(
     except BaseException:
         remove_staged(work, table, part)
         raise
+
+
+def lengths(found: Iterable[tuple[str, Status]]) -> list[tuple[str, int]]:
+    """Return (path, length) of files that were staged."""
+    return [(status.path, status.length) for _, status in found]
 
 
 def remove_staged(work: Work, table: AcidTableInfo, part: str) -> None:

@@ -1,0 +1,102 @@
+"""Give a whole ORC file further user metadata by a new tail at its end: stripes stay, nothing is decompressed. It opens no file.
+
+A tail is what follows the last stripe: statistics of the stripes, the footer, the postscript and one byte, the postscript's length.
+The footer is a message, and so are its bytes followed by those of further fields: new items are one more chunk that is not compressed.
+Source: the ORC specification and its orc_proto.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+LONGEST_POSTSCRIPT = 256
+"""Bytes at the end of a file that hold its postscript and the length of it."""
+MAGIC = b"ORC"
+CHUNK = 1 << 15
+"""Bytes of a chunk that is not compressed; less than the smallest block in use."""
+_FOOTER_LENGTH, _COMPRESSION, _METADATA_LENGTH, _STRIPE_STATISTICS_LENGTH = 1, 2, 5, 7
+_USER_METADATA = 5
+"""The field of the footer."""
+
+
+class NotOrc(ValueError):
+    """The bytes are not the end of an ORC file."""
+
+
+class _Field(NamedTuple):
+    number: int
+    value: int
+    """Of a number; 0 of any other field."""
+    raw: bytes
+
+
+def tail_length(end: bytes) -> int:
+    """Return how many bytes the tail has, by the last `LONGEST_POSTSCRIPT` bytes of a file or more. NotOrc."""
+    fields = _postscript(end)
+    sections = {_FOOTER_LENGTH, _METADATA_LENGTH, _STRIPE_STATISTICS_LENGTH}
+    return 1 + end[-1] + sum(field.value for field in fields if field.number in sections)
+
+
+def with_user_metadata(tail: bytes, items: Mapping[str, bytes]) -> bytes:
+    """Return the tail to append to a file that ends in `tail`: it says the same, and has the items besides. NotOrc."""
+    fields = _postscript(tail)
+    added = b"".join(_bytes_field(_USER_METADATA, _bytes_field(1, name.encode()) + _bytes_field(2, value)) for name, value in items.items())
+    if any(field.number == _COMPRESSION and field.value for field in fields):
+        added = b"".join(
+            (len(chunk) << 1 | 1).to_bytes(3, "little") + chunk
+            for chunk in (added[place : place + CHUNK] for place in range(0, len(added), CHUNK))
+        )
+    postscript = b"".join(
+        _varint(_FOOTER_LENGTH << 3) + _varint(field.value + len(added)) if field.number == _FOOTER_LENGTH else field.raw
+        for field in fields
+    )
+    return tail[: -1 - tail[-1]] + added + postscript + bytes([len(postscript)])
+
+
+def _postscript(end: bytes) -> list[_Field]:
+    length = end[-1] if end else 0
+    if len(end) <= length or not end[:-1].endswith(MAGIC):
+        raise NotOrc("the file does not end as ORC files do")
+    return list(_fields(end[-1 - length : -1]))
+
+
+def _fields(message: bytes) -> Iterator[_Field]:
+    place = 0
+    while place < len(message):
+        begin = place
+        key, place = _read_varint(message, place)
+        value = 0
+        if key & 7 == 0:
+            value, place = _read_varint(message, place)
+        elif key & 7 == 2:
+            length, place = _read_varint(message, place)
+            place += length
+        else:
+            raise NotOrc(f"the postscript has a field of the unknown kind {key & 7}")
+        yield _Field(key >> 3, value, message[begin:place])
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if place >= len(data):
+            raise NotOrc("the postscript is cut short")
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return value, place
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _bytes_field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content

@@ -1,0 +1,74 @@
+"""Give the ORC files that Spark has written what Hive's own writer notes in them: the last row id of each stripe, counts, the version.
+
+    hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
+                          concern them
+    hive.acid.stats       `inserts,updates,deletes`
+    hive.acid.version     2
+
+Hive 4 reads files without them, Hive 3 does not. They are appended to a finished file, of which only the end and one row of each stripe are
+read; where a file system can not append, as S3, the file stays as it is. Source: Hive's OrcRecordUpdater, OrcRawRecordMerger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.java_gateway import get_field
+from pyspark.sql import SparkSession
+
+from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+from metastore.spark.hadoop import Files, in_parallel
+
+KEY_INDEX, STATISTICS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid.version"
+IDENTITY = (2, 3, 4)
+"""The numbers of ORC's columns that hold a row's write id, bucket and row number."""
+USUAL_TAIL = 16_384
+
+
+def describe(spark: SparkSession, paths: Iterable[tuple[str, int]], *, deletes: bool) -> None:
+    """Append the metadata to files of events, given as (path, length); all their rows are inserts, or all delete events. FileError."""
+    files = Files(spark)
+
+    def work(file: tuple[str, int]) -> None:
+        path, length = file
+        rows, keys = _last_keys(spark, path)
+        index = "".join(f"{write_id},{bucket},{row};" for write_id, bucket, row in keys)
+        counts = f"0,0,{rows}" if deletes else f"{rows},0,0"
+        items = {KEY_INDEX: index.encode(), STATISTICS: counts.encode(), VERSION: b"2"}
+        files.append(path, with_user_metadata(_tail(files, path, length), items))
+
+    in_parallel(work, paths)
+
+
+def _tail(files: Files, path: str, length: int) -> bytes:
+    end = files.read(path, max(0, length - USUAL_TAIL))
+    size = tail_length(end[-LONGEST_POSTSCRIPT:])
+    return end[-size:] if size <= len(end) else files.read(path, length - size)
+
+
+def _last_keys(spark: SparkSession, path: str) -> tuple[int, list[tuple[int, int, int]]]:
+    """Return how many rows a file has, and (write id, bucket, row number) of the last row of each stripe, by Java's reader of ORC."""
+    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Java's reader
+    context: Any = spark.sparkContext
+    configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # see above
+    orc = jvm.org.apache.orc.OrcFile
+    reader = orc.createReader(jvm.org.apache.hadoop.fs.Path(path), orc.readerOptions(configuration))
+    schema = reader.getSchema()
+    include = context._gateway.new_array(jvm.boolean, schema.getMaximumId() + 1)  # noqa: SLF001  # see above
+    for column in (0, *IDENTITY):
+        include[column] = True
+    rows = reader.rows(reader.options().include(include))
+    batch = schema.createRowBatch(1)
+    columns = get_field(batch, "cols")
+    out: list[tuple[int, int, int]] = []
+    count = 0
+    for stripe in reader.getStripes():
+        count += int(stripe.getNumberOfRows())
+        rows.seekToRow(count - 1)
+        rows.nextBatch(batch)
+        write_id, bucket, row = (int(get_field(columns[column - 1], "vector")[0]) for column in IDENTITY)
+        out.append((write_id, bucket, row))
+    rows.close()
+    reader.close()
+    return count, out
