@@ -137,18 +137,19 @@ class PostgreSQLDriver(Driver):
     def __init__(self, url: URL) -> None:
         try:
             import psycopg
+
+            from metastore.store import postgresql
         except ImportError as error:
             raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg = psycopg
+        self.connection = postgresql.Connection
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     def connect(self) -> Any:
-        connection = self.psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=2, application_name="metastore")
-        connection.prepared_max = 1000
-        return connection
+        return self.connection.connect(self.conninfo, autocommit=True, application_name="metastore", client_encoding="utf8")
 
     def convert(self, value: list[Any]) -> str:
         """Return an array's text: psycopg's own conversion of a thousand names takes 4 ms."""
