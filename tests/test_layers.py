@@ -17,7 +17,7 @@ LAYERS = (
     {"service"},
     {"listeners"},
     {"rules", "store", "warehouse"},
-    {"config", "errors", "idl", "log"},
+    {"binary", "config", "errors", "idl", "log"},
     {"idl_reader"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -35,7 +35,7 @@ HOME_OF = {
     "py4j": {"spark"},
     "s3fs": {"warehouse"},
     "socket": {"wire", "client"},
-    "thriftpy2": {"wire", "client", "idl_reader", "cli"},
+    "thriftpy2": {"binary", "wire", "client", "idl_reader", "cli"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

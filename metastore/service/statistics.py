@@ -263,9 +263,9 @@ def get_aggregated(
     tuner = float(call.config.hive_value(NDV_TUNER, "0") or 0)
     joined = []
     for column in wanted:
-        parts = [statistics.decode(column, raw[column]) for raw in found.values() if column in raw]
+        parts = [raw[column] for raw in found.values() if column in raw]
         if parts:
-            joined.append(aggregate(parts, tuner))
+            joined.append(aggregate(statistics.decode_all(column, parts), tuner))
     return AggrStats(colStats=joined, partsFound=sum(set(wanted) <= raw.keys() for raw in found.values()))
 
 

@@ -1,19 +1,18 @@
 """Rows of column statistics: one for each table or partition and engine, with all its columns as JSON. Never joins or judges them.
 
-JSON: column name -> [type, when analysed in seconds, kind, {field: value}]; bytes are base64, numbers that JSON lacks are text.
+JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData in Thrift's binary protocol as base64].
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
 from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 
-from metastore import idl
+from metastore.binary import from_bytes, list_from_bytes, to_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
 from metastore.store import partitions as partition_rows
 from metastore.store.database import Among, Session
@@ -55,70 +54,25 @@ class Partition(NamedTuple):
     row: Row
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    if hasattr(value, "thrift_spec"):
-        return {name: _plain(field) for name, field in value.__dict__.items() if field is not None}
-    return value
-
-
 def encode(column: ColumnStatisticsObj, analyzed: int) -> list[Any]:
     """Return a column's statistics as they stand in the JSON; `analyzed` in seconds."""
-    for kind, data in column.statsData.__dict__.items():
-        if data is not None:
-            return [column.colType, analyzed, kind, _flat(data.__dict__) if kind in _FLAT else _plain(data)]
-    return [column.colType, analyzed, None, None]
+    return [column.colType, analyzed, b64encode(to_bytes(column.statsData)).decode()]
 
 
-def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value if type(value) is int else _plain(value)
-        for name, value in fields.items() if value is not None
-    }
-
-
-def _fields(struct: type[Any]) -> dict[str, Any]:
-    return {spec[1]: spec[2] if isinstance(spec[2], type) else spec[0] for spec in struct.thrift_spec.values()}
-
-
-def _struct(cls: type[Any], raw: Mapping[str, Any]) -> Any:
-    out = cls()
-    for name, value in raw.items():
-        setattr(out, name, _field(_FIELDS[cls][name], value))
-    return out
-
-
-def _field(kind: Any, value: Any) -> Any:
-    if isinstance(kind, type):
-        return _struct(kind, value)
-    if kind == _BINARY:
-        return b64decode(value)
-    return float(value) if isinstance(value, str) else value
-
-
-_BINARY = next(spec[0] for spec in idl.Decimal.thrift_spec.values() if spec[1] == "unscaled")
-_DATA = _fields(ColumnStatisticsData)
-_FLAT = frozenset(("booleanStats", "longStats", "stringStats", "binaryStats"))
-"""Kinds whose fields stand in the JSON as they are, but for bit vectors."""
-_FIELDS = {cls: _fields(cls) for cls in (*_DATA.values(), idl.Decimal, idl.Date, idl.Timestamp)}
+def data_of(raw: Sequence[Any]) -> bytes:
+    """Return a column's ColumnStatisticsData in Thrift's binary protocol."""
+    return b64decode(raw[2])
 
 
 def decode(name: str, raw: Sequence[Any]) -> ColumnStatisticsObj:
     """Return a column's statistics."""
-    kind_of_column, _, kind, fields = raw
-    data = ColumnStatisticsData()
-    if kind in _FLAT and "bitVectors" not in fields:
-        flat = _DATA[kind]()
-        flat.__dict__.update(fields)
-        setattr(data, kind, flat)
-    elif kind is not None:
-        setattr(data, kind, _struct(_DATA[kind], fields))
-    column = ColumnStatisticsObj.__new__(ColumnStatisticsObj)
-    column.__dict__ = {"colName": name, "colType": kind_of_column, "statsData": data}
-    return column
+    return ColumnStatisticsObj(colName=name, colType=raw[0], statsData=from_bytes(ColumnStatisticsData, data_of(raw)))
+
+
+def decode_all(name: str, found: Sequence[Sequence[Any]]) -> list[ColumnStatisticsObj]:
+    """Return the statistics of one column from many places, in the order given."""
+    data = list_from_bytes(ColumnStatisticsData, [data_of(raw) for raw in found])
+    return [ColumnStatisticsObj(colName=name, colType=raw[0], statsData=each) for raw, each in zip(found, data, strict=True)]
 
 
 def _dump(columns: Encoded) -> str:

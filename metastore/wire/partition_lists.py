@@ -9,10 +9,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from thriftpy2.protocol import TCyBinaryProtocol
-from thriftpy2.thrift import TPayload, TType
-from thriftpy2.transport import TCyMemoryBuffer
+from thriftpy2.thrift import TType
 
+from metastore.binary import to_bytes
 from metastore.idl import Partition, StorageDescriptor
 from metastore.wire.encoding import Encoded
 
@@ -29,13 +28,6 @@ DESCRIPTOR = {spec[1]: number for number, spec in StorageDescriptor.thrift_spec.
 COMMON = frozenset(("values", "dbName", "tableName", "createTime", "lastAccessTime", "sd", "parameters", "catName", "writeId"))
 """The fields of a partition as the store returns it; one with others is encoded by the library."""
 SHARED = tuple(name for name in DESCRIPTOR if name != "location")
-
-
-def _encoded(value: TPayload) -> bytes:
-    buffer = TCyMemoryBuffer()
-    TCyBinaryProtocol(buffer).write_struct(value)  # type: ignore[no-untyped-call]  # thriftpy2 has no types for it
-    data: bytes = buffer.getvalue()
-    return data
 
 
 class _Encoder:
@@ -60,8 +52,8 @@ class _Encoder:
         key = tuple([id(fields[name]) for name in SHARED])
         found = self._descriptors.get(key)
         if found is None:
-            columns = FIELD(TType.STRUCT, PARTITION["sd"]) + _encoded(StorageDescriptor(cols=sd.cols))[:-1]
-            rest = _encoded(StorageDescriptor(**{**fields, "location": None, "cols": None}))
+            columns = FIELD(TType.STRUCT, PARTITION["sd"]) + to_bytes(StorageDescriptor(cols=sd.cols))[:-1]
+            rest = to_bytes(StorageDescriptor(**{**fields, "location": None, "cols": None}))
             found = self._descriptors[key] = (columns, rest)
         return found
 
@@ -69,7 +61,7 @@ class _Encoder:
         """Append the bytes of a partition."""
         fields = part.__dict__
         if fields.keys() != COMMON or part.sd is None or part.values is None:
-            out.append(_encoded(part))
+            out.append(to_bytes(part))
             return
         texts, text = self._texts, self._text
         values, parameters, location = part.values, part.parameters, part.sd.location

@@ -1,0 +1,43 @@
+"""Structs to and from Thrift's binary protocol, without a message around them. Only for bytes of our own making: sizes are not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from struct import Struct as Layout
+from typing import Any, TypeVar
+
+from thriftpy2.protocol import TCyBinaryProtocol
+from thriftpy2.thrift import TPayload, TType
+from thriftpy2.transport import TCyMemoryBuffer
+
+_Protocol: Any = TCyBinaryProtocol
+Struct = TypeVar("Struct", bound=TPayload)
+LIST_OF_STRUCTS = Layout("!bhbi").pack
+
+
+def to_bytes(struct: TPayload) -> bytes:
+    """Return a struct's bytes, its STOP included."""
+    buffer = TCyMemoryBuffer()
+    _Protocol(buffer).write_struct(struct)
+    data: bytes = buffer.getvalue()
+    return data
+
+
+def from_bytes(cls: type[Struct], data: bytes) -> Struct:
+    """Return the struct that such bytes hold."""
+    struct = cls()
+    _Protocol(TCyMemoryBuffer(data)).read_struct(struct)
+    return struct
+
+
+def list_from_bytes(cls: type[Struct], items: Sequence[bytes]) -> list[Struct]:
+    """Return the structs that such bytes hold, each its own; decoded in one go, which takes half the time."""
+    head = LIST_OF_STRUCTS(TType.LIST, 1, TType.STRUCT, len(items))
+    found: list[Struct] = from_bytes(_list_of(cls), b"".join([head, *items, b"\0"])).items
+    return found
+
+
+@cache
+def _list_of(cls: type[TPayload]) -> Any:
+    return type("Items", (TPayload,), {"thrift_spec": {1: (TType.LIST, "items", (TType.STRUCT, cls), False)}, "default_spec": [("items", None)]})
