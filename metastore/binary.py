@@ -40,4 +40,5 @@ def list_from_bytes(cls: type[Struct], items: Sequence[bytes]) -> list[Struct]:
 
 @cache
 def _list_of(cls: type[TPayload]) -> Any:
-    return type("Items", (TPayload,), {"thrift_spec": {1: (TType.LIST, "items", (TType.STRUCT, cls), False)}, "default_spec": [("items", None)]})
+    spec = {1: (TType.LIST, "items", (TType.STRUCT, cls), False)}
+    return type("Items", (TPayload,), {"thrift_spec": spec, "default_spec": [("items", None)]})
