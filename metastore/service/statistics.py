@@ -1,7 +1,7 @@
 """Column statistics of tables and partitions: write, read, join, delete. Names of columns and partitions are normalised here.
 
-Source: Hive's HMSHandler (update_*, get_*, delete_*_column_statistics, set_aggr_stats_for) and StatsSetupConst for the marker
-COLUMN_STATS_ACCURATE. Nothing here looks at the data of a table.
+Source: Hive's HMSHandler (update_*, get_*, delete_*_column_statistics, set_aggr_stats_for). `rules/accuracy.py` has the mark
+COLUMN_STATS_ACCURATE and for which query statistics hold. Nothing here looks at the data of a table.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-
-import orjson
+from typing import NamedTuple
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
 from metastore.listeners.events import DeleteStatistics, UpdateStatistics
+from metastore.rules import accuracy
+from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import plain_names, values_for_keys
+from metastore.rules.snapshots import Snapshot
 from metastore.rules.statistics import aggregate, merge
+from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
@@ -27,8 +30,10 @@ from metastore.store import statistics, tables
 from metastore.store.database import Session
 
 ENGINE = "hive"
-ACCURATE = "COLUMN_STATS_ACCURATE"
 NDV_TUNER = "metastore.stats.ndv.tuner"
+
+StoredColumn = tuple[str, str, bytes]
+"""A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
 
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
@@ -39,51 +44,93 @@ def name_of(call: Call, new: ColumnStatistics) -> TableName:
     return table_name(description.dbName, description.tableName, description.catName, call.config.default_catalog)
 
 
-def set_statistics(call: Call, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None) -> None:
+def set_statistics(
+    call: Call, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+) -> bool:
     """Write the statistics of one table or of partitions of one table; columns that are not named keep theirs.
 
-    With `merged` they are joined with what is there. NoSuchObject for a missing table or partition; MetaError for a column that the
-    table lacks, for statistics of several tables, and for a partition that comes twice.
+    With `merged` they are joined with what is there, where that is exact: what counts only a part of the data is not stored. False when
+    statistics of a transactional table could not be joined since the writer does not see what they count; then none are exact.
+    NoSuchObject for a missing table or partition; MetaError for a column that the table lacks, for statistics of several tables, for a
+    partition that comes twice, and for what a transactional table's number of rows would be exact beside without a transaction.
     """
     if not new:
-        return
+        return True
     name = name_of(call, new[0])
     if new[0].statsDesc.isTblLevel:
         if len(new) > 1:
             raise MetaError(f"Expecting only 1 ColumnStatistics for table's column stats, but find {len(new)}")
-        update_table(call, name, new[0], merged=merged, engine=engine)
-        return
+        return update_table(call, name, new[0], merged=merged, engine=engine, by=by)
     for each in new:
         if each.statsDesc.isTblLevel or name_of(call, each) != name:
             raise MetaError(f"Column statistics of several objects in one request: all must be of partitions of {name}")
-    update_partitions(call, name, new, merged=merged, engine=engine)
+    return update_partitions(call, name, new, merged=merged, engine=engine, by=by)
 
 
-def update_table(call: Call, name: TableName, new: ColumnStatistics, *, merged: bool = False, engine: str | None = None) -> None:
-    """Write statistics of a table's columns. NoSuchObject, MetaError."""
+def update_table(
+    call: Call, name: TableName, new: ColumnStatistics, *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+) -> bool:
+    """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
     wanted = _normalized(table, new)
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new])) as current:
 
-        def work(session: Session) -> None:
+        def work(session: Session) -> bool:
             key = tables.lock(session, *name)
             found = None if key is None else tables.find(call.database, session, *name)
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
-            old = statistics.of_table(session, key, engine)
-            statistics.write_table(session, key, engine, _together(old, wanted, merged=merged))
-            marked = with_marker(found.parameters, [column.colName for column in wanted])
-            if marked != found.parameters:
-                tables.set_parameters(session, key, marked)
+            state = State(found.parameters, found.writeId or -1)
+            change = _change(found, str(name), state, wanted, by, merged=merged)
+            if change.columns:
+                old = statistics.of_table(session, key, engine)
+                statistics.write_table(session, key, engine, _together(old, change.columns, merged=merged))
+            if change.state != state:
+                tables.set_parameters(session, key, change.state.parameters, change.state.write_id)
+            return change.joins
 
-        current.write(work)
+        return current.write(work)
+
+
+class State(NamedTuple):
+    """What the row of a table or partition says of its statistics."""
+
+    parameters: dict[str, str]
+    write_id: int
+
+
+class Change(NamedTuple):
+    """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
+
+    state: State
+    columns: list[ColumnStatisticsObj]
+    joins: bool = True
+
+
+def _change(
+    table: Table, label: str, old: State, new: list[ColumnStatisticsObj], by: Writer, *, merged: bool
+) -> Change:
+    """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
+    transactional = is_transactional(table)
+    write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
+    if merged:
+        if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
+            return Change(State(accuracy.without_mark(old.parameters), write_id), [], joins=False)
+        exact = accuracy.exact_columns(old.parameters)
+        new = [column for column in new if column.colName in exact]
+        if not new:
+            return Change(old, [])
+    marked = accuracy.with_columns(old.parameters, [column.colName for column in new])
+    if transactional:
+        marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
+    return Change(State(marked, write_id), new)
 
 
 def update_partitions(
-    call: Call, name: TableName, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None
-) -> None:
-    """Write statistics of columns of partitions with a fixed number of statements. NoSuchObject, MetaError."""
+    call: Call, name: TableName, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+) -> bool:
+    """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new[0].engine or ENGINE
     wanted: dict[str, list[ColumnStatisticsObj]] = {}
@@ -94,26 +141,32 @@ def update_partitions(
         wanted[partition] = _normalized(table, each)
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new)) as current:
 
-        def work(session: Session) -> None:
+        def work(session: Session) -> bool:
             if table.id is None or tables.share(session, *name) != table.id:
                 raise NoSuchObject(f"{name} table not found")
             locked = statistics.lock_partitions(session, table, list(wanted))
             missing = wanted.keys() - {partition.name for partition in locked}
             if missing:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-            old = statistics.of_keys(session, [partition.key for partition in locked], engine)
-            statistics.write_partitions(session, table.id, engine, {
-                partition.key: _together(old.get(partition.key, {}), wanted[partition.name], merged=merged) for partition in locked
-            })
-            marked = [
-                partition._replace(parameters=with_marker(partition.parameters, [column.colName for column in wanted[partition.name]]))
-                for partition in locked
+            changes = [
+                _change(table, f"{name} {each.name}", State(each.parameters, each.write_id), wanted[each.name], by, merged=merged)
+                for each in locked
             ]
-            changed = [after for before, after in zip(locked, marked, strict=True) if before.parameters != after.parameters]
+            written = {each.key: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
+            if written:
+                old = statistics.of_keys(session, list(written), engine)
+                statistics.write_partitions(session, table.id, engine, {
+                    key: _together(old.get(key, {}), columns, merged=merged) for key, columns in written.items()
+                })
+            changed = [
+                each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
+                for each, change in zip(locked, changes, strict=True) if change.state != (each.parameters, each.write_id)
+            ]
             if changed:
                 statistics.set_parameters(session, table.id, changed)
+            return all(change.joins for change in changes)
 
-        current.write(work)
+        return current.write(work)
 
 
 def _partition_name(call: Call, table: Table, name: str | None) -> str:
@@ -154,43 +207,19 @@ def _together(old: statistics.Encoded, new: Iterable[ColumnStatisticsObj], *, me
     return out
 
 
-def with_marker(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return parameters that say that these columns' statistics are accurate."""
-    marker = _marker(parameters)
-    accurate = marker.get("COLUMN_STATS")
-    marker["COLUMN_STATS"] = {**(accurate if isinstance(accurate, dict) else {}), **dict.fromkeys(columns, "true")}
-    return {**parameters, ACCURATE: orjson.dumps(marker).decode()}
-
-
-def without_marker(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return parameters that no longer say so."""
-    marker = _marker(parameters)
-    accurate = marker.get("COLUMN_STATS")
-    if not isinstance(accurate, dict):
-        return dict(parameters)
-    gone = set(columns)
-    marker["COLUMN_STATS"] = {name: value for name, value in accurate.items() if name not in gone}
-    if not marker["COLUMN_STATS"]:
-        del marker["COLUMN_STATS"]
-    out = {**parameters, ACCURATE: orjson.dumps(marker).decode()}
-    if not marker:
-        del out[ACCURATE]
-    return out
-
-
-def _marker(parameters: Mapping[str, str]) -> dict[str, dict[str, str] | str]:
-    try:
-        found = orjson.loads(parameters.get(ACCURATE) or "{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def get_table(call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None) -> ColumnStatistics:
-    """Return the statistics of those of the columns that have any. NoSuchObject for a missing table."""
+def get_table(
+    call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None, seen: Snapshot | None = None
+) -> ColumnStatistics:
+    """Return the statistics of those of the columns that have any and hold for the snapshot, if one is given. NoSuchObject."""
 
     def work(session: Session) -> statistics.Encoded:
-        key = tables.key(session, *name)
+        if seen is None:
+            key = tables.key(session, *name)
+        else:
+            table = tables.find(call.database, session, *name)
+            key = None if table is None else table.id
+            if table is not None and is_transactional(table) and not accuracy.holds(table.parameters, table.writeId, seen):
+                return {}
         if key is None:
             raise NoSuchObject(f"{name} table not found")
         return statistics.of_table(session, key, engine or ENGINE)
@@ -200,14 +229,33 @@ def get_table(call: Call, name: TableName, columns: Sequence[str] | None, engine
 
 
 def get_partitions(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None
+    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    seen: Snapshot | None = None,
 ) -> dict[str, ColumnStatistics]:
-    """Return by partition name the statistics of those of the columns that have any. NoSuchObject for a missing table."""
+    """Return by partition name the statistics of those of the columns that have any and hold for the snapshot, if one is given.
+
+    NoSuchObject for a missing table.
+    """
     wanted = set(_columns(columns))
+    found = _read(call, name, partitions, engine, seen)
     return {
         partition: _struct(name, partition, raw, columns, engine)
-        for partition, raw in _read(call, name, partitions, engine).items() if wanted & raw.keys()
+        for partition, raw in found.items() if raw is not None and wanted & raw.keys()
     }
+
+
+def get_stored(
+    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    seen: Snapshot | None = None,
+) -> dict[str, list[StoredColumn]]:
+    """Return what `get_partitions` does, as it is stored."""
+    wanted = _columns(columns)
+    out = {}
+    for partition, raw in _read(call, name, partitions, engine, seen).items():
+        found = [(column, raw[column][0], statistics.data_of(raw[column])) for column in wanted if column in raw] if raw else []
+        if found:
+            out[partition] = found
+    return out
 
 
 def get_partition(call: Call, name: TableName, partition: str | None, column: str, engine: str | None = None) -> ColumnStatistics:
@@ -226,14 +274,23 @@ def get_table_column(call: Call, name: TableName, column: str, engine: str | Non
     return found
 
 
-def _read(call: Call, name: TableName, partitions: Sequence[str] | None, engine: str | None) -> dict[str, statistics.Encoded]:
+def _read(
+    call: Call, name: TableName, partitions: Sequence[str] | None, engine: str | None, seen: Snapshot | None
+) -> Mapping[str, statistics.Encoded | None]:
+    """Return statistics by partition; None for those that do not hold for a snapshot."""
     if not partitions:
         return {}
     table = find_table(call, name)
     key = table.id
     assert key is not None
     names = [_partition_name(call, table, partition) for partition in dict.fromkeys(partitions)]
-    return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
+    if seen is None or not is_transactional(table):
+        return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
+    found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))
+    return {
+        partition: raw if accuracy.holds(parameters, write_id, seen) else None
+        for partition, (raw, parameters, write_id) in found.items()
+    }
 
 
 def _columns(columns: Sequence[str] | None) -> list[str]:
@@ -253,13 +310,20 @@ def _struct(
 
 
 def get_aggregated(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None
+    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    seen: Snapshot | None = None,
 ) -> AggrStats:
-    """Return the statistics of columns over partitions, and how many partitions have them for all of the columns."""
+    """Return the statistics of columns over partitions, and how many partitions have them for all of the columns.
+
+    Nothing when those of a partition do not hold for the snapshot, if one is given.
+    """
     wanted = _columns(columns)
     if not wanted or not partitions:
         return AggrStats(colStats=[], partsFound=0)
-    found = _read(call, name, partitions, engine)
+    read = _read(call, name, partitions, engine, seen)
+    found = {partition: raw for partition, raw in read.items() if raw is not None}
+    if len(found) < len(read):
+        return AggrStats(colStats=[], partsFound=0)
     tuner = float(call.config.hive_value(NDV_TUNER, "0") or 0)
     joined = []
     for column in wanted:
@@ -287,7 +351,7 @@ def delete_from_table(call: Call, name: TableName, columns: Sequence[str] | None
             gone = statistics.delete_table(session, key, wanted, engine)
             if not gone:
                 raise NoSuchObject(f"Column stats doesn't exist for table {name}, columns {wanted or 'all'}")
-            unmarked = without_marker(found.parameters, gone)
+            unmarked = accuracy.without_columns(found.parameters, gone)
             if unmarked != found.parameters:
                 tables.set_parameters(session, key, unmarked)
 
@@ -313,9 +377,7 @@ def delete_from_partitions(
             gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)
             if not gone:
                 raise NoSuchObject(f"Column stats doesn't exist for partitions {names} of {name}, columns {wanted or 'all'}")
-            unmarked = [
-                partition._replace(parameters=without_marker(partition.parameters, gone.get(partition.key, ()))) for partition in locked
-            ]
+            unmarked = [each._replace(parameters=accuracy.without_columns(each.parameters, gone.get(each.key, ()))) for each in locked]
             changed = [after for before, after in zip(locked, unmarked, strict=True) if before.parameters != after.parameters]
             if changed:
                 statistics.set_parameters(session, table.id, changed)

@@ -31,6 +31,7 @@ READ_PARTITIONS = (
     .where(partitions.c.table_id == sa.bindparam("key"), Among(partitions.c.name, "names"), S.engine == sa.bindparam("engine_key"))
     .order_by(partitions.c.name)
 )
+READ_STATES = READ_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id)
 READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
 DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"))
@@ -51,6 +52,7 @@ class Partition(NamedTuple):
     key: int
     name: str
     parameters: dict[str, str]
+    write_id: int
     row: Row
 
 
@@ -91,6 +93,14 @@ def of_partitions(session: Session, table_id: int, names: Sequence[str], engine:
     return {name: orjson.loads(columns) for name, columns in rows}
 
 
+def states_of_partitions(
+    session: Session, table_id: int, names: Sequence[str], engine: str
+) -> dict[str, tuple[Encoded, dict[str, str], int]]:
+    """Return statistics by name as `of_partitions` does, each with the partition's parameters and write id."""
+    rows = session.rows(READ_STATES, key=table_id, names=list(names), engine_key=engine)
+    return {name: (orjson.loads(columns), orjson.loads(parameters), write_id) for name, columns, parameters, write_id in rows}
+
+
 def of_keys(session: Session, keys: Sequence[int], engine: str) -> dict[int, Encoded]:
     """Return the statistics of partitions by key."""
     rows = session.rows(READ_KEYED, keys=list(keys))
@@ -112,14 +122,14 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
 
 def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition]:
     """Lock the rows of the named partitions that are there, ascending by name."""
-    return [Partition(row[0], row[1], orjson.loads(row[6]), row) for row in partition_rows.lock_rows(session, table, names)]
+    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in partition_rows.lock_rows(session, table, names)]
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
-    """Change the parameters of locked partitions: two statements, since not every database updates many rows in one."""
+    """Change the parameters and write ids of locked partitions: two statements, since not every database updates many rows in one."""
     session.execute(partition_rows.DELETE, keys=[partition.key for partition in changed])
     session.insert_many(partitions, ("table_id", "id", *(field.name for field in partition_rows.FIELDS[1:])), [
-        (table_id, *partition.row[:6], orjson.dumps(partition.parameters).decode(), *partition.row[7:]) for partition in changed
+        (table_id, *each.row[:6], orjson.dumps(each.parameters).decode(), *each.row[7:9], each.write_id, *each.row[10:]) for each in changed
     ])
 
 

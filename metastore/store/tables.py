@@ -87,6 +87,7 @@ HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).wit
 SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(
     parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment")
 )
+SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
 SET_CREATION = sa.update(tables).where(T.id == sa.bindparam("key")).values(creation_metadata=sa.bindparam("creation_metadata"))
 DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
 DELETE_PARTITIONS = sa.delete(partitions).where(partitions.c.table_id == sa.bindparam("key"))
@@ -282,9 +283,13 @@ def update(session: Session, key: int, database_id: int, table: Table, old: Tabl
     descriptors.insert(session, key, [body for body in bodies if body[0] not in known])
 
 
-def set_parameters(session: Session, key: int, parameters: dict[str, str]) -> None:
-    """Change a table's parameters only."""
-    session.execute(SET_PARAMETERS, key=key, parameters=orjson.dumps(parameters).decode(), comment=parameters.get("comment"))
+def set_parameters(session: Session, key: int, parameters: dict[str, str], write_id: int | None = None) -> None:
+    """Change a table's parameters only, and the write id of its statistics if one is given."""
+    values = {"parameters": orjson.dumps(parameters).decode(), "comment": parameters.get("comment")}
+    if write_id is None:
+        session.execute(SET_PARAMETERS, key=key, **values)
+    else:
+        session.execute(SET_STATE, key=key, write_id=write_id, **values)
 
 
 def hold_parameters(session: Session, key: int) -> dict[str, str] | None:

@@ -103,7 +103,7 @@ def make_table(
     return TableName(call.config.default_catalog, database, name)
 
 
-def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]]) -> None:
+def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]], parameters: dict[str, str] | None = None) -> None:
     """Add partitions that look like the table, at their default places."""
     from metastore.service.add_partitions import add_partitions as add
     from metastore.service.tables import get_table
@@ -111,6 +111,8 @@ def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]])
     sd = copy(get_table(call, name).sd)
     sd.location = None  # type: ignore[assignment]  # the default place
     add(call, name, [
-        Partition(values=list(each), dbName=name.database, tableName=name.table, catName=name.catalog, parameters={}, sd=sd)
+        Partition(
+            values=list(each), dbName=name.database, tableName=name.table, catName=name.catalog, parameters=dict(parameters or {}), sd=sd
+        )
         for each in values
     ])

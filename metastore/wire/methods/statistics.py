@@ -11,9 +11,13 @@ from metastore.idl import (
     SetPartitionsStatsResponse,
     TableStatsResult,
 )
+from metastore.rules import accuracy
+from metastore.rules.snapshots import Snapshot
 from metastore.service import statistics
 from metastore.service.context import Call
 from metastore.service.names import TableName
+from metastore.wire import statistics_lists
+from metastore.wire.encoding import Encoded
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 
@@ -33,8 +37,8 @@ def _update_partition(call: Call, args: Any) -> bool:
 
 
 def _set(call: Call, request: Any) -> bool:
-    statistics.set_statistics(call, request.colStats or [], merged=bool(request.needMerge), engine=request.engine)
-    return True
+    by = accuracy.writer(request.writeId, request.validWriteIdList)
+    return statistics.set_statistics(call, request.colStats or [], merged=bool(request.needMerge), engine=request.engine, by=by)
 
 
 def _set_req(call: Call, args: Any) -> SetPartitionsStatsResponse:
@@ -50,21 +54,29 @@ def _get_partition(call: Call, args: Any) -> ColumnStatistics:
     return statistics.get_partition(call, _name(call, args), args.part_name, column)
 
 
+def _seen(request: Any) -> Snapshot | None:
+    return accuracy.seen_by(request.validWriteIdList)
+
+
 def _get_table_req(call: Call, args: Any) -> TableStatsResult:
     request = args.request
-    found = statistics.get_table(call, unpack.target(call, request), request.colNames, request.engine)
+    found = statistics.get_table(call, unpack.target(call, request), request.colNames, request.engine, _seen(request))
     return TableStatsResult(tableStats=found.statsObj)
 
 
-def _get_partitions_req(call: Call, args: Any) -> PartitionsStatsResult:
+def _get_partitions_req(call: Call, args: Any) -> Encoded:
     request = args.request
-    found = statistics.get_partitions(call, unpack.target(call, request), request.partNames, request.colNames, request.engine)
-    return PartitionsStatsResult(partStats={name: each.statsObj for name, each in found.items()})
+    found = statistics.get_stored(
+        call, unpack.target(call, request), request.partNames, request.colNames, request.engine, _seen(request)
+    )
+    return statistics_lists.encoded(found, PartitionsStatsResult())
 
 
 def _get_aggregated(call: Call, args: Any) -> AggrStats:
     request = args.request
-    return statistics.get_aggregated(call, unpack.target(call, request), request.partNames, request.colNames, request.engine)
+    return statistics.get_aggregated(
+        call, unpack.target(call, request), request.partNames, request.colNames, request.engine, _seen(request)
+    )
 
 
 def _one(column: str | None) -> list[str] | None:

@@ -1,0 +1,128 @@
+"""Say which statistics are exact, and for whom: the mark COLUMN_STATS_ACCURATE, and write ids of transactional tables. Never stores any.
+
+The row of a transactional table or partition says under which write id its statistics were written last. They hold for a query whose
+snapshot sees that write id; a writer whose snapshot does not see it can not know what they count, so after it none are exact.
+Source: Hive's StatsSetupConst, ObjectStore.isCurrentStatsValidForTheQuery and verifyStatsChangeCtx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import orjson
+
+from metastore.errors import MetaError
+from metastore.rules.snapshots import Snapshot, parse_table
+
+ACCURATE = "COLUMN_STATS_ACCURATE"
+_BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
+
+
+class Writer(NamedTuple):
+    """What a request says of the transaction that it is made in: its write id, and the write ids of the table that it sees."""
+
+    write_id: int = -1
+    seen: Snapshot | None = None
+
+    def is_told(self) -> bool:
+        return self.write_id > 0 and self.seen is not None
+
+
+NOBODY = Writer()
+"""A request outside of transactions, as of clients before Hive 3."""
+
+
+def writer(write_id: int | None, text: str | None) -> Writer:
+    """Read what a request says. MetaError for a text that is no snapshot of a table."""
+    return Writer(write_id or -1, seen_by(text))
+
+
+def seen_by(text: str | None) -> Snapshot | None:
+    """Read the snapshot of a table that a request may have. MetaError."""
+    return parse_table(text)[1] if text else None
+
+
+def _mark(parameters: Mapping[str, str]) -> dict[str, dict[str, str] | str]:
+    text = parameters.get(ACCURATE) or "{}"
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    return {_BASIC: "true"} if text.lower() == "true" else {}
+
+
+def is_exact(parameters: Mapping[str, str]) -> bool:
+    """Tell whether the number of rows is exact."""
+    return str(_mark(parameters).get(_BASIC)).lower() == "true"
+
+
+def exact_columns(parameters: Mapping[str, str]) -> set[str]:
+    """Return the columns whose statistics are."""
+    found = _mark(parameters).get(_COLUMNS)
+    return set(found) if isinstance(found, dict) else set()
+
+
+def with_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return parameters that say that these columns' statistics are exact."""
+    mark = _mark(parameters)
+    mark[_COLUMNS] = dict.fromkeys(sorted({*exact_columns(parameters), *columns}), "true")
+    return {**parameters, ACCURATE: orjson.dumps(mark).decode()}
+
+
+def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return parameters that no longer say so."""
+    known = exact_columns(parameters)
+    if not known:
+        return dict(parameters)
+    mark = _mark(parameters)
+    stays = sorted(known - set(columns))
+    if stays:
+        mark[_COLUMNS] = dict.fromkeys(stays, "true")
+    else:
+        del mark[_COLUMNS]
+    return {**parameters, ACCURATE: orjson.dumps(mark).decode()} if mark else without_mark(parameters)
+
+
+def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return parameters that call nothing exact."""
+    return {key: value for key, value in parameters.items() if key != ACCURATE}
+
+
+def holds(parameters: Mapping[str, str], write_id: int | None, seen: Snapshot) -> bool:
+    """Tell whether statistics with these parameters and write id hold for a query with a snapshot; without a write id they always do."""
+    return write_id is None or write_id < 1 or (is_exact(parameters) and seen.is_valid(write_id))
+
+
+def _may_replace(write_id: int | None, seen: Snapshot | None) -> bool:
+    """Tell whether a writer knows what the statistics that it replaces count: they are not of another that is under way."""
+    return write_id is None or write_id < 1 or (seen is not None and (seen.is_valid(write_id) or seen.is_aborted(write_id)))
+
+
+def after_change(
+    label: str, before: Mapping[str, str], after: Mapping[str, str], write_id: int | None, by: Writer, *, columns: bool = False
+) -> dict[str, str]:
+    """Return the parameters that a change of a transactional table or partition stores; `write_id` is of the statistics before.
+
+    `columns` says that statistics of columns were written. MetaError for a change of the mark outside of a transaction but its removal.
+    """
+    if not by.is_told():
+        same = (before.get(ACCURATE) or "").lower() == (after.get(ACCURATE) or "").lower()
+        if is_exact(after) and (columns or not same):
+            raise MetaError(
+                f"Cannot change stats state for a transactional table {label} without providing the transactional write state for "
+                f"verification: send writeId and validWriteIdList (new write ID {by.write_id}; current state {before.get(ACCURATE)}; "
+                f"new state {after.get(ACCURATE)})"
+            )
+        if not columns:
+            return dict(after)
+    return dict(after) if _may_replace(write_id, by.seen) else without_mark(after)
+
+
+def new_write_id(before: int | None, by: Writer) -> int:
+    """Return the write id that the statistics have after a change."""
+    if by.is_told():
+        return by.write_id
+    return -1 if before is None else before
