@@ -25,10 +25,13 @@ VIEWS = frozenset({"VIRTUAL_VIEW"})
 
 def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:
     """Return a parameter whose name is `name` in any case."""
-    for key, value in (parameters or {}).items():
-        if key.lower() == name.lower():
-            return value
-    return None
+    if not parameters:
+        return None
+    found = parameters.get(name)
+    if found is not None:
+        return found
+    length, lowered = len(name), name.lower()
+    return next((value for key, value in parameters.items() if len(key) == length and key.lower() == lowered), None)
 
 
 def is_true(text: str | None) -> bool:
