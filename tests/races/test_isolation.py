@@ -33,10 +33,14 @@ from metastore.idl import (
     CommitTxnRequest,
     Database,
     DataOperationType,
+    FieldSchema,
     GetValidWriteIdsRequest,
     LockState,
     NoSuchLockException,
     NoSuchTxnException,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
     TxnAbortedException,
     UnlockRequest,
 )
@@ -116,6 +120,17 @@ def servers(database_url: str, tmp_path: Path) -> Iterator[Servers]:
         yield Servers(database_url, tmp_path, stack)
 
 
+def make_tables(client: Any, database: str, warehouse: Path) -> None:
+    """Make a database with the transactional tables of a period; they may be written to before."""
+    client.create_database(Database(name=database, locationUri=f"file://{warehouse}/{database}.db"))
+    for place in range(HOT):
+        sd = StorageDescriptor(
+            cols=[FieldSchema(name="a", type="int")], inputFormat="in", outputFormat="out", serdeInfo=SerDeInfo(serializationLib="lib")
+        )
+        kind = {"transactional": "true", "transactional_properties": "insert_only"}
+        client.create_table(Table(dbName=database, tableName=f"t{place}", sd=sd, tableType="MANAGED_TABLE", parameters=kind))
+
+
 def transact(client: Any, random: Random, number: int) -> Txn:
     """Read two tables of those that are in use and write to one or both, or only read."""
     asked = time.monotonic()
@@ -158,7 +173,7 @@ def test_appended_lists_show_snapshot_isolation(servers: Servers, tmp_path: Path
             while (number := take(place)) < SCALE:
                 period, of_period = divmod(number, STAY)
                 if of_period == 0:
-                    mine.create_database(Database(name=f"h{period}", locationUri=f"file://{tmp_path}/warehouse/h{period}.db"))
+                    make_tables(mine, f"h{period}", tmp_path / "warehouse")
                 if of_period == STAY // 2 and period >= 2 and min(at[:]) >= (period - 1) * STAY:
                     mine.drop_database(f"h{period - 2}", True, True)
                 if number % BURST == BURST // 5:
