@@ -182,8 +182,8 @@ class Config:
         ("hive.stats.autogather", "metastore.stats.autogather"),
     )
     expression_proxy: str = _setting(
-        "DefaultPartitionExpressionProxy", "Any value: partition expressions of HiveServer2 are answered as an unknown "
-        "method, so that it prunes by itself.",
+        "PartitionExpressionForMetastore", "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` "
+        "refuses them, as Hive's metastore without its query engine does. Hive's class names stand for either.",
         (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
     )
 

@@ -30,7 +30,7 @@ def partition_name(call: Call, table: Table, values: Sequence[str] | None) -> st
     return make_partition_name(keys, values or [], call.config.default_partition_name)
 
 
-def _with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
+def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
     """Run queries on a table's partitions; the table is read in the same session. NoSuchObject."""
     database = call.database
 
@@ -72,7 +72,7 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
             raise NoSuchObject(f"partition values=[{', '.join(values or [])}]")
         return _shown_to(principal, table, [found])[0]
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
@@ -90,7 +90,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")
         return found
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_partitions(call: Call, name: TableName, limit: int = -1, principal: Principal | None = None) -> list[Partition]:
@@ -100,7 +100,7 @@ def get_partitions(call: Call, name: TableName, limit: int = -1, principal: Prin
         _check_limit(call, session, table, limit)
         return [] if limit == 0 else _shown_to(principal, table, partitions.listing(call.database, session, table, limit))
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:
@@ -126,7 +126,7 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
         found = partitions.named(call.database, session, table, list(dict.fromkeys(wanted))) if wanted else []
         return [partition for _, _, partition in found]
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_partitions_by_values(
@@ -137,10 +137,10 @@ def get_partitions_by_values(
     def work(session: Session, table: Table) -> list[Partition]:
         rows = _rows_by_values(call, session, table, values)
         rows = rows if limit < 0 else rows[:limit]
-        _check_count(call, table, len(rows), -1)
+        check_count(call, table, len(rows), -1)
         return _shown_to(principal, table, partitions.Rows(call.database, session, table).structs(rows))
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_partition_names_by_values(call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1) -> list[str]:
@@ -153,7 +153,7 @@ def get_partition_names_by_values(call: Call, name: TableName, values: Sequence[
         names = [found for found, found_values in rows if matches(orjson.loads(found_values))]
         return names if limit < 0 else names[:limit]
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def _partial(call: Call, table: Table, values: Sequence[str] | None) -> tuple[str, Callable[[Sequence[str]], bool]]:
@@ -173,15 +173,15 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
 
     def work(session: Session, table: Table) -> list[Partition]:
         rows = _rows_by_filter(call, session, table, text)
-        _check_count(call, table, len(rows), limit)
+        check_count(call, table, len(rows), limit)
         return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
 
-    return _with_table(call, name, work)
+    return with_table(call, name, work)
 
 
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
     """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
-    return _with_table(call, name, lambda session, table: len(_rows_by_filter(call, session, table, text)))
+    return with_table(call, name, lambda session, table: len(_rows_by_filter(call, session, table, text)))
 
 
 def get_partition_values(
@@ -206,7 +206,7 @@ def get_partition_values(
         return rows if limit < 0 else rows[:limit]
 
     try:
-        return _with_table(call, name, work)
+        return with_table(call, name, work)
     except NoSuchObject as error:
         raise MetaError(error.message) from error
 
@@ -232,7 +232,8 @@ def _check_limit(call: Call, session: Session, table: Table, wanted: int) -> Non
         _too_many(call, table, count)
 
 
-def _check_count(call: Call, table: Table, found: int, wanted: int) -> None:
+def check_count(call: Call, table: Table, found: int, wanted: int) -> None:
+    """Refuse a request that found, or asked for, more partitions than the settings allow. RequestTooLarge."""
     count = found if wanted < 0 else wanted
     if 0 <= call.config.limit_partition_request < count:
         _too_many(call, table, count)

@@ -33,9 +33,14 @@ def _from_jdo(match: re.Match[str]) -> str:
     return match[0] if match[1] or match[2] else _literal(match[3])
 
 
+def sql_matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a predicate over texts for a LIKE pattern of SQL; MetaError when it is too long."""
+    return compile_expression(_SQL.sub(_from_sql, pattern))
+
+
 def like_matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate over texts for a LIKE pattern; MetaError when it is too long."""
-    sql = compile_expression(_SQL.sub(_from_sql, pattern))
+    """Return a predicate over texts for a LIKE pattern of either language; MetaError when it is too long."""
+    sql = sql_matcher(pattern)
     if ".*" not in pattern:
         return sql
     jdo = compile_expression(_JDO.sub(_from_jdo, pattern))

@@ -50,7 +50,8 @@ def add(call: Call, args: Any) -> int:
     return len(add_partitions(call, name, members)) if members else 0
 
 
-def _spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
+def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
+    """Return partitions of a table in one spec."""
     table = tables.find_table(call, name)
     return [PartitionSpec(
         catName=name.catalog, dbName=name.database, tableName=name.table, rootPath=table.sd.location if table.sd is not None else None,
@@ -61,11 +62,11 @@ def _spec(call: Call, name: TableName, found: list[Partition]) -> list[Partition
 def get(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the first partitions in one spec."""
     name = unpack.partitioned(call, args.db_name, args.tbl_name)
-    return _spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts)))
+    return spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts)))
 
 
 def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the partitions that pass a filter in one spec."""
     name = unpack.partitioned(call, args.db_name, args.tbl_name)
     found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts))
-    return _spec(call, name, found)
+    return spec(call, name, found)

@@ -15,7 +15,9 @@ from metastore.idl import (
     GetPartitionsByNamesResult,
     GetPartitionsPsWithAuthResponse,
     Partition,
+    PartitionsByExprResult,
     PartitionsResponse,
+    PartitionsSpecByExprResult,
     PartitionValuesResponse,
     PartitionValuesRow,
     RenamePartitionResponse,
@@ -26,6 +28,13 @@ from metastore.service.add_partitions import add_partitions, append_partition, a
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.expressions import (
+    EMPTY,
+    Dropped,
+    drop_partitions_by_expressions,
+    get_partition_names_by_expression,
+    get_partitions_by_expression,
+)
 from metastore.service.names import TableName
 from metastore.wire.encoding import Encoded
 from metastore.wire.methods import partition_specs, unpack
@@ -165,13 +174,37 @@ def _drop_partition_req(call: Call, args: Any) -> bool:
 
 def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
     request = args.req
-    if request.parts is None or request.parts.names is None:
-        raise MetaError("drop_partitions_req: only parts.names is supported; expressions need Hive's own classes")
-    dropped = drop_partitions(
-        call, unpack.target(call, request), request.parts.names, delete_data=bool(request.deleteData),
-        if_exists=request.ifExists is not False, environment=unpack.environment(request.environmentContext),
-    )
+    name, environment = unpack.target(call, request), unpack.environment(request.environmentContext)
+    delete_data, if_exists = bool(request.deleteData), request.ifExists is not False
+    if request.parts is not None and request.parts.exprs is not None:
+        wanted = [Dropped(each.expr or b"", None if request.ignoreProtection else each.partArchiveLevel) for each in request.parts.exprs]
+        dropped = drop_partitions_by_expressions(
+            call, name, wanted, delete_data=delete_data, if_exists=if_exists, environment=environment
+        )
+    elif request.parts is not None and request.parts.names is not None:
+        dropped = drop_partitions(call, name, request.parts.names, delete_data=delete_data, if_exists=if_exists, environment=environment)
+    else:
+        raise MetaError("Partition spec is not set: send names or expressions in parts")
     return DropPartitionsResult(partitions=_project(dropped, request) if request.needResult is not False else None)
+
+
+def _get_partitions_by_expr(call: Call, args: Any) -> Encoded:
+    request = args.req
+    found, unknown = get_partitions_by_expression(
+        call, unpack.target(call, request), request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
+    )
+    return encoded(_project(found, request), lambda found: PartitionsByExprResult(partitions=found, hasUnknownPartitions=unknown))
+
+
+def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprResult:
+    request = args.req
+    name = unpack.target(call, request)
+    found, unknown = get_partitions_by_expression(
+        call, name, request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
+    )
+    return PartitionsSpecByExprResult(
+        partitionsSpec=partition_specs.spec(call, name, _project(found, request)), hasUnknownPartitions=unknown
+    )
 
 
 def _get_partitions_by_names(call: Call, args: Any) -> Encoded:
@@ -221,9 +254,10 @@ def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsRes
 
 def _get_partition_names_req(call: Call, args: Any) -> list[str]:
     request = args.req
-    if request.expr:
-        raise MetaError("get_partition_names_req: only an empty expr is supported; expressions need Hive's own classes")
-    return partitions.get_partition_names(call, unpack.target(call, request), unpack.limit(request.maxParts))
+    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    if (request.expr or b"") in EMPTY and not request.order:
+        return partitions.get_partition_names(call, name, limit)
+    return get_partition_names_by_expression(call, name, request.expr or b"", limit, request.defaultPartitionName, request.order)
 
 
 def _get_partition(call: Call, args: Any) -> Partition:
@@ -338,6 +372,8 @@ METHODS: dict[str, Handler] = {
     "get_partitions_by_filter": _get_partitions_by_filter,
     "get_partitions_by_filter_req": _get_partitions_by_filter_req,
     "get_num_partitions_by_filter": lambda call, args: partitions.get_num_partitions_by_filter(call, _name(call, args), args.filter),
+    "get_partitions_by_expr": _get_partitions_by_expr,
+    "get_partitions_spec_by_expr": _get_partitions_spec_by_expr,
     "get_partition_names": _get_partition_names,
     "get_partition_names_ps": _get_partition_names_ps,
     "get_partition_names_ps_req": _get_partition_names_ps_req,

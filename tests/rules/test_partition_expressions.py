@@ -1,0 +1,181 @@
+"""Hive's serialised expressions: read as Hive wrote them, judged as Hive judges, and never a surprise from other bytes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from metastore.errors import MetaError
+from metastore.rules.filters import (
+    NotUnderstood,
+    compile_expression,
+    is_expression,
+    leading_prefixes,
+    read_expression,
+    weakened,
+)
+from metastore.rules.filters.expressions import Call, Column, Constant
+from metastore.rules.partition_names import partition_values
+from tests.rules.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+
+NOT_UNDERSTOOD = {"year(d) = 2020"}
+"""Functions whose objects hold more than is read here."""
+MORE_THAN_HIVE = {
+    "upper(ds) = 'A' OR n = 5", "n = 5 AND upper(ds) = 'A'", "ds > n", "cast(ds AS int) > 5", "f IN (1.5, 2)",
+}  # fmt: skip
+"""Functions that are not computed, texts that may be no numbers, floats beside decimals: more partitions may match than Hive says."""
+FIRST = EXPRESSIONS["ds > '2020'", "4.0.1"].data
+
+
+def judged(data: bytes) -> dict[str, bool | None]:
+    judge = compile_expression(read_expression(data), KEYS)
+    return {name: judge(partition_values(name)) for name in PARTITIONS}
+
+
+@pytest.mark.parametrize(("text", "version"), EXPRESSIONS)
+def test_partitions_are_kept_as_hive_keeps_them(text: str, version: str) -> None:
+    data, kept, unknown = EXPRESSIONS[text, version]
+    if text in NOT_UNDERSTOOD:
+        with pytest.raises(NotUnderstood, match=r"class hive\.ql\.udf\.UDFYear, which is not known here"):
+            read_expression(data)
+        return
+    verdicts = judged(data)
+    found = {name for name, verdict in verdicts.items() if verdict is not False}
+    if text in MORE_THAN_HIVE:
+        assert kept <= found
+        assert {name for name, verdict in verdicts.items() if verdict} <= kept
+    else:
+        assert found == kept
+        assert (None in verdicts.values()) == unknown
+
+
+@pytest.mark.parametrize(("text", "version"), [each for each in EXPRESSIONS if each[0] not in NOT_UNDERSTOOD])
+def test_the_names_that_are_read_hold_all_that_are_kept(text: str, version: str) -> None:
+    data, kept, _ = EXPRESSIONS[text, version]
+    prefixes = leading_prefixes(weakened(read_expression(data)), KEYS)
+    assert prefixes is None or all(any(name.startswith(prefix) for prefix in prefixes) for name in kept)
+
+
+@pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
+def test_equality_on_the_first_text_key_narrows_what_is_read(version: str) -> None:
+    def prefixes(text: str) -> list[str] | None:
+        return leading_prefixes(weakened(read_expression(EXPRESSIONS[text, version].data)), KEYS)
+
+    assert prefixes("ds = '2020'") == ["ds=2020/"]
+    assert prefixes("ds = 'a' OR ds = 'b'") == prefixes("ds IN ('a', 'b')") == ["ds=a/", "ds=b/"]
+    assert prefixes("ds != '2020'") is None
+
+
+@pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
+def test_the_tree_says_what_the_client_meant(version: str) -> None:
+    tree = read_expression(EXPRESSIONS["n > 5 AND n <= 7", version].data)
+    assert isinstance(tree, Call)
+    assert tree.function == "and"
+    more, less = tree.arguments
+    assert isinstance(more, Call)
+    assert isinstance(less, Call)
+    assert (more.function, less.function) == (">", "<=")
+    column, constant = more.arguments
+    assert isinstance(column, Column)
+    assert isinstance(constant, Constant)
+    assert (column.name, column.type, constant.value, constant.type) == ("n", "int", 5, "int")
+
+
+def test_a_column_that_is_no_key_is_named() -> None:
+    with pytest.raises(MetaError, match="names the column ds, which is not a partitioning key"):
+        compile_expression(read_expression(FIRST), [("other", "string")])
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"ds = 'a'", b"\x01\x00java.lang.Runtime", bytes(100)])
+def test_what_is_no_expression_is_told_so(data: bytes) -> None:
+    assert not is_expression(data)
+    with pytest.raises(MetaError, match="is none that Hive's client serialises"):
+        read_expression(data)
+
+
+def test_any_other_class_is_refused_by_its_name() -> None:
+    data = FIRST.replace(b"GenericUDFOPGreaterTha\xee", b"GenericUDFReflectEvi\xec")
+    with pytest.raises(NotUnderstood, match="an object of the class .*GenericUDFReflectEvil, which is not known here"):
+        read_expression(data)
+
+
+@given(data=st.binary(max_size=300))
+def test_garbage_gives_the_clear_error_only(data: bytes) -> None:
+    for version in ("3.1.3", "4.0.1"):
+        begins = EXPRESSIONS["ds > '2020'", version].data[:40]
+        for attempt in (data, begins + data):
+            with suppress(MetaError):
+                read_expression(attempt)
+
+
+@given(
+    each=st.sampled_from(sorted(EXPRESSIONS)),
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=4), cut=st.integers(0, 5000),
+)
+@example(each=("ds > '2020'", "4.0.1"), changes=[(0, 1)], cut=0)
+def test_spoiled_expressions_give_the_clear_error_only(each: tuple[str, str], changes: list[tuple[int, int]], cut: int) -> None:
+    data = bytearray(EXPRESSIONS[each].data)
+    for position, value in changes:
+        data[position % len(data)] = value
+    attempt = bytes(data[: len(data) - cut % len(data)])
+    try:
+        judge = compile_expression(read_expression(attempt), KEYS)
+    except MetaError:
+        return
+    for name in PARTITIONS[:5]:
+        assert judge(partition_values(name)) in {True, False, None}
+
+
+class Writer:
+    """Writes conjunctions as Kryo 5 does."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.objects = 0
+
+    def kind(self, name: str) -> bytes:
+        if name in self.names:
+            return bytes((1, self.names.index(name)))
+        self.names.append(name)
+        return bytes((1, len(self.names) - 1)) + name[:-1].encode() + bytes((ord(name[-1]) | 0x80,))
+
+    def new(self, name: str) -> bytes:
+        self.objects += 1
+        return self.kind(name) + b"\x01"
+
+    def text(self, text: str) -> bytes:
+        self.objects += 1
+        return b"\x01" + text[:-1].encode() + bytes((ord(text[-1]) | 0x80,))
+
+    def boolean(self) -> bytes:
+        return self.new("org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo") + self.text("boolean")
+
+    def conjunction(self, levels: int, *, twice: bool) -> bytes:
+        """Return `levels` conjunctions in each other, the innermost of a column; `twice` refers to each one's argument again."""
+        plan = "org.apache.hadoop.hive.ql.plan.ExprNode"
+        if levels == 0:
+            return self.new(plan + "ColumnDesc") + self.text("col") + b"\0\0" + self.text("tab") + self.boolean()
+        data = self.new(plan + "GenericFuncDesc") + self.new("java.util.ArrayList") + bytes((3 if twice else 2,))
+        argument = self.objects
+        data += self.conjunction(levels - 1, twice=twice)
+        if twice:
+            again = self.kind(plan + ("GenericFuncDesc" if levels > 1 else "ColumnDesc"))
+            data += again + bytes(((argument + 2) & 0x7F | 0x80, (argument + 2) >> 7))
+        function = self.new("org.apache.hadoop.hive.ql.udf.generic.GenericUDFOPAnd") + b"\0"
+        return data + function + b"\0" + self.boolean()
+
+
+def test_deep_nesting_ends_in_an_error() -> None:
+    assert isinstance(read_expression(Writer().conjunction(50, twice=False)), Call)
+    with pytest.raises(NotUnderstood, match="deep in each other"):
+        read_expression(Writer().conjunction(250, twice=False))
+
+
+def test_an_expression_that_refers_to_its_parts_again_and_again_does_not_explode() -> None:
+    judge = compile_expression(read_expression(Writer().conjunction(10, twice=True)), [("col", "boolean")])
+    assert (judge(["true"]), judge(["false"])) == (True, False)
+    with pytest.raises(NotUnderstood, match="more than 200000 parts"):
+        read_expression(Writer().conjunction(40, twice=True))
