@@ -98,7 +98,7 @@ def test_what_is_no_expression_is_told_so(data: bytes) -> None:
 
 def test_any_other_class_is_refused_by_its_name() -> None:
     data = FIRST.replace(b"GenericUDFOPGreaterTha\xee", b"GenericUDFReflectEvi\xec")
-    with pytest.raises(NotUnderstood, match="an object of the class .*GenericUDFReflectEvil, which is not known here"):
+    with pytest.raises(NotUnderstood, match=r"an object of the class .*GenericUDFReflectEvil, which is not known here"):
         read_expression(data)
 
 
