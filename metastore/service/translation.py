@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from itertools import count
 from typing import cast
 
+from metastore.errors import MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access
-from metastore.rules.table_kinds import VIEWS
+from metastore.rules.table_kinds import TRANSLATED, VIEWS
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import join
@@ -44,8 +46,25 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
         if stored.sd is not None:
             stored.sd.location = None  # type: ignore[assignment]  # a view has no directory
     elif not stored.sd.location:
-        stored.sd.location = join(directory, stored.tableName)
+        stored.sd.location = _free_place(call, directory, stored)
     return stored
+
+
+def _free_place(call: Call, directory: str, table: Table) -> str:
+    """Return the default place of a new table; the settings say what to do when a directory is there that a translated one would take over.
+
+    Source: Hive's MetastoreDefaultTransformer.TableLocationStrategy. MetaError.
+    """
+    place, mode = join(directory, table.tableName), call.config.translated_location
+    if mode == "force" or TRANSLATED not in table.parameters or not call.warehouse.is_directory(place):
+        return place
+    if mode == "prohibit":
+        raise MetaError(
+            f"Default location is not available for table: {place}: remove the directory, give the table a location, or set "
+            "translated_location to something other than prohibit"
+        )
+    names = (f"{number}_{table.tableName}" if mode == "seqprefix" else f"{table.tableName}_{number}" for number in count(1))
+    return next(place for place in (join(directory, name) for name in names) if not call.warehouse.is_directory(place))
 
 
 def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
