@@ -20,9 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyorc
+from pyarrow import parquet
 from pyorc.converters import ORCConverter
 
 from metastore.acid import buckets
+from metastore.acid.orc_files import cast
 from metastore.acid.types import decimal_of, parts
 
 GREGORIAN = -141427
@@ -64,11 +66,11 @@ class Storage:
         """Return a location as this file system names it."""
         return str(self._system._strip_protocol(_plain(location)))  # noqa: SLF001  # fsspec's way to say it
 
-    def make_directory(self, path: str) -> None:
-        """Make a delta directory unless it is there. CanNotWrite."""
+    def make_directory(self, path: str, *, versioned: bool = True) -> None:
+        """Make a base or delta directory, of events or of plain files, unless it is there. CanNotWrite."""
         with _told(path):
             self._system.makedirs(path, exist_ok=True)
-            if not self._system.exists(f"{path}/{VERSION_FILE}"):
+            if versioned and not self._system.exists(f"{path}/{VERSION_FILE}"):
                 self._system.pipe_file(f"{path}/{VERSION_FILE}", VERSION)
 
     def create(self, path: str) -> Any:
@@ -287,3 +289,73 @@ class BucketFile:
             first, write_id = self._starts[bisect_right(self._starts, (last, 2**63)) - 1]
             out.append(f"{write_id},{self._number},{last - first};")
         return "".join(out).encode()
+
+
+class PlainOrcFile:
+    """An ORC file of rows alone, as insert-only tables have. Its methods raise CanNotWrite."""
+
+    def __init__(self, storage: Storage, path: str, columns: Sequence[tuple[str, str]], compression: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._file = storage.create(path)
+        schema = pyorc.Struct(**{name: orc_type(kind) for name, kind in columns})
+        self._writer = pyorc.Writer(
+            self._file, schema, compression=pyorc.CompressionKind[compression.upper()], converters=_CONVERTERS,
+        )
+
+    def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
+        """Write rows, which have the file's columns."""
+        with _told(self._path):
+            self._writer.writerows(zip(*(as_numbers(column) for column in rows.columns), strict=True))
+
+    def close(self) -> None:
+        """End the file."""
+        with _told(self._path):
+            self._writer.close()
+            self._file.close()
+
+    def remove(self) -> None:
+        """Take away a file that nobody will read."""
+        with suppress(OSError):
+            self._file.close()
+        self._storage.remove(self._path)
+
+
+class PlainParquetFile:
+    """A Parquet file of rows alone; times are written as Hive and Spark do, as instants of a zone. Its methods raise CanNotWrite."""
+
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, zone: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._zone = zone
+        self._schema = pa.schema([field.with_type(_as_instants(field.type)) for field in schema])
+        self._file = storage.create(path)
+        self._writer = parquet.ParquetWriter(self._file, self._schema, use_deprecated_int96_timestamps=True)
+
+    def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
+        """Write rows, which have the file's columns."""
+        columns = [cast(values, field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
+        with _told(self._path):
+            self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+    def close(self) -> None:
+        """End the file."""
+        with _told(self._path):
+            self._writer.close()
+            self._file.close()
+
+    def remove(self) -> None:
+        """Take away a file that nobody will read."""
+        with suppress(OSError):
+            self._file.close()
+        self._storage.remove(self._path)
+
+
+def _as_instants(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_as_instants(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_as_instants(kind.key_type), _as_instants(kind.item_type))
+    return pa.list_(_as_instants(kind.value_type)) if pa.types.is_list(kind) else kind

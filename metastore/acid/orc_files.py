@@ -91,7 +91,7 @@ def read_original(
 
 
 def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
-    """Return an array as another type: structs by the names of their fields, times without zone as those of `zone`."""
+    """Return an array as another type: structs by the names of their fields, times without zone as those of `zone`, and back."""
     kind = values.type
     if kind.equals(wanted):
         return values
@@ -111,6 +111,8 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
     if pa.types.is_timestamp(wanted) and wanted.tz is not None and pa.types.is_timestamp(kind) and kind.tz is None:
         local = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
         return local.cast(pa.timestamp(wanted.unit, zone), safe=False).cast(wanted)
+    if pa.types.is_timestamp(wanted) and wanted.tz is None and pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pc.local_timestamp(values.cast(pa.timestamp(kind.unit, zone))).cast(wanted)
     if pa.types.is_timestamp(wanted):
         return values.cast(wanted, safe=False)
     return values.cast(wanted)

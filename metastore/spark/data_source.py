@@ -3,36 +3,43 @@
     register(spark)
     spark.read.format("hive_acid").option("table", "db.t").load().createOrReplaceTempView("t")
 
-Rows are read by Python on the executors, one task for each bucket of each partition; `AcidTable.toDF` reads with Spark's own ORC
-source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
+    df.write.format("hive_acid").option("table", "db.t").mode("append").save()
+    stream.writeStream.format("hive_acid").option("table", "db.t").option("checkpointLocation", "/checkpoints/t").start()
+
+Rows are read and written by Python on the executors, which read one bucket of a partition in a task; `AcidTable` does it by Spark's own
+ORC source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
 those to read, apart by commas. Filters on partition columns are pushed down where Spark does so (4.1 and later).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import Transaction, component
 from metastore.client import connect
-from metastore.idl import DataOperationType, HeartbeatRequest, LockType
+from metastore.idl import DataOperationType, LockType
 from metastore.rules.acid_directories import WriteIds
+from metastore.spark.alive import Alive
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
+from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
 from metastore.spark.reading import DEFAULT_PARTITION, Original, Selected, numbered, select, time_zone
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-BEAT = 60.0
-"""Seconds between the heartbeats that a reading task sends for its snapshot."""
 
 
 def register(spark: SparkSession) -> None:
@@ -80,6 +87,16 @@ class HiveAcidDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what plans and does the reading."""
         return HiveAcidReader(self._uri, self._table(), schema, self.zone_name)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return what writes a DataFrame. WrongColumns, CanNotPlace."""
+        return HiveAcidWriter(Request.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # Spark's name
+        """Return what writes a stream's batches. WrongColumns, CanNotPlace."""
+        return HiveAcidStreamWriter(
+            Request.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite, stream=True)
+        )
 
 
 def _names(options: Any) -> tuple[str, str]:
@@ -163,7 +180,7 @@ class HiveAcidReader(DataSourceReader):
         ])
         names = [column.name for column in self._table.table.sd.cols]
         is_valid = partition.write_ids.is_valid
-        with _Alive(self._uri, partition.transaction):
+        with Alive(self._uri, partition.transaction):
             gone = deleted_ids(partition.deletes, is_valid)
             sources = [read_events(path, events, self._zone, length=length) for path, length in partition.inserts]
             sources += [read_original(*each, events, self._zone, names=names) for each in partition.originals]
@@ -198,28 +215,3 @@ def _buckets(selected: Selected, write_ids: WriteIds, transaction: int) -> list[
     for path in selected.deletes:
         of(buckets.of_file(path.rpartition("/")[2])).deletes.append(path)
     return list(out.values())
-
-
-class _Alive:
-    """A context in which a transaction gets heartbeats; that it has ended is no error for a reader that has its files."""
-
-    def __init__(self, uri: str, transaction: int) -> None:
-        self._client = connect(uri)
-        self._request = HeartbeatRequest(lockid=0, txnid=transaction)
-        self._ended = threading.Event()
-
-    def __enter__(self) -> None:
-        threading.Thread(target=self._beat, daemon=True).start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-
-    def _beat(self) -> None:
-        import contextlib
-
-        while True:
-            with contextlib.suppress(Exception):
-                self._client.heartbeat(self._request)
-            if self._ended.wait(BEAT):
-                self._client.close()
-                return

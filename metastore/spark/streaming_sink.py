@@ -9,22 +9,17 @@ runs twice by mistake is held back by a lock on that name. It never reads the so
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from metastore import log
-from metastore.acid.transactions import component
-from metastore.idl import DataOperationType, LockType
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
-from metastore.spark.hadoop import FileError, Files
-from metastore.spark.table import AcidTable, CanNotChange
+from metastore.spark.hadoop import Files
+from metastore.spark.once import PARAMETER, add_parameter, is_new, note, parameter_of
+from metastore.spark.table import AcidTable
 from metastore.spark.work import Work
-
-PARAMETER = "_meta.stream."
 
 
 def write_stream(
@@ -43,8 +38,10 @@ def write_stream(
     def run(batch: DataFrame, number: int) -> None:
         nonlocal parameter
         if not parameter:
-            name_of_query = PARAMETER + query_id(Files(batch.sparkSession), checkpoint)
-            add_parameter(Work(batch.sparkSession, found), target.name, name_of_query)
+            name_of_query = parameter_of(Files(batch.sparkSession).read, checkpoint)
+            with Work(batch.sparkSession, found).txn as txn:
+                database, _, table_name = target.name.rpartition(".")
+                add_parameter(txn, database, table_name, name_of_query)
             parameter = name_of_query
         insert_once(batch, number, target.name, found, parameter)
 
@@ -56,44 +53,17 @@ def write_stream(
     return writer.start()
 
 
-def query_id(files: Files, checkpoint: str) -> str:
-    """Return the id that Spark gave the query of a checkpoint when it began. FileError."""
-    path = f"{checkpoint.rstrip('/')}/metadata"
-    try:
-        return str(json.loads(files.read(path))["id"])
-    except (ValueError, KeyError) as error:
-        raise FileError(f"{path} does not tell the query's id: {error}") from error
-
-
 def insert_once(batch: DataFrame, number: int, table: str, uri: str, parameter: str) -> bool:
-    """Insert a batch and note its number in a parameter of the table by the same commit; return False if it was there already."""
+    """Insert a batch and note its number in the table by the same commit; return False if it was there already. NoTableId."""
     work = Work(batch.sparkSession, uri)
     with work.txn:
         database, _, name = table.rpartition(".")
-        mine = component(database, f"{name}.{parameter}", LockType.EXCLUSIVE, DataOperationType.NO_TXN, transactional=False)
-        work.txn.lock([mine])
-        info = work.load(table)
-        if number <= int(info.parameters[parameter]):
-            log.get("metastore.spark").info("batch is there already", table=table, batch=number, parameter=parameter)
+        if not is_new(work.txn, database, name, parameter, number):
             return False
-        if info.table.id is None:
-            raise CanNotChange(f"{table}: the metastore tells no ids of tables, by which a commit notes its batch; it must be as of Hive 4")
+        noted = note(work.load(table), parameter, number)
         AcidTable.within(work, table).insert(batch)
-        work.txn.commit(table_parameter=(info.table.id, parameter, str(number)))
+        work.txn.commit(table_parameter=noted)
     return True
-
-
-def add_parameter(work: Work, table: str, parameter: str) -> None:
-    """Give the table a parameter, which a commit can then change; nobody commits into the table meanwhile."""
-    with work.txn:
-        info = work.load(table)
-        if parameter in info.parameters:
-            return
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
-        info = work.load(table)
-        if parameter not in info.parameters:
-            info.table.parameters[parameter] = "-1"
-            work.txn.call(lambda client: client.alter_table(info.database, info.name, info.table))
 
 
 def committed(table: AcidTableInfo) -> dict[str, int]:

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.streaming_sink import PARAMETER, add_parameter, committed, insert_once, write_stream
+from metastore.spark.once import PARAMETER, add_parameter
+from metastore.spark.streaming_sink import committed, insert_once, write_stream
 from metastore.spark.work import Work
 from tests.servers import ROOT, Server
 from tests.spark.conftest import TableMaker
@@ -112,7 +113,8 @@ def test_two_runs_of_one_query_write_a_batch_once(spark: SparkSession, client: C
     table = make_table(COLUMNS)
     rows = spark.createDataFrame([(1, "a")], COLUMNS)
     parameter = f"{PARAMETER}query"
-    add_parameter(Work(spark, server.uri), table.name, parameter)
+    with Work(spark, server.uri).txn as txn:
+        add_parameter(txn, *table.name.split("."), parameter)
     with ThreadPoolExecutor(3) as pool:
         wrote = list(pool.map(lambda _: insert_once(rows, 0, table.name, server.uri, parameter), range(3)))
     assert sorted(wrote) == [False, False, True]

@@ -1,0 +1,100 @@
+"""The files that one task of the format `hive_acid` writes aside, on an executor. It knows of no other task and gives no file its place."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metastore.acid import buckets
+from metastore.acid.bucket_files import BucketFile, PlainOrcFile, PlainParquetFile, Storage, event_type
+from metastore.acid.orc_files import cast
+from metastore.acid.portions import Divider, Portion
+from metastore.acid.types import arrow_type
+from metastore.spark.data_source_writing import Plan, Staged, staged_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_OPEN = 64
+"""Files that a task writes at one time where it may begin another for the same partition."""
+
+
+class TaskFiles:
+    """Files of one attempt of a task, by partition and bucket.
+
+    In a table that is not bucketed at most `MOST_OPEN` are open: of more partitions the one that was used longest ago ends its file, and
+    begins a further one when rows come. An overwrite and a bucketed table have one file each and so as many open as there are.
+    """
+
+    def __init__(self, plan: Plan, given: Sequence[str], task: int) -> None:
+        self._plan = plan
+        self._given = {name: place for place, name in enumerate(given)}
+        self._task = task
+        info = plan.info
+        self._data = [(column.name.lower(), column.type) for column in info.table.sd.cols]
+        keys = [(key.name.lower(), key.type) for key in info.table.partitionKeys or []]
+        self._schema = pa.schema([(name, arrow_type(kind)) for name, kind in [*self._data, *keys]])
+        self._divider = Divider(info.table, zone=plan.zone)
+        self._storage = Storage(info.location)
+        self._folder = self._storage.path(staged_folder(plan))
+        self._open: OrderedDict[tuple[str, int], Any] = OrderedDict()
+        self._files: list[Staged] = []
+        self._begun: Counter[tuple[str, int]] = Counter()
+        self._may_begin_again = not self._divider.buckets and not plan.overwrite
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Write rows whose columns are those that were given. ArrowInvalid for a value that does not fit its column; CanNotWrite."""
+        columns = [
+            cast(batch.column(self._given[field.name]), field.type, self._plan.zone) if field.name in self._given
+            else pa.nulls(len(batch), field.type)
+            for field in self._schema
+        ]
+        for portion in self._divider.divide(pa.record_batch(columns, schema=self._schema)):
+            self._file(portion).append(self._plan.write_id, portion.rows)
+
+    def close(self) -> list[Staged]:
+        """End the files and return where they are. CanNotWrite."""
+        while self._open:
+            self._open.popitem()[1].close()
+        return self._files
+
+    def remove(self) -> None:
+        """Take everything away."""
+        while self._open:
+            self._open.popitem()[1].remove()
+        self._storage.remove_directory(self._folder)
+
+    def _file(self, portion: Portion) -> Any:
+        key = (portion.partition, portion.bucket)
+        if key in self._open:
+            self._open.move_to_end(key)
+            return self._open[key]
+        while self._may_begin_again and len(self._open) >= MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        file = self._open[key] = self._begin(key, self._begun[key])
+        self._begun[key] += 1
+        return file
+
+    def _begin(self, key: tuple[str, int], again: int) -> Any:
+        info, plan = self._plan.info, self._plan
+        directory = f"{self._folder}/{len(self._files)}"
+        compression = info.parameters.get("orc.compress", "snappy").lower()
+        bucketed = bool(self._divider.buckets)
+        bucket = key[1] if bucketed else self._task
+        if info.is_insert_only:
+            number = self._task if bucketed else again
+            name = f"{bucket:06d}_0" + (f"_copy_{number}" if number and not (plan.overwrite and bucketed) else "")
+            path = f"{directory}/{name}"
+            self._files.append(Staged(path, key[0], 0, name))
+            self._storage.make_directory(directory, versioned=False)
+            if info.format[0] == "parquet":
+                return PlainParquetFile(self._storage, path, pa.schema(list(self._schema)[: len(self._data)]), plan.zone)
+            return PlainOrcFile(self._storage, path, self._data, compression)
+        statement = 0 if plan.overwrite else self._task if bucketed else again
+        name = buckets.file_name(bucket)
+        self._files.append(Staged(f"{directory}/{name}", key[0], statement, name))
+        return BucketFile(
+            self._storage, directory, bucket, event_type(self._data), compression, grows=False, statement=statement,
+        )

@@ -1,0 +1,311 @@
+"""The writing half of the format `hive_acid`: tasks write files aside, the commit gives them their places and commits one transaction.
+
+    .staging_txn_N_ATTEMPT/     what one attempt of a task has written; those of attempts that Spark does not choose are removed
+    delta_W_W_S/bucket_B        full transactional: B is the task, S counts its files for one partition; in a bucketed table B is the hash
+                                bucket, S the task
+    delta_W_W_0000/00000B_0     insert-only
+    base_W/..                   an overwrite
+
+The transaction begins where Spark plans the write, in a process of its own that ends at once; a keeper sends its heartbeats meanwhile.
+Spark gives a stream's batch number only to the commit, which knows the transaction from the tasks' messages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from metastore.acid import buckets, keeper, statistics
+from metastore.acid.files import FsspecFiles
+from metastore.acid.partitions import found_or_added
+from metastore.acid.transactions import Agent, Transaction, component, server_timeout
+from metastore.client import connect
+from metastore.idl import AbortTxnRequest, DataOperationType, LockType, Table, TxnState, TxnType
+from metastore.rules.acid_directories import base_name, delta_name, staging_name
+from metastore.spark import once
+from metastore.spark.alive import Alive
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.writing import WrongColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metastore.acid.bucket_files import Storage
+
+LEASE = 3600.0
+"""Seconds for which the keeper works unless the option `lease` says otherwise; running tasks send heartbeats besides."""
+
+
+class CanNotPlace(Exception):
+    """The files of the tasks can not be brought together in the table."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What tasks and commit know of one write."""
+
+    uri: str
+    table: Table
+    transaction: int
+    write_id: int
+    overwrite: bool
+    zone: str
+    query: str = ""
+    """The parameter that notes a stream's batches."""
+
+    @property
+    def info(self) -> AcidTableInfo:
+        return AcidTableInfo(self.table)
+
+
+class Staged(NamedTuple):
+    """A file of one partition; `statement` and `name` say where it belongs."""
+
+    path: str
+    partition: str
+    statement: int
+    name: str
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one attempt of a task tells the commit."""
+
+    plan: Plan
+    files: list[Staged] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the options and Spark say of a write."""
+
+    uri: str
+    info: AcidTableInfo
+    columns: tuple[str, ...]
+    """Those that the rows have."""
+    overwrite: bool
+    zone: str
+    lease: float
+    checkpoint: str = ""
+
+    @classmethod
+    def of(
+        cls, uri: str, info: AcidTableInfo, schema: StructType, zone: str, options: Any, *, overwrite: bool, stream: bool = False
+    ) -> Request:
+        """Check the columns and the kind of the table. WrongColumns, CanNotPlace."""
+        given = tuple(name.lower() for name in schema.names)
+        known = [column.name for column in [*info.table.sd.cols, *(info.table.partitionKeys or [])]]
+        if unknown := [name for name in given if name not in known]:
+            raise WrongColumns(f"{info.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(known)}")
+        if missing := [key.name for key in info.table.partitionKeys or [] if key.name not in given]:
+            raise WrongColumns(f"{info.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
+        if info.is_insert_only and info.format[0] not in ("orc", "parquet"):
+            raise CanNotPlace(f"{info.full_name} is insert-only in {info.format[0]}: write it with AcidTable.insert")
+        checkpoint = options.get("checkpointlocation", "")
+        if stream and not checkpoint:
+            raise CanNotPlace(f"a stream into {info.full_name} needs the option checkpointLocation, by which batches are known")
+        return cls(uri, info, given, overwrite, zone, float(options.get("lease", LEASE)), checkpoint if stream else "")
+
+    def agent(self, query: str) -> Agent:
+        return Agent(name=f"hive_acid {self.info.full_name} {query or uuid4().hex}")
+
+    def begin(self) -> Plan:
+        """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, NoQuery, NoTableId."""
+        database, name = self.info.database, self.info.name
+        query = once.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
+        if query:
+            once.note(self.info, query, 0)
+            with Transaction.begin(self.uri) as alone:
+                once.add_parameter(alone, database, name, query)
+        txn = Transaction.begin(self.uri, agent=self.agent(query))
+        try:
+            kind, operation = (
+                (LockType.EXCL_WRITE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
+            )
+            txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
+            plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
+            keeper.start(self.uri, txn.id, os.getppid(), self.lease)
+        except BaseException:
+            txn.abort()
+            raise
+        txn.leave_open()
+        return plan
+
+
+class _Writer:
+    """What both writers share. The transaction begins when Spark pickles the writer for its tasks, not when Spark only looks at it."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._plan: Plan | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._plan is None:
+            self._plan = self._request.begin()
+        return self.__dict__
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task aside. TransactionLost when it was aborted meanwhile, as after the failure of another task."""
+        from metastore.spark.data_source_files import TaskFiles
+
+        assert self._plan is not None
+        with Alive(self._plan.uri, self._plan.transaction) as transaction:
+            transaction.check()
+            files = TaskFiles(self._plan, self._request.columns, _task_number())
+            try:
+                for batch in iterator:
+                    files.append(batch)
+                written = Written(self._plan, files.close())
+                transaction.check()
+                return written
+            except BaseException:
+                files.remove()
+                raise
+
+
+class HiveAcidWriter(_Writer, DataSourceArrowWriter):
+    """Writes a DataFrame in one transaction."""
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Give the files their places and commit. CanNotPlace, TransactionLost, TxnAbortedException."""
+        assert self._plan is not None
+        finish(self._plan, _files(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002  # Spark's
+        """Abort the transaction and remove what was written."""
+        assert self._plan is not None
+        give_up(self._plan)
+
+
+class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWriter):
+    """Writes each batch of a stream in one transaction, together with its number, and a batch that is repeated only once."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: N803  # Spark's name
+        """Give the files their places and commit; a batch that is there already is aborted instead. The errors of a DataFrame's commit."""
+        plan = next(message.plan for message in messages if isinstance(message, Written))
+        finish(plan, _files(messages), batch=batchId)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
+        """Abort the transaction and remove what was written; where no task told of it, the query's open transactions."""
+        plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
+        for plan in plans.values():
+            give_up(plan)
+        if not plans:
+            request = self._request
+            name = request.agent(once.parameter_of(FsspecFiles().read, request.checkpoint)).name
+            with connect(request.uri) as client:
+                found = client.get_open_txns_info().open_txns
+            left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
+            for key in left:
+                give_up(Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone))
+
+
+def _task_number() -> int:
+    context: Any = TaskContext.get()
+    number = int(context.partitionId())
+    if number >= buckets.MOST_BUCKETS:
+        raise CanNotPlace(f"more than {buckets.MOST_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
+    return number
+
+
+def _files(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
+    return [file for message in messages if isinstance(message, Written) for file in message.files]
+
+
+def resumed(plan: Plan) -> Transaction:
+    """Return the transaction of a plan, with heartbeats."""
+    with connect(plan.uri) as client:
+        timeout = server_timeout(client)
+    return Transaction(plan.uri, plan.transaction, Agent(), TxnType.DEFAULT, timeout)
+
+
+def finish(plan: Plan, files: Sequence[Staged], *, batch: int | None = None) -> None:
+    """Give files their places and commit, with a stream's batch its number. What fails before the commit leaves no directory."""
+    from metastore.acid.bucket_files import Storage
+
+    txn = resumed(plan)
+    storage = Storage(plan.info.location)
+    info = plan.info
+    made: list[str] = []
+    noted = None
+    try:
+        if batch is not None:
+            if not once.is_new(txn, info.database, info.name, plan.query, batch):
+                txn.abort()
+                _remove_staged(plan, storage)
+                return
+            noted = once.note(info, plan.query, batch)
+        _check(plan, files)
+        partitions = _place(plan, txn, storage, files, made)
+        now = txn.call(lambda client: AcidTableInfo.load(client, info.database, info.name))
+        statistics.forget(txn, now.table, partitions)
+        if partitions:
+            txn.wrote_partitions(info.database, info.name, partitions, DataOperationType.INSERT)
+    except BaseException:
+        txn.abort()
+        for directory in made:
+            storage.remove_directory(directory)
+        raise
+    txn.commit(table_parameter=noted)
+    _remove_staged(plan, storage)
+
+
+def _check(plan: Plan, files: Sequence[Staged]) -> None:
+    """Refuse several files of one bucket in a base. CanNotPlace."""
+    places = [(file.partition, file.statement, file.name) for file in files]
+    if len(set(places)) < len(places):
+        raise CanNotPlace(
+            f"{plan.info.full_name}: several tasks wrote rows of one bucket, which an overwrite must have in one file; bring the rows into "
+            "one task with coalesce(1), or use AcidTable.insert_overwrite"
+        )
+
+
+def _place(plan: Plan, txn: Transaction, storage: Storage, files: Sequence[Staged], made: list[str]) -> list[str]:
+    """Rename files to their places, noting the directories that were made; return the names of the partitions."""
+    info, number = plan.info, plan.write_id
+    names = sorted({file.partition for file in files if file.partition})
+    found = txn.call(lambda client: found_or_added(client, info.table, names)) if names else {}
+    locations = {"": info.location, **{name: partition.sd.location.rstrip("/") for name, partition in found.items()}}
+    if plan.overwrite and not files and not info.table.partitionKeys:
+        _make(plan, storage, storage.path(f"{info.location}/{base_name(number)}"), made)
+    for file in files:
+        name = base_name(number) if plan.overwrite else delta_name(number, number, file.statement)
+        directory = storage.path(f"{locations[file.partition]}/{name}")
+        if directory not in made:
+            _make(plan, storage, directory, made)
+        storage.rename(file.path, f"{directory}/{file.name}")
+    return names
+
+
+def _make(plan: Plan, storage: Storage, directory: str, made: list[str]) -> None:
+    made.append(directory)
+    storage.make_directory(directory, versioned=not plan.info.is_insert_only)
+
+
+def give_up(plan: Plan) -> None:
+    """Abort the transaction, which the server may have given up already, and remove what tasks wrote aside."""
+    from metastore.acid.bucket_files import Storage
+
+    with suppress(Exception), connect(plan.uri) as client:
+        client.abort_txn(AbortTxnRequest(txnid=plan.transaction, txn_type=TxnType.DEFAULT))
+    _remove_staged(plan, Storage(plan.info.location))
+
+
+def _remove_staged(plan: Plan, storage: Storage) -> None:
+    begin = staging_name(plan.transaction, "")
+    for path in storage.below(storage.path(plan.info.location)):
+        if path.rstrip("/").rpartition("/")[2].startswith(begin):
+            storage.remove_directory(path)
+
+
+def staged_folder(plan: Plan) -> str:
+    """Return a new folder for one attempt of a task."""
+    return f"{plan.info.location}/{staging_name(plan.transaction, uuid4().hex)}"

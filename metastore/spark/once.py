@@ -1,0 +1,68 @@
+"""Note in a table which batch of a stream was committed last, by the commit itself, so that a batch which is repeated is passed over.
+
+The number stands in the table's parameter `_meta.stream.ID`, ID being the query's own in its checkpoint. Two runs of one query are held
+apart by a lock on that name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from metastore import log
+from metastore.acid.transactions import Transaction, component
+from metastore.idl import DataOperationType, LockType
+from metastore.spark.catalog import AcidTableInfo
+
+PARAMETER = "_meta.stream."
+
+
+class NoQuery(Exception):
+    """The checkpoint does not tell the query's id."""
+
+
+class NoTableId(Exception):
+    """The metastore is older than Hive 4: a commit can not note its batch."""
+
+
+def parameter_of(read: Callable[[str], bytes], checkpoint: str) -> str:
+    """Return the name of the parameter for the query of a checkpoint, of which `read` returns a file. NoQuery."""
+    path = f"{checkpoint.rstrip('/')}/metadata"
+    try:
+        return PARAMETER + str(json.loads(read(path))["id"])
+    except (OSError, ValueError, KeyError) as error:
+        raise NoQuery(f"{path} does not tell the query's id: {error}") from error
+
+
+def add_parameter(txn: Transaction, database: str, table: str, parameter: str) -> None:
+    """Give a table a parameter, which a commit can then change; nobody commits into it until the transaction, one for this alone, ends."""
+    if parameter in _load(txn, database, table).parameters:
+        return
+    txn.lock([component(database, table, LockType.EXCLUSIVE, DataOperationType.NO_TXN, dynamic=False)])
+    info = _load(txn, database, table)
+    if parameter not in info.parameters:
+        info.table.parameters[parameter] = "-1"
+        txn.call(lambda client: client.alter_table(database, table, info.table))
+
+
+def is_new(txn: Transaction, database: str, table: str, parameter: str, number: int) -> bool:
+    """Hold back other runs of the query until the transaction ends; tell whether a batch is newer than what was committed."""
+    txn.lock([component(database, f"{table}.{parameter}", LockType.EXCLUSIVE, DataOperationType.NO_TXN, transactional=False)])
+    info = _load(txn, database, table)
+    if number <= int(info.parameters[parameter]):
+        log.get("metastore.spark").info("batch is there already", table=info.full_name, batch=number, parameter=parameter)
+        return False
+    return True
+
+
+def note(info: AcidTableInfo, parameter: str, number: int) -> tuple[int, str, str]:
+    """Return what a commit writes into the table's parameters. NoTableId."""
+    if info.table.id is None:
+        raise NoTableId(
+            f"{info.full_name}: the metastore tells no ids of tables, by which a commit notes its batch; it must be as of Hive 4"
+        )
+    return info.table.id, parameter, str(number)
+
+
+def _load(txn: Transaction, database: str, table: str) -> AcidTableInfo:
+    return txn.call(lambda client: AcidTableInfo.load(client, database, table))

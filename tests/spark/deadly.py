@@ -1,0 +1,54 @@
+"""A program that writes a stream with the format `hive_acid` and dies. Arguments: metastore, table, source, checkpoint, a moment.
+
+The moment is `before N` or `after N`: the commit of batch N kills all processes of the program's session right before or after; `never`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from metastore.acid.transactions import Transaction
+from metastore.spark.data_source import HiveAcidDataSource
+
+
+class DeadlySource(HiveAcidDataSource):
+    """The options `when`, `number` and `session` say when which processes are killed."""
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+        options, real = self.options, Transaction.commit
+
+        def commit(self: Transaction, *, table_parameter: tuple[int, str, str] | None = None) -> None:
+            here = table_parameter is not None and table_parameter[2] == options["number"]
+            if here and options["when"] == "before":
+                os.killpg(int(options["session"]), signal.SIGKILL)
+            real(self, table_parameter=table_parameter)
+            if here and options["when"] == "after":
+                os.killpg(int(options["session"]), signal.SIGKILL)
+
+        replaced: Any = Transaction
+        replaced.commit = commit
+        return super().streamWriter(schema, overwrite)
+
+
+def main(uri: str, table: str, source: str, checkpoint: str, when: str, number: str) -> None:
+    from tests.spark.deadly import DeadlySource as Importable  # Spark's own processes know no class of `__main__`
+
+    spark = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    )
+    spark.dataSource.register(Importable)
+    rows = spark.readStream.schema("id int, name string").option("maxFilesPerTrigger", 1).json(source)
+    writer = rows.writeStream.format("hive_acid").option("table", table).option("uri", uri).option("checkpointLocation", checkpoint)
+    writer = writer.option("when", when).option("number", number).option("session", str(os.getpgrp())).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

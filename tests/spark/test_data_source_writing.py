@@ -1,0 +1,272 @@
+"""The format `hive_acid` writes each DataFrame and each batch of a stream in one transaction, whatever tasks fail and repeat."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+
+from metastore.client import Client
+from metastore.idl import TxnState
+from metastore.spark import AcidTable
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.compactor import Compactor
+from metastore.spark.streaming_sink import committed
+from tests.servers import ROOT, Server
+from tests.spark.conftest import TableMaker
+from tests.spark.test_streaming_sink import feed, ids
+
+pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
+ALL_TYPES = (
+    "id int, a tinyint, b smallint, c bigint, d float, e double, f boolean, g decimal(20,4), h date, i timestamp, j binary, "
+    "k string, l array<int>, m map<string,int>, n struct<x:int,y:array<string>>, o array<timestamp>"
+)
+VALUES = """
+    select cast(id as int) id, cast(id % 100 as tinyint) a, cast(-id as smallint) b, id * 1000000007 c, cast(id / 8 as float) d, id / 3 e,
+    id % 2 = 0 f, cast(id as decimal(20,4)) / 10000 g, date_add(date'1581-01-01', cast(id * 300 as int)) h,
+    timestamp_micros(id * 12345678901 - 99999999999999) i, cast(concat('b', id) as binary) j, if(id % 7 = 0, null, concat('Zürich ', id)) k,
+    array(cast(id as int), null) l, map('a', cast(id as int)) m, named_struct('x', cast(id as int), 'y', array('q', null)) n,
+    array(timestamp_micros(id * 1000001)) o from range(0, 900, 1, 3)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: SparkSession) -> None:
+    from metastore.spark.data_source import register
+
+    register(spark)
+
+
+def save(rows: DataFrame, table: AcidTable, mode: str = "append", **options: str) -> None:
+    rows.write.format("hive_acid").option("table", table.name).options(**options).mode(mode).save()
+
+
+def root(table: AcidTable) -> Path:
+    return Path(table.detail().first().location.removeprefix("file:"))
+
+
+def directories(table: AcidTable) -> list[str]:
+    return sorted(path.name for path in root(table).iterdir())
+
+
+def read(table: AcidTable) -> list[tuple[object, ...]]:
+    found = sorted((tuple(row) for row in table.toDF().collect()), key=repr)
+    table.close()
+    return found
+
+
+def open_transactions(client: Client) -> int:
+    found = client.get_open_txns_info().open_txns or []
+    return len([each for each in found if each.agentInfo.startswith("hive_acid") and each.state == TxnState.OPEN])
+
+
+def test_rows_of_every_type_read_back(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+    table = make_table(ALL_TYPES)
+    rows = spark.sql(VALUES)
+    save(rows, table)
+    want = sorted(map(tuple, rows.collect()), key=repr)
+    assert read(table) == want
+    assert directories(table) == ["delta_0000001_0000001_0000"]
+    ids_of_rows = table.toDF(row_id=True).select("row__id").distinct().count()
+    assert ids_of_rows == 900
+    table.close()
+    table.update("id % 10 = 0", {"k": "'touched'"})
+    table.delete("id % 10 = 1")
+    save(rows.where("id < 30").coalesce(1), table, "overwrite")
+    assert read(table) == sorted((row for row in want if row[0] < 30), key=repr)
+    save(rows.where("id < 0"), table, "overwrite")
+    assert read(table) == []
+    assert open_transactions(client) == 0
+
+
+def test_columns_go_by_name_and_must_be_there(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, name string", "day date")
+    save(spark.sql("select date'2024-02-29' DAY, '7' id"), table)
+    assert [tuple(map(str, row)) for row in read(table)] == [("7", "None", "2024-02-29")]
+    for bad, reason in (("select 1 id", "partitioned by day"), ("select 1 id, 2 other, date'2024-01-01' day", "no column other"),
+                        ("select 'x' id, date'2024-01-01' day", "x")):
+        with pytest.raises(Exception, match=reason):
+            save(spark.sql(bad), table)
+    assert len(read(table)) == 1
+
+
+@pytest.mark.parametrize("insert_only", ["", "orc", "parquet"])
+@pytest.mark.parametrize("buckets", [0, 3])
+def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buckets: int, insert_only: str) -> None:
+    table = make_table(
+        "id int, v string", "k string", buckets=buckets, bucketed_by=("id",) if buckets else (), insert_only=bool(insert_only),
+        file_format=insert_only or "orc",
+    )
+    rows = spark.range(0, 600, 1, 2).selectExpr(
+        "cast(id as int) id", "concat('v', id) v", "case id % 100 when 7 then null when 8 then 'a/b c' else concat('k', id % 100) end k"
+    )
+    save(rows, table)
+    want = sorted(map(tuple, rows.collect()), key=repr)
+    assert read(table) == want
+    save(rows.where("k = 'k1'").withColumn("id", rows.id + 1000).coalesce(1), table, "overwrite")
+    want = sorted([row if row[2] != "k1" else (row[0] + 1000, *row[1:]) for row in want], key=repr)
+    assert read(table) == want
+    if not insert_only:
+        assert table.update("id >= 1000", {"v": "'new'"}) == 6
+        assert table.toDF(row_id=True).select("row__id", "k").distinct().count() == 600
+        table.close()
+    table.compact("major", "k=k1")
+    outcome = Compactor(spark, table._uri).run_once()
+    assert outcome is not None
+    assert outcome.state == ("compacted" if not insert_only else "nothing to do"), outcome
+    assert len(read(table)) == 600
+
+
+def test_buckets_are_hives(spark: SparkSession, make_table: TableMaker) -> None:
+    ours, theirs = (make_table("id int, v string", buckets=4, bucketed_by=("v",), suffix=suffix) for suffix in ("_a", "_b"))
+    rows = spark.range(0, 400, 1, 2).selectExpr("cast(id as int) id", "concat('v', id) v")
+    save(rows, ours)
+    theirs.insert(rows)
+    bucket = "id", "shiftright(row__id.bucketid, 16) & 4095 bucket"
+    assert sorted(ours.toDF(row_id=True).selectExpr(*bucket).collect()) == sorted(theirs.toDF(row_id=True).selectExpr(*bucket).collect())
+    with pytest.raises(Exception, match="several tasks wrote rows of one bucket"):
+        save(rows, ours, "overwrite")
+    assert sorted(name for name in directories(ours) if name.startswith(("base", ".stag"))) == []
+    assert len(read(ours)) == 400
+
+
+def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker) -> None:
+    """Rows come so that files must end for want of memory and begin again."""
+    table = make_table("id int", "k int")
+    rows = spark.range(0, 400, 1, 1).selectExpr("cast(id as int) id", "cast(id % 100 as int) k")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    try:
+        save(rows, table)
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    assert read(table) == sorted(map(tuple, rows.collect()), key=repr)
+    again = [path for path in root(table).glob("k=*/delta_*") if not path.name.endswith("_0000")]
+    assert again
+    assert table.toDF(row_id=True).select("row__id", "k").distinct().count() == 400
+    table.close()
+
+
+def holds(condition: Callable[[], bool]) -> bool:
+    """Wait until a condition holds; tell whether it came to that."""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_task_that_fails_leaves_nothing(spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path) -> None:
+    table = make_table("id int")
+    save(spark.sql("select 1 id"), table)
+
+    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        context = TaskContext.get()
+        assert context is not None
+        (tmp_path / f"{context.partitionId()}").touch()
+        if context.partitionId() == 1:
+            assert holds(lambda: len(list(tmp_path.iterdir())) == 3)
+            raise ValueError("this task fails on purpose")
+
+    rows = spark.range(0, 100, 1, 3).selectExpr("cast(id as int) id").mapInArrow(failing, "id int")
+    for mode in ("append", "overwrite"):
+        with pytest.raises(Exception, match="on purpose"):
+            save(rows, table, mode)
+        assert read(table) == [(1,)]
+        assert holds(lambda: directories(table) == ["delta_0000001_0000001_0000"])
+        for marker in tmp_path.iterdir():
+            marker.unlink()
+    assert open_transactions(client) == 0
+
+
+def stream(spark: SparkSession, table: AcidTable, source: Path, checkpoint: Path, mode: str = "append") -> None:
+    rows = spark.readStream.schema("id int, name string").option("maxFilesPerTrigger", 1).json(str(source))
+    writer = rows.groupBy("name").agg(F.max("id").alias("id")) if mode == "complete" else rows
+    query = (
+        writer.writeStream.format("hive_acid").option("table", table.name).option("checkpointLocation", str(checkpoint)).outputMode(mode)
+        .trigger(availableNow=True).start()
+    )
+    assert query.awaitTermination(250)
+    assert query.exception() is None
+
+
+def test_a_batch_that_spark_repeats_is_written_once(
+    spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path
+) -> None:
+    table = make_table("id int, name string")
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    feed(source, 0, 1)
+    stream(spark, table, source, checkpoint)
+    assert ids(table) == list(range(20))
+    assert list(committed(AcidTableInfo.load(client, *table.name.split("."))).values()) == [1]
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    feed(source, 2)
+    stream(spark, table, source, checkpoint)
+    assert ids(table) == list(range(30))
+    assert list(committed(AcidTableInfo.load(client, *table.name.split("."))).values()) == [2]
+    assert not [name for name in directories(table) if name.startswith(".")]
+    assert open_transactions(client) == 0
+
+
+def test_a_stream_that_tells_all_each_time_overwrites(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
+    table = make_table("id int, name string")
+    feed(tmp_path / "source", 0, 1)
+    stream(spark, table, tmp_path / "source", tmp_path / "checkpoint", "complete")
+    assert read(table) == [(19, "n1"), (9, "n0")]
+
+
+def test_a_stream_without_a_checkpoint_of_its_own_is_refused(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
+    table = make_table("id int, name string")
+    feed(tmp_path / "source", 0)
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path / "all"))
+    try:
+        rows = spark.readStream.schema("id int, name string").json(str(tmp_path / "source"))
+        writer = rows.writeStream.format("hive_acid").option("table", table.name).trigger(availableNow=True).queryName("q")
+        with pytest.raises(Exception, match="checkpointLocation"):
+            writer.start().awaitTermination(250)
+    finally:
+        spark.conf.unset("spark.sql.streaming.checkpointLocation")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_stream_that_is_killed_writes_every_row_once(server: Server, client: Client, make_table: TableMaker, tmp_path: Path) -> None:
+    table = make_table("id int, name string")
+    source = tmp_path / "source"
+    feed(source, 0, 1, 2, 3)
+    for when, number, rows in (("after", "1", 20), ("before", "2", 20), ("never", "-", 40)):
+        arguments = (server.uri, table.name, str(source), str(tmp_path / "checkpoint"), when, number)
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.deadly", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        ) as process:
+            _, errors = process.communicate(timeout=250)
+        assert (process.returncode == 0) == (when == "never"), errors[-3000:]
+        assert ids(table) == list(range(rows)), errors[-3000:]
+    assert list(committed(AcidTableInfo.load(client, *table.name.split("."))).values()) == [3]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_task_that_is_repeated_doubles_no_row(server: Server, make_table: TableMaker, tmp_path: Path) -> None:
+    """Tasks of a session that retries them fail once, some after all of their rows were taken."""
+    table = make_table("id int")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.retried", server.uri, table.name, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    ) as process:
+        _, errors = process.communicate(timeout=250)
+    assert process.returncode == 0, errors[-3000:]
+    assert len(list(tmp_path.iterdir())) == 6
+    assert ids(table) == list(range(600))
+    assert not [name for name in directories(table) if name.startswith(".")]
