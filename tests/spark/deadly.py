@@ -20,7 +20,7 @@ from metastore.spark.data_source import HiveAcidDataSource
 class DeadlySource(HiveAcidDataSource):
     """The options `when`, `number` and `session` say when which processes are killed."""
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802  # Spark's name
         options, real = self.options, Transaction.commit
 
         def commit(self: Transaction, *, table_parameter: tuple[int, str, str] | None = None) -> None:
@@ -39,9 +39,7 @@ class DeadlySource(HiveAcidDataSource):
 def main(uri: str, table: str, source: str, checkpoint: str, when: str, number: str) -> None:
     from tests.spark.deadly import DeadlySource as Importable  # Spark's own processes know no class of `__main__`
 
-    spark = (
-        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    )
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.dataSource.register(Importable)
     rows = spark.readStream.schema("id int, name string").option("maxFilesPerTrigger", 1).json(source)
     writer = rows.writeStream.format("hive_acid").option("table", table).option("uri", uri).option("checkpointLocation", checkpoint)
