@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.acid import buckets
@@ -23,12 +22,15 @@ from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.hadoop import in_parallel
 from metastore.spark.orc_metadata import describe
 from metastore.spark.reading import Selected, delete_events, live_events, select, state_of
 from metastore.spark.work import Work
 
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""
+MOST_WRITE_IDS, MOST_ROWS = (1 << 23) - 1, (1 << 28) - 1
+"""How many write ids below the highest, and rows of a bucket in one statement, a rank tells apart."""
 
 
 class NothingToCompact(Exception):
@@ -117,26 +119,37 @@ def _without_base(selected: Selected, state: State) -> Selected:
 def _write_buckets(
     work: Work, job: Job, part: str, name: str, selected: Selected, events_of: Callable[[Selected], DataFrame | None]
 ) -> None:
-    """Write the events of each bucket, sorted by row id, in a task of its own.
+    """Write the events of each bucket, sorted by row id, by a Spark job of one task; the jobs run side by side."""
 
-    From Spark 4.1 on a union of frames of one partition each may become one partition: the setting keeps them apart, and each row carries
-    its bucket, so that the files are right wherever the setting is not known by that name.
-    """
-    parts: list[DataFrame] = []
-    for bucket, files in sorted(_by_bucket(selected).items()):
+    def write(item: tuple[int, Selected]) -> list[tuple[Status, int]]:
+        bucket, files = item
         events = events_of(files)
-        if events is not None:
-            parts.append(events.withColumn(writing.BUCKET, F.lit(bucket)).coalesce(1))
-    found: list[tuple[str, Status]] = []
-    if parts:
-        work.spark.conf.set("spark.sql.unionOutputPartitioning", "false")
-        together = reduce(lambda left, right: left.union(right), parts)
-        rows = together.sortWithinPartitions(writing.BUCKET, "originalTransaction", "bucket", "rowId")
-        found = writing.write_staged(work, job.table, rows, part, "orc", writing.orc_options(job.table), [writing.BUCKET])
-        describe(work.spark, writing.lengths(found), deletes=part == "delete")
-    target = f"{job.folder.location}/{name}"
-    writing.place(work, job.table, target, [(status, writing.bucket_of_directory(inner)) for inner, status in found])
-    writing.remove_staged(work, job.table, part)
+        if events is None:
+            return []
+        rank = _rank(bucket, job.snapshot.write_ids.high_watermark)
+        rows = events.coalesce(1).sortWithinPartitions(rank, "originalTransaction", "bucket", "rowId")
+        found = writing.write_staged(work, job.table, rows, f"{part}_{bucket}", "orc", writing.orc_options(job.table))
+        return [(status, bucket) for _, status in found]
+
+    by_bucket = _by_bucket(selected)
+    found = [each for written in in_parallel(write, sorted(by_bucket.items())) for each in written]
+    describe(work.spark, [(status.path, status.length) for status, _ in found], deletes=part == "delete")
+    writing.place(work, job.table, f"{job.folder.location}/{name}", found)
+    for bucket in by_bucket:
+        writing.remove_staged(work, job.table, f"{part}_{bucket}")
+
+
+def _rank(bucket: int, highest: int) -> Column:
+    """Return a number that grows with the row id: Spark compares by it alone as long as it differs, a tenth of what comparing rows takes.
+
+    It has 23 bits of the write id, counted from the highest down, 12 of the statement and 28 of the row's number. What has no room there,
+    or was numbered in another bucket, comes first or last.
+    """
+    age = F.col("originalTransaction") - F.lit(highest - MOST_WRITE_IDS)
+    number = F.col("bucket") - F.lit(buckets.encode(bucket))
+    place = F.shiftleft(number.cast("bigint"), 28).bitwiseOR(F.least(F.col("rowId"), F.lit(MOST_ROWS)))
+    within = F.when(number < 0, F.lit(0)).when(number >= buckets.MOST_STATEMENTS, F.lit((1 << 40) - 1)).otherwise(place)
+    return F.when(age <= 0, F.lit(0)).otherwise(F.shiftleft(age, 40).bitwiseOR(within))
 
 
 def _by_bucket(selected: Selected) -> dict[int, Selected]:

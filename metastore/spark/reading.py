@@ -26,7 +26,7 @@ from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import Files, in_parallel
+from metastore.spark.hadoop import FileError, Files, in_parallel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,24 +106,44 @@ def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
 
 
 def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
-    found = {status.name: status for status in files.list(directory.path)}
-    for name, status in sorted(found.items()):
-        if status.is_directory:
-            if insert_only and name[0] not in "._":  # such as the parts of a union's branches
-                _add(files, status, out, kind, insert_only=True)
-        elif insert_only:
-            if name[0] not in "._" and status.length:
-                kind.append(status.path)
-                out.bytes += status.length
-        elif buckets.of_file(name) is not None and status.length:
-            side = found.get(name + FLUSH_LENGTH)
-            length = status.length if side is None else _flushed(files, side)
+    found = files.list(directory.path)
+    if not insert_only:
+        for status, length in _readable(files, directory, found):
             out.bytes += length
-            if length < status.length:
-                if length:
-                    out.growing.append((status.path, length))
-            else:
+            if length == status.length:
                 kind.append(status.path)
+            elif length:
+                out.growing.append((status.path, length))
+        return
+    for status in sorted(found):
+        if status.name[0] in "._":
+            continue
+        if status.is_directory:  # such as the parts of a union's branches
+            _add(files, status, out, kind, insert_only=True)
+        elif status.length:
+            kind.append(status.path)
+            out.bytes += status.length
+
+
+def _readable(files: Lister, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
+    """Return the files of buckets and the lengths up to which they are readable.
+
+    A stream removes the file that tells the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
+    """
+    found = {status.name: status for status in listed if not status.is_directory}
+    out = []
+    for name, status in sorted(found.items()):
+        if buckets.of_file(name) is None or not status.length:
+            continue
+        side = found.get(name + FLUSH_LENGTH)
+        try:
+            out.append((status, status.length if side is None else _flushed(files, side)))
+        except (FileError, FileNotFoundError):
+            again = files.list(directory.path)
+            if side is None or any(each.path == side.path for each in again):
+                raise
+            return _readable(files, directory, again)
+    return out
 
 
 def _flushed(files: Lister, side: Status) -> int:

@@ -220,14 +220,6 @@ def _parts(inner: str) -> tuple[str, int | None]:
     return inner, None
 
 
-def bucket_of_directory(inner: str) -> int:
-    """Return the bucket that the last directory below the staging folder tells. FileError where it tells none."""
-    bucket = _parts(inner)[1]
-    if bucket is None:
-        raise FileError(f"{inner} is no directory of a bucket")
-    return bucket
-
-
 def task_of(file: Status) -> int:
     """Return the number of the task that wrote a file. FileError for a file that Spark does not write."""
     match = _PART.match(file.name)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.files import FsspecFiles
+from metastore.acid.transactions import TableSnapshot
+from metastore.rules.acid_directories import EVERYTHING, WriteIds
 from metastore.spark import AcidTable
+from metastore.spark.catalog import Folder
 from metastore.spark.compactor import Compactor
+from metastore.spark.reading import select
 from metastore.streaming import StreamingConnection
 from tests.servers import Server
 from tests.spark.conftest import TableMaker
@@ -55,3 +61,44 @@ def test_a_batch_is_read_while_it_grows(spark: SparkSession, server: Server, mak
     assert outcome is not None
     assert outcome.state == "compacted", outcome
     assert ids(table) == sorted(found)
+
+
+class Closing(FsspecFiles):
+    """Files of a stream that closes a bucket just when its length is to be read."""
+
+    def read(self, path: str) -> bytes:
+        Path(path).unlink()
+        bucket = Path(path.removesuffix("_flush_length"))
+        bucket.write_bytes(bucket.read_bytes() + b"footer")
+        return super().read(path)
+
+
+def test_a_file_that_is_closed_while_it_is_looked_at_is_whole(tmp_path: Path) -> None:
+    delta = tmp_path / "delta_0000001_0000005"
+    delta.mkdir()
+    for number in range(3):
+        (delta / f"bucket_0000{number}").write_bytes(b"rows")
+    for number in (0, 2):
+        (delta / f"bucket_0000{number}_flush_length").write_bytes((2).to_bytes(8, "big"))
+    snapshot = TableSnapshot(WriteIds(5), EVERYTHING)
+    (before,) = select(FsspecFiles(), [Folder(str(tmp_path))], snapshot, insert_only=False)
+    assert [(Path(path).name, length) for path, length in before.growing] == [("bucket_00000", 2), ("bucket_00002", 2)]
+    (found,) = select(Closing(), [Folder(str(tmp_path))], snapshot, insert_only=False)
+    assert [Path(path).name for path in found.inserts] == ["bucket_00000", "bucket_00001", "bucket_00002"]
+    assert (found.growing, found.bytes) == ([], 2 * len(b"rowsfooter") + len(b"rows"))
+
+
+class Unreadable(FsspecFiles):
+    """Files of which none can be read."""
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+
+def test_a_length_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
+    delta = tmp_path / "delta_0000001_0000005"
+    delta.mkdir()
+    for name in ("bucket_00000", "bucket_00000_flush_length"):
+        (delta / name).write_bytes(b"rows")
+    with pytest.raises(FileNotFoundError, match="flush_length"):
+        select(Unreadable(), [Folder(str(tmp_path))], TableSnapshot(WriteIds(5), EVERYTHING), insert_only=False)
