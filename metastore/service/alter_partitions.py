@@ -13,6 +13,8 @@ from copy import copy
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AlterPartitions
+from metastore.rules import accuracy
+from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.table_kinds import VIEWS, is_transactional
@@ -34,9 +36,12 @@ DDL_TIME = "transient_lastDdlTime"
 
 
 def alter_partitions(
-    call: Call, name: TableName, new: Sequence[Partition], *, environment: Mapping[str, str] | None = None
+    call: Call, name: TableName, new: Sequence[Partition], *, environment: Mapping[str, str] | None = None, by: Writer = NOBODY
 ) -> None:
-    """Replace the definitions of partitions, found by their values. InvalidOperation when one is missing; MetaError."""
+    """Replace the definitions of partitions, found by their values. InvalidOperation when one is missing; MetaError.
+
+    A partition's own write id counts where `by` has none.
+    """
     environment = environment or {}
     table = _table(call, name)
     for partition in new:
@@ -59,7 +64,7 @@ def alter_partitions(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
                     )
                 key, old = found[each]
-                changed.append((key, each, _altered(call, held, old, partition, environment)))
+                changed.append((key, each, _altered(call, held, old, partition, environment, by)))
             if changed:
                 partitions.replace(session, held, changed)
                 _keep_statistics(session, [(key, found[each][1], stored) for key, each, stored in changed])
@@ -103,7 +108,7 @@ def rename_partition(
             if new_name in by_name:
                 raise AlreadyExists(f"Partition already exists: {name} {new_name}")
             key, old = by_name[old_name]
-            stored = _altered(call, held, old, new, environment)
+            stored = _altered(call, held, old, new, environment, NOBODY)
             move = _new_place(call, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
@@ -139,7 +144,7 @@ def _hold(call: Call, session: Session, name: TableName, table: Table) -> Table:
     return held
 
 
-def _altered(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> Partition:
+def _altered(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str], by: Writer) -> Partition:
     """Return the partition as it will be stored."""
     stored = copy(new)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
@@ -159,7 +164,11 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
         stored.parameters = quick_stats.from_directory(call, stored.parameters, stored.sd.location, environment, force=True)
     stored.parameters = quick_stats.without_marker(stored.parameters)
     if is_transactional(table):
-        stored.parameters = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
+        counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
+        if by.write_id < 1 and new.writeId:
+            by = by._replace(write_id=new.writeId)
+        stored.parameters = accuracy.after_change(f"{table.dbName}.{table.tableName}", old.parameters or {}, counted, old.writeId, by)
+        stored.writeId = accuracy.new_write_id(old.writeId, by)
     return stored
 
 

@@ -9,6 +9,8 @@ from copy import copy
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
+from metastore.rules import accuracy
+from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS, is_transactional, table_label
 from metastore.rules.table_types import moves_on_rename
@@ -27,11 +29,13 @@ EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_val
 DDL_TIME = "transient_lastDdlTime"
 
 
-def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping[str, str] | None = None, cascade: bool = False) -> None:
+def alter_table(
+    call: Call, name: TableName, new: Table, *, environment: Mapping[str, str] | None = None, cascade: bool = False, by: Writer = NOBODY
+) -> None:
     """Replace a table's definition; with another name it is renamed, its directory and statistics with it.
 
     InvalidOperation for a missing table, a taken name and what may not change; MetaError for a lost compare-and-swap, whose text
-    Iceberg clients recognise by its beginning.
+    Iceberg clients recognise by its beginning, and for statistics of a transactional table that would be exact without a transaction.
     """
     environment = environment or {}
     cascade = cascade or environment.get("CASCADE", "").lower() == "true"
@@ -57,7 +61,11 @@ def alter_table(call: Call, name: TableName, new: Table, *, environment: Mapping
                 after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
             if is_transactional(before):
-                after.parameters = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
+                counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
+                after.parameters = accuracy.after_change(str(name), before.parameters or {}, counted, before.writeId, by)
+                after.writeId = accuracy.new_write_id(before.writeId, by)
+            elif is_transactional(after):
+                after.parameters = accuracy.without_mark(after.parameters)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(session, before, after, cascade=cascade, moved=bool(move))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from metastore.errors import MetaError
-from metastore.idl import ColumnStatisticsObj
+from metastore.idl import ClientCapabilities, ClientCapability, ColumnStatisticsObj, EnvironmentContext, service
 from metastore.rules.accuracy import ACCURATE, NOBODY, Writer, writer
 from metastore.rules.snapshots import Snapshot, snapshot
 from metastore.service import statistics
+from metastore.service.alter_partitions import alter_partitions
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import get_table
+from metastore.wire.encoding import Encoded
+from metastore.wire.methods import METHODS
 from tests.service.conftest import Statements, add_partitions, make_table
 from tests.service.test_statistics import numbers, of
 
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
+BASIC = '{"BASIC_STATS":"true"}'
 EXACT = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
 ONE, TWO = numbers("a", 1, 5), numbers("a", -4, 2)
 BOTH = numbers("a", -4, 5)
@@ -162,6 +169,114 @@ def test_snapshots_cost_no_statement(call: Call, statements: Statements) -> None
             statistics.get_table(call, name, ["a"], seen=seen)
             statistics.get_aggregated(call, name, ["p=1"], ["a"], seen=seen)
         assert len(reading) == 6, reading
+
+
+def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str, str], by: Writer = NOBODY) -> None:
+    name, partition = where
+    if partition is None:
+        table = get_table(call, name)
+        table.parameters = {**KIND, **parameters}
+        alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"}, by=by)
+    else:
+        found = get_partition(call, name, [partition.removeprefix("p=")])
+        found.parameters = dict(parameters)
+        alter_partitions(call, name, [found], environment={"DO_NOT_UPDATE_STATS": "true"}, by=by)
+
+
+@partitioned
+def test_an_insert_tells_its_write_id_with_its_number_of_rows(call: Call, partition: bool) -> None:
+    where = made(call, partition, {"numRows": "0", ACCURATE: BASIC})
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(1, up_to(1)))
+    assert state(call, where) == (BASIC, 1)
+    alter(call, where, {"numRows": "9", ACCURATE: BASIC}, Writer(2, up_to(2, 1)))
+    assert state(call, where) == (None, 2)
+
+
+@partitioned
+def test_without_a_transaction_the_mark_may_stay_or_go(call: Call, partition: bool) -> None:
+    where = made(call, partition, {"numRows": "4"})
+    alter(call, where, {"numRows": "4", "k": "v", ACCURATE: BASIC, "numFiles": "1"}, Writer(3, up_to(3)))
+    assert state(call, where) == (None, 3)
+    alter(call, where, {"numRows": "5", ACCURATE: BASIC}, Writer(4, up_to(4)))
+    with pytest.raises(MetaError, match="without providing the transactional write state"):
+        alter(call, where, {"numRows": "6", ACCURATE: EXACT})
+    alter(call, where, {"numRows": "5", "k": "v", ACCURATE: BASIC})
+    assert state(call, where) == (BASIC, 4)
+    alter(call, where, {"k": "v"})
+    assert state(call, where) == (None, 4)
+    with pytest.raises(MetaError, match="without providing the transactional write state"):
+        alter(call, where, {"numRows": "6", ACCURATE: BASIC})
+
+
+def test_nothing_is_exact_in_a_table_that_becomes_transactional(call: Call) -> None:
+    name = make_table(call, "t", parameters={"numRows": "4", ACCURATE: BASIC})
+    alter(call, (name, None), {"numRows": "4", ACCURATE: BASIC})
+    assert state(call, (name, None)) == (None, -1)
+
+
+def answer(call: Call, method: str, **fields: object) -> Any:
+    """Answer a request method as the wire does, from bytes to bytes."""
+    arguments = getattr(service, f"{method}_args")()
+    (spec,) = arguments.thrift_spec.values()
+    setattr(arguments, spec[1], spec[2](**fields))
+    value = METHODS[method](call, arguments)
+    return value.value() if isinstance(value, Encoded) else value
+
+
+def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> None:
+    name, _ = where = made(call, False, {"numRows": "0", ACCURATE: BASIC})
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(2, up_to(2)))
+    for text, exact in ((None, None), ("default.t:2:9:", True), ("default.t:3:9:", True), ("default.t:1:9:", False),
+                        ("default.t:2:2:2", False)):
+        table = answer(
+            call, "get_table_req", dbName=name.database, tblName=name.table, validWriteIdList=text,
+            capabilities=ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES]),
+        ).table
+        assert table.isStatsCompliant is exact
+        assert (ACCURATE in table.parameters) == (exact is not False)
+        assert table.parameters["numRows"] == "4"
+
+
+@pytest.mark.parametrize(("method", "database", "more"), [
+    ("get_partitions_by_names_req", "db_name", {"tbl_name": "t", "names": ["p=1", "p=2"]}),
+    ("get_partitions_req", "dbName", {"tblName": "t", "maxParts": -1}),
+    ("get_partitions_ps_with_auth_req", "dbName", {"tblName": "t", "maxParts": -1}),
+])
+def test_partitions_are_exact_for_queries_that_see_their_last_write(
+    call: Call, method: str, database: str, more: dict[str, object]
+) -> None:
+    name, _ = where = made(call, True, {"numRows": "0", ACCURATE: BASIC})
+    add_partitions(call, name, [["2"]], parameters={"numRows": "0", ACCURATE: BASIC})
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(2, up_to(2)))
+    for text, exact in ((None, True), ("default.t:2:9:", True), ("default.t:1:9:", False)):
+        one, two = answer(call, method, **{database: name.database, "validWriteIdList": text}, **more).partitions
+        assert (ACCURATE in one.parameters, ACCURATE in two.parameters) == (exact, True)
+
+
+def test_requests_say_in_which_transaction_they_are_made(call: Call) -> None:
+    name, _ = where = made(call, True, {"numRows": "0", ACCURATE: BASIC})
+    table, partition = get_table(call, name), get_partition(call, name, ["1"])
+    partition.parameters = {"numRows": "4", ACCURATE: BASIC}
+    told: dict[str, Any] = {"dbName": name.database, "tableName": name.table, "validWriteIdList": "default.t:3:9:",
+                            "environmentContext": EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})}
+    answer(call, "alter_partitions_req", **told, partitions=[partition], writeId=3)
+    assert state(call, where) == (BASIC, 3)
+    partition.writeId = 4
+    partition.parameters["numRows"] = "5"
+    answer(call, "alter_partitions_req", **{**told, "validWriteIdList": "default.t:4:9:"}, partitions=[partition])
+    assert state(call, where) == (BASIC, 4)
+    table.writeId = 5
+    answer(call, "alter_table_req", **told, table=table)
+    assert state(call, (name, None))[1] == 5
+    new = [of(name, ONE, partition="p=1")]
+    reply = answer(
+        call, "update_partition_column_statistics_req", colStats=new, writeId=6, validWriteIdList="default.t:6:9:", engine="hive"
+    )
+    assert reply.result
+    assert state(call, where) == (EXACT, 6)
+    request = {"dbName": name.database, "tblName": name.table, "colNames": ["a"], "partNames": ["p=1"], "engine": "hive"}
+    for text, found in (("default.t:6:9:", 1), ("default.t:5:9:", 0)):
+        assert len(answer(call, "get_aggr_stats_for", **request, validWriteIdList=text).colStats) == found
 
 
 def test_a_text_that_is_no_snapshot_is_refused() -> None:

@@ -20,6 +20,8 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
+from metastore.rules.accuracy import Writer
+from metastore.rules.snapshots import snapshot
 from metastore.service import statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
@@ -206,13 +208,14 @@ def test_no_number_of_rows_becomes_exact_without_being_counted(
     kind = {"transactional": "true", "transactional_properties": "insert_only"} if transactional else {}
     name = make_table(call, "t", keys=[("p", "string")], parameters=kind)
     add_partitions(call, name, [["1"]])
-    for parameters in (before, after):
+    for write_id, parameters in enumerate((before, after), 1):
+        by = Writer(write_id, snapshot(write_id, (), ()))
         partition = get_partition(call, name, ["1"])
         partition.parameters = dict(parameters)
-        alter_partitions(call, name, [partition], environment=GATHERED)
+        alter_partitions(call, name, [partition], environment=GATHERED, by=by)
         table = get_table(call, name)
         table.parameters = {**kind, **parameters}
-        alter_table(call, name, table, environment=GATHERED)
+        alter_table(call, name, table, environment=GATHERED, by=by)
     for found in (get_partition(call, name, ["1"]).parameters, get_table(call, name).parameters):
         assert ("COLUMN_STATS_ACCURATE" in found) == (stays or not transactional)
         assert found.get("numRows") == after.get("numRows")

@@ -22,8 +22,9 @@ from metastore.idl import (
     PartitionValuesRow,
     RenamePartitionResponse,
 )
+from metastore.rules import accuracy
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import partitions
+from metastore.service import exactness, partitions
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -47,7 +48,9 @@ def _name(call: Call, args: Any) -> TableName:
 
 
 def _project(found: list[Partition], request: Any) -> list[Partition]:
-    """Leave the columns out of partitions when a 4.1+ client asks for that."""
+    """Judge statistics by the query's snapshot, if it is sent; leave the columns out of partitions when a 4.1+ client asks for that."""
+    if (seen := accuracy.seen_by(getattr(request, "validWriteIdList", None))) is not None:
+        exactness.judge_partitions(found, seen)
     if not request.skipColumnSchemaForPartition:
         return found
     out = []
@@ -135,7 +138,8 @@ def _alter_partitions(call: Call, args: Any) -> None:
 def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
     request = args.req
     sent = _with_columns(request.partitions or [], request)
-    alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext))
+    by = accuracy.writer(request.writeId, request.validWriteIdList)
+    alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext), by=by)
     return AlterPartitionsResponse()
 
 

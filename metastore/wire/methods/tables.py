@@ -18,7 +18,8 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
-from metastore.service import tables, translation
+from metastore.rules import accuracy
+from metastore.service import exactness, tables, translation
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table, dry_run
@@ -75,6 +76,8 @@ def _get_table(call: Call, args: Any) -> Table:
 def _get_table_req(call: Call, args: Any) -> GetTableResult:
     request = args.req
     table = tables.get_table(call, unpack.target(call, request))
+    if (seen := accuracy.seen_by(request.validWriteIdList)) is not None:
+        exactness.judge_table(table, seen)
     translation.check_readable(call, table, request.capabilities)
     return GetTableResult(table=translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier))
 
@@ -154,7 +157,8 @@ def _alter_table_req(call: Call, args: Any) -> AlterTableResponse:
         if request.expectedParameterValue is not None:
             environment["expected_parameter_value"] = request.expectedParameterValue
     new = unpack.required(call, request.table, "req.table")
-    alter_table(call, unpack.target(call, request), new, environment=environment)
+    by = accuracy.writer(max(request.writeId or -1, new.writeId or -1), request.validWriteIdList)
+    alter_table(call, unpack.target(call, request), new, environment=environment, by=by)
     return AlterTableResponse()
 
 
