@@ -7,6 +7,7 @@
     |  |- UnknownDatabase
     |  |- UnknownTable
     |  `- UnknownPartition
+    |- InvalidPartition       values that do not fit the partition keys, in methods that declare InvalidPartitionException
     |- InvalidOperation       the object exists but the operation does not fit it
     |- InvalidInput
     |- ConfigValueSecurity    a setting that may not be read over the wire
@@ -53,6 +54,10 @@ class UnknownTable(NoSuchObject):
 
 class UnknownPartition(NoSuchObject):
     """The partition is not there, in methods that declare UnknownPartitionException."""
+
+
+class InvalidPartition(MetastoreError):
+    """Values do not fit the partition keys, in methods that declare InvalidPartitionException."""
 
 
 class InvalidOperation(MetastoreError):

@@ -6,7 +6,15 @@ A job calls a function of `service/`; `JOBS` names it with its settings, `runner
 from __future__ import annotations
 
 from metastore.jobs.runner import Job, Runner
-from metastore.service import abort_cleaner, cleaner, compaction_history, house_keeping, initiator, notifications
+from metastore.service import (
+    abort_cleaner,
+    cleaner,
+    compaction_history,
+    house_keeping,
+    initiator,
+    notifications,
+    partition_marks,
+)
 
 __all__ = ["JOBS", "Job", "Runner"]
 
@@ -17,4 +25,5 @@ JOBS: tuple[Job, ...] = (
     Job("abort cleaner", "compactor_check_interval", "compactor_cleaner", abort_cleaner.clean_aborted),
     Job("compaction housekeeper", "compactor_housekeeper_interval", "compactor_housekeeper", compaction_history.housekeep),
     Job("notification log", "event_log_clean_interval", "notification_log", notifications.forget_old),
+    Job("partition marks", "event_clean_interval", None, partition_marks.forget_old),
 )

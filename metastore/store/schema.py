@@ -171,6 +171,20 @@ functions = Table(
     UniqueConstraint("database_id", "name"),
 )
 
+types = Table(
+    "types", metadata,
+    Column("name", NAME, primary_key=True),
+    Column("body", JSON_TEXT, nullable=False, comment="[type1, type2, [[field, type, comment], ...]]"),
+)
+
+partition_marks = Table(
+    "partition_marks", metadata,
+    Column("table_id", ID, primary_key=True, autoincrement=False),
+    Column("partition", LONG_NAME, primary_key=True),
+    Column("time", BigInteger, nullable=False, comment="in milliseconds"),
+    Index(None, "time"),
+)
+
 roles = Table(
     "roles", metadata,
     Column("name", NAME, primary_key=True),

@@ -21,6 +21,7 @@ EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
     errors.UnknownDatabase: idl.UnknownDBException,
     errors.UnknownTable: idl.UnknownTableException,
     errors.UnknownPartition: idl.UnknownPartitionException,
+    errors.InvalidPartition: idl.InvalidPartitionException,
     errors.InvalidOperation: idl.InvalidOperationException,
     errors.InvalidInput: idl.InvalidInputException,
     errors.ConfigValueSecurity: idl.ConfigValSecurityException,

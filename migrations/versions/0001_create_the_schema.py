@@ -332,6 +332,18 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_functions')),
     sa.UniqueConstraint('database_id', 'name', name=op.f('uq_functions_database_id_name'))
     )
+    op.create_table('types',
+    sa.Column('name', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('body', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=False, comment='[type1, type2, [[field, type, comment], ...]]'),
+    sa.PrimaryKeyConstraint('name', name=op.f('pk_types'))
+    )
+    op.create_table('partition_marks',
+    sa.Column('table_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=False, nullable=False),
+    sa.Column('partition', sa.Text().with_variant(sa.String(length=766), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('time', sa.BigInteger(), nullable=False, comment='in milliseconds'),
+    sa.PrimaryKeyConstraint('table_id', 'partition', name=op.f('pk_partition_marks'))
+    )
+    op.create_index(op.f('ix_partition_marks_time'), 'partition_marks', ['time'], unique=False)
     op.create_table('tables',
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('database_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
@@ -380,6 +392,9 @@ def downgrade() -> None:
     op.drop_table('constraints')
     op.drop_index(op.f('ix_tables_type'), table_name='tables')
     op.drop_table('tables')
+    op.drop_index(op.f('ix_partition_marks_time'), table_name='partition_marks')
+    op.drop_table('partition_marks')
+    op.drop_table('types')
     op.drop_table('functions')
     op.drop_table('role_grants')
     op.drop_index(op.f('ix_lock_components_database_table'), table_name='lock_components')

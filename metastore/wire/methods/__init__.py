@@ -22,6 +22,7 @@ from metastore.wire.methods import (
     statistics,
     tables,
     transactions,
+    types,
 )
 from metastore.wire.methods.table import Handler, merge
 
@@ -29,5 +30,5 @@ __all__ = ["METHODS", "Handler"]
 
 METHODS: dict[str, Handler] = merge((
     fb303, server, catalogs, tables, partitions, exchange, statistics, functions, constraints, locks, notifications, compactions,
-    privileges, transactions, legacy,
+    privileges, transactions, types, legacy,
 ))

@@ -1,0 +1,31 @@
+"""Rows of marks that clients set on partitions, whether the partitions are there or not. One function per statement."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from metastore.store.database import Session
+from metastore.store.schema import partition_marks
+
+M = partition_marks.c
+ONE = sa.and_(M.table_id == sa.bindparam("table_key"), M.partition == sa.bindparam("partition_key"))
+FIND = sa.select(M.time).where(ONE)
+DELETE = sa.delete(partition_marks).where(ONE)
+DELETE_OLD = sa.delete(partition_marks).where(M.time < sa.bindparam("before"))
+FIELDS = ("table_id", "partition", "time")
+
+
+def mark(session: Session, table_id: int, partition: str, time: int) -> None:
+    """Set a mark, or the time of one that is there; `time` in milliseconds."""
+    session.execute(DELETE, table_key=table_id, partition_key=partition)
+    session.insert_many(partition_marks, FIELDS, [(table_id, partition, time)])
+
+
+def is_marked(session: Session, table_id: int, partition: str) -> bool:
+    """Tell whether a mark is set."""
+    return session.row(FIND, table_key=table_id, partition_key=partition) is not None
+
+
+def delete_before(session: Session, time: int) -> None:
+    """Remove the marks set before a time in milliseconds."""
+    session.execute(DELETE_OLD, before=time)
