@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 
 from metastore.errors import MetaError
-from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization
+from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization, UpdateTransactionalStatsRequest
 from metastore.rules.snapshots import NEVER, Snapshot, WriteIds, of_table_reply, parse_transactions, parse_write_ids
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error
 from metastore.service.write_ids import get_valid_write_ids, key_of
-from metastore.store import rebuilds, transactions
+from metastore.store import rebuilds, tables, transactions
 from metastore.store.database import Session
 from metastore.store.transactions import REBUILD
 
@@ -93,3 +93,13 @@ def _made_from(text: str) -> WriteIds | None:
             return None
         text = values.get("validTxnList") or ""
     return parse_write_ids(text) if text else None
+
+
+def add_changed_rows(call: Call, request: UpdateTransactionalStatsRequest) -> None:
+    """Note how many rows of a table a transaction inserts, updates and deletes, for the materialized views made from it.
+
+    Hive tells it of every insert, and takes its statistics for useless if that fails.
+    """
+    counts = (request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0)
+    if any(counts) and call.database.read(tables.has_materialized_views):
+        call.database.write(lambda session: tables.add_changed_rows(session, request.tableId, counts))

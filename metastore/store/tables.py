@@ -81,6 +81,9 @@ VALUES = (
     "partition_keys", "parameters", "comment", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id",
     "creation_metadata",
 )
+VIEW_SOURCES = sa.select(T.id, T.creation_metadata).where(T.type == sa.literal_column("'MATERIALIZED_VIEW'")).order_by(T.id)
+LOCK_VIEW_SOURCES = VIEW_SOURCES.with_for_update()
+NAME_OF = sa.select(D.catalog, D.name, T.name).select_from(tables.join(databases, T.database_id == D.id)).where(T.id == sa.bindparam("key"))
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
@@ -312,6 +315,27 @@ def materialized_views_on(session: Session, used: str) -> list[str]:
         f"{database}.{name}" for database, name, creation in session.rows(VIEWS_MADE_FROM)
         if creation and used in (orjson.loads(creation).get("tablesUsed") or ())
     ]
+
+
+def has_materialized_views(session: Session) -> bool:
+    """Tell whether there are any, in whatever database."""
+    return session.row(VIEW_SOURCES) is not None
+
+
+def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
+    """Add how many rows of a table were inserted, updated and deleted to what the materialized views made from it have noted."""
+    name = session.row(NAME_OF, key=key)
+    if name is None:
+        return
+    for view, creation in session.rows(LOCK_VIEW_SOURCES):
+        raw = orjson.loads(creation) if creation else {}
+        sources = [
+            [*source[:3], *((known or 0) + more for known, more in zip(source[3:], counts, strict=True))]
+            if tuple(source[:3]) == tuple(name) else source
+            for source in raw.get("sourceTables") or ()
+        ]
+        if sources and sources != raw["sourceTables"]:
+            session.execute(SET_CREATION, key=view, creation_metadata=orjson.dumps({**raw, "sourceTables": sources}).decode())
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:

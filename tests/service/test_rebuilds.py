@@ -3,11 +3,22 @@ import json
 import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction
-from metastore.idl import CompactionRequest, CompactionType, CreationMetadata, LockState, Materialization, TxnType
+from metastore.idl import (
+    CompactionRequest,
+    CompactionType,
+    CreationMetadata,
+    LockState,
+    Materialization,
+    SourceTable,
+    TxnType,
+    UpdateTransactionalStatsRequest,
+)
 from metastore.rules.snapshots import WriteIds, format_transactions, format_write_ids, of_reply, of_table_reply
 from metastore.service import compactions, rebuilds, transactions, write_ids
 from metastore.service.context import Call
+from metastore.service.tables import get_table, update_creation_metadata
 from metastore.store import schema
+from tests.service.conftest import Statements, make_table
 from tests.service.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
 
 
@@ -100,3 +111,27 @@ def test_a_commit_does_not_need_the_rebuild_to_be_locked(call: Call) -> None:
     commit(call, key)
     with pytest.raises(NoSuchTransaction):
         abort(call, key)
+
+
+def test_changed_rows_are_noted_in_the_views_made_from_a_table(call: Call) -> None:
+    source, other = make_table(call, "s"), make_table(call, "o")
+    view = make_table(call, "v", kind="MATERIALIZED_VIEW")
+    found = [get_table(call, name) for name in (source, other)]
+    update_creation_metadata(call, view, CreationMetadata(
+        catName="hive", dbName="default", tblName="v", tablesUsed=["hive.default.s", "hive.default.o"],
+        sourceTables=[SourceTable(each, 1, 0, 0) for each in found],
+    ))
+    for _ in range(2):
+        rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(found[0].id, 3, 2, 1))
+    rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(12345, 3, 2, 1))
+    sources = get_table(call, view).creationMetadata.sourceTables
+    assert [(each.table.tableName, each.insertedCount, each.updatedCount, each.deletedCount) for each in sources] == [
+        ("s", 7, 4, 2), ("o", 1, 0, 0),
+    ]
+
+
+def test_changed_rows_cost_one_read_where_there_are_no_views(call: Call, statements: Statements) -> None:
+    with statements() as seen:
+        rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(1, 3, 0, 0))
+        rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(1, 0, 0, 0))
+    assert len(seen) == 1, seen

@@ -71,6 +71,7 @@ METHODS: dict[str, Handler] = {
     "get_max_allocated_table_write_id": _get_max_allocated_table_write_id,
     "seed_write_id": lambda call, args: write_ids.seed_write_id(call, args.rqst.dbName, args.rqst.tableName, args.rqst.seedWriteId),
     "add_dynamic_partitions": lambda call, args: write_ids.add_dynamic_partitions(call, required(call, args.rqst, "rqst")),
+    "update_transaction_statistics": lambda call, args: rebuilds.add_changed_rows(call, required(call, args.req, "req")),
     "repl_tbl_writeid_state": lambda call, args: replication.set_write_id_state(call, required(call, args.rqst, "rqst")),
     "get_replayed_txns_for_policy": _get_replayed_txns_for_policy,
     "get_lock_materialization_rebuild": lambda call, args: rebuilds.lock_rebuild(call, args.dbName, args.tableName, args.txnId),
