@@ -79,11 +79,8 @@ def of_table_reply(reply: TableValidWriteIds) -> Snapshot:
 
 def aborted_bits(exceptions: Sequence[int], aborted: frozenset[int]) -> bytes:
     """Return a little-endian set of the places in `exceptions` that are aborted, without zero bytes at its end."""
-    bits = bytearray((len(exceptions) + 7) // 8)
-    for place, id_ in enumerate(exceptions):
-        if id_ in aborted:
-            bits[place >> 3] |= 1 << (place & 7)
-    return bytes(bits).rstrip(b"\0")
+    bits = "".join(["1" if id_ in aborted else "0" for id_ in reversed(exceptions)])
+    return int(bits or "0", 2).to_bytes((len(exceptions) + 7) // 8, "little").rstrip(b"\0")
 
 
 def aborted_of(exceptions: Sequence[int], bits: bytes) -> frozenset[int]:

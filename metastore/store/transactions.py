@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
@@ -243,7 +244,8 @@ def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
 
 
 def _numbers(text: str | None) -> list[int]:
-    return list(map(int, text.split(","))) if text else []
+    found: list[int] = orjson.loads(f"[{text or ''}]")
+    return found
 
 
 def shown(session: Session) -> tuple[int, list[Shown]]:
