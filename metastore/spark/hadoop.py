@@ -71,16 +71,16 @@ class Files:
     def append(self, path: str, content: bytes) -> bool:
         """Add to the end of a file; return False where the file system knows only whole files, such as S3. FileError."""
         system, java = self._at(path)
-        is_local = str(system.getScheme()) == "file"
+        # Hadoop's usual local file system keeps checksums in files beside, which would no longer fit.
+        checked = self._jvm.py4j.reflection.TypeUtil.isInstanceOf("org.apache.hadoop.fs.ChecksumFileSystem", system)
         try:
-            # Java's local file system keeps checksums in files beside, which would no longer fit.
-            stream = (system.getRawFileSystem() if is_local else system).append(java)
+            stream = (system.getRawFileSystem() if checked else system).append(java)
         except Py4JJavaError:
             return False
         try:
             stream.write(bytearray(content))
             stream.close()
-            if is_local:
+            if checked:
                 system.getRawFileSystem().delete(system.getChecksumFile(java), False)
         except Py4JJavaError as error:
             raise FileError(f"{path} can not be added to: {error.java_exception}") from error
