@@ -1,6 +1,7 @@
 """A program that writes a stream with the format `hive_acid` and dies. Arguments: metastore, table, source, checkpoint, a moment.
 
-The moment is `before N` or `after N`: the commit of batch N kills all processes of the program's session right before or after; `never`.
+The moment is `before N` or `after N`: the commit of batch N kills all processes of the program's session right before or after;
+`never`: it runs to the end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,16 @@ from metastore.acid.transactions import Transaction
 from metastore.spark.data_source import HiveAcidDataSource
 
 
+def kill(group: int) -> None:
+    """End the program and, first of all, this process, which Spark may have put into a group of its own."""
+    if os.fork() == 0:
+        os.setsid()
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.killpg(group, signal.SIGKILL)
+        os._exit(0)
+    signal.pause()
+
+
 class DeadlySource(HiveAcidDataSource):
     """The options `when`, `number` and `session` say when which processes are killed."""
 
@@ -26,10 +37,10 @@ class DeadlySource(HiveAcidDataSource):
         def commit(self: Transaction, *, table_parameter: tuple[int, str, str] | None = None) -> None:
             here = table_parameter is not None and table_parameter[2] == options["number"]
             if here and options["when"] == "before":
-                os.killpg(int(options["session"]), signal.SIGKILL)
+                kill(int(options["session"]))
             real(self, table_parameter=table_parameter)
             if here and options["when"] == "after":
-                os.killpg(int(options["session"]), signal.SIGKILL)
+                kill(int(options["session"]))
 
         replaced: Any = Transaction
         replaced.commit = commit
