@@ -65,7 +65,7 @@ def add_partitions(
             )
             if added:
                 partitions.insert(session, held, added)
-                current.make_directories([partition.sd.location for _, partition in added if partition.sd.location])
+                current.make_directories([each.sd.location for _, each in added if each.sd is not None and each.sd.location])
             return [partition for _, partition in added]
 
         added = current.write(work)
@@ -119,7 +119,7 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
         if each in seen:
             raise MetaError(f"Duplicate partitions in the list: {name} {each}")
         seen.add(each)
-        if partition.sd is None or partition.sd.serdeInfo is None:
+        if table.tableType not in VIEWS and (partition.sd is None or partition.sd.serdeInfo is None):
             raise MetaError(f"Partition {each} of {name} has no storage descriptor with a serde: set sd and sd.serdeInfo")
         out.append((each, partition))
     return out
@@ -163,7 +163,7 @@ def _initialized(
     sd = stored.sd = copy(partition.sd)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     if table.tableType in VIEWS:
-        if sd.location:
+        if sd is not None and sd.location:
             raise MetaError(f"Partition {each} of view {table.tableName} has the location {sd.location}: a view has no data")
     elif not sd.location:
         sd.location = join(table.sd.location, each)
@@ -172,7 +172,7 @@ def _initialized(
     stored.createTime = int(time.time())
     parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))
-    if sd.location and quick_stats.wanted(call, parameters, environment) and call.warehouse.is_directory(sd.location):
+    if sd is not None and sd.location and quick_stats.wanted(call, parameters, environment) and call.warehouse.is_directory(sd.location):
         parameters = quick_stats.from_directory(call, parameters, sd.location, environment)
     stored.parameters = quick_stats.without_marker(parameters)
     return stored

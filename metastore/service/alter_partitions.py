@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Partition, Table
+from metastore.idl import FieldSchema, Partition, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
@@ -149,13 +149,10 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
     stored = copy(new)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     stored.sd = copy(new.sd if new.sd is not None else old.sd)
-    if old.sd is None or stored.sd.cols is not old.sd.cols:
-        if wrong := invalid_column(stored.sd.cols or []):
-            raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
-        if call.config.disallow_incompatible_col_type_changes and old.sd is not None and stored.sd.cols:
-            validate_column_changes(old.sd.cols or [], stored.sd.cols)
-    if not stored.sd.location:
-        stored.sd.location = old.sd.location
+    if stored.sd is not None:
+        _check_columns(call, table, old, stored)
+        if not stored.sd.location and old.sd is not None:
+            stored.sd.location = old.sd.location
     stored.createTime = new.createTime or old.createTime
     stored.parameters = dict(new.parameters or {})
     if stored.parameters.get(DDL_TIME) in (None, "", "0"):
@@ -172,6 +169,16 @@ def _altered(call: Call, table: Table, old: Partition, new: Partition, environme
     return stored
 
 
+def _check_columns(call: Call, table: Table, old: Partition, new: Partition) -> None:
+    """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
+    if old.sd is not None and new.sd.cols is old.sd.cols:
+        return
+    if wrong := invalid_column(new.sd.cols or []):
+        raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
+    if call.config.disallow_incompatible_col_type_changes and old.sd is not None and new.sd.cols:
+        validate_column_changes(old.sd.cols or [], new.sd.cols)
+
+
 def _needs_quick_stats(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> bool:
     """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
     if table.tableType in VIEWS or not is_absolute(new.sd.location) or not quick_stats.wanted(call, new.parameters, environment):
@@ -183,11 +190,15 @@ def _needs_quick_stats(call: Call, table: Table, old: Partition, new: Partition,
     )
 
 
+def _columns(partition: Partition) -> Sequence[FieldSchema]:
+    return (partition.sd.cols if partition.sd is not None else None) or []
+
+
 def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, Partition]]) -> None:
     """Delete the statistics of columns that went or changed their type."""
     lost: dict[int, list[str]] = {}
     for key, old, new in changed:
-        before, after = (old.sd.cols if old.sd is not None else None) or [], new.sd.cols or []
+        before, after = _columns(old), _columns(new)
         if before is not after and not columns_equal(before, after):
             kept = {(normalize(column.name), column.type) for column in after}
             gone = [normalize(column.name) for column in before if (normalize(column.name), column.type) not in kept]

@@ -14,9 +14,10 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from metastore.listeners.events import AddPartitions, Event
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name
+from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partitions
+from metastore.service.partitions import get_partition, get_partition_names, get_partitions
 from metastore.service.tables import drop_table
 from metastore.store.drivers import ReferenceViolation
 from tests.service.commits import failing_commits
@@ -277,3 +278,17 @@ def test_an_appended_partition_looks_like_the_table(metastore: Metastore, base: 
     with pytest.raises(AlreadyExists):
         append(call_of(metastore))
     assert (base / "p=1" / "q=x y").is_dir()
+
+
+def test_a_view_s_partition_needs_no_storage_descriptor(call: Call) -> None:
+    name = make_table(call, "v", keys=[("k", "string")], kind="VIRTUAL_VIEW")
+    made = Partition(values=["1"], dbName="default", tableName="v", parameters={"a": "b"})
+    add_partitions(call, name, [made])
+    assert get_partition(call, name, ["1"]).sd is None
+    changed = Partition(values=["1"], dbName="default", tableName="v", parameters={"a": "c"})
+    alter_partitions(call, name, [changed])
+    found = get_partitions(call, name)
+    assert [each.parameters["a"] for each in found if each.sd is None] == ["c"]
+    changed.values = ["2"]
+    rename_partition(call, name, ["1"], changed)
+    assert get_partition_names(call, name) == ["k=2"]
