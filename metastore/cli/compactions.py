@@ -11,7 +11,7 @@ import typer
 
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
-from metastore.rules.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WORKING
+from metastore.rules.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
 
 if TYPE_CHECKING:
     from metastore.client import Client
@@ -97,6 +97,8 @@ def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now
         since = duration((now - (oldest.startedTime or now)) // 1000)
         return f"waits for transaction {oldest.id} of {oldest.user or 'nobody'}, open since {since}"
     if entry.errorMessage:
+        if entry.errorMessage.startswith(WAITS):
+            return entry.errorMessage
         return f"is tried again after a failure: {entry.errorMessage}"
     return "waits for the cleaner"
 

@@ -185,3 +185,13 @@ def read_order(text: str | None) -> list[tuple[str, bool]]:
             raise MetaError(f"Compactions can not be ordered by {part.strip()!r}: give columns of SHOW COMPACTIONS, each with ASC or DESC")
         out.append((column, direction == "desc"))
     return out
+
+
+WAITS = "waits until all see"
+"""How the reason begins for which an entry without a failure is not cleaned yet."""
+
+
+def waits_for_compactors(transactions: Iterable[int], reader: int) -> str:
+    """Say that a compaction is cleaned after others of the same files, which a reader that is open does not see."""
+    found = ", ".join(map(str, sorted(transactions)))
+    return f"{WAITS} what other compactions of the same files made in transactions {found}; transaction {reader} does not"

@@ -14,7 +14,16 @@ import structlog
 
 from metastore.errors import MetaError
 from metastore.rules.acid_directories import Delta, State, WriteIds, decide
-from metastore.rules.compactions import ABORT_CLEANUP, FAILED, NO_CLEANUP, PENDING, READY, REFUSED, read_properties
+from metastore.rules.compactions import (
+    ABORT_CLEANUP,
+    FAILED,
+    NO_CLEANUP,
+    PENDING,
+    READY,
+    REFUSED,
+    read_properties,
+    waits_for_compactors,
+)
 from metastore.rules.table_kinds import is_transactional, is_true, parameter
 from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
@@ -112,17 +121,20 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
     entries = listed(metastore, place.location)
 
-    def read(session: Session) -> tuple[State, WriteIds, bool]:
+    def read(session: Session) -> tuple[State, WriteIds, Collection[int]]:
         view = write_ids(session, where, highest)
         none_open = ready.lowest_open > ready.clock.last
         seen = compactors(session, entries, ready.lowest_open, none_open=none_open, own=entry.transaction)
-        return decide(entries, view, seen, strict=False), view, bool(seen.open)
+        return decide(entries, view, seen, strict=False), view, seen.open
 
     state, view, others = metastore.database.read(read)
     doomed = [*state.obsolete, *state.aborted]
     delete(metastore, place.location, doomed)
-    if others:
-        return False  # another compaction is not seen by all yet: what it makes useless would stay if this entry ended now
+    if others:  # what they make useless would stay if this entry ended now
+        reason = waits_for_compactors(others, ready.lowest_open)
+        if entry.error != reason:
+            metastore.database.write(lambda session: compactions.update(session, [entry.id], [READY], error=reason))
+        return False
     kept = aborted_in(state.partly_aborted, view.aborted, doomed)
     return metastore.database.write(lambda session: succeed(session, entry, highest, kept))
 

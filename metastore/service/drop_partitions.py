@@ -12,6 +12,7 @@ from metastore.listeners.events import DropPartitions
 from metastore.rules.partition_names import values_for_keys
 from metastore.rules.table_kinds import VIEWS, is_transactional
 from metastore.rules.table_types import purges_data
+from metastore.service import soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import skips_trash
@@ -90,12 +91,19 @@ def drop_named(
                 partitions.delete(session, [key for key, _, _ in found])
                 if is_transactional(held):
                     followers.forget_partitions(session, Key(*name), [each for _, each, _ in found])
+                    if not delete_data and soft_drops.dropping_transaction(environment):
+                        places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
+                        soft_drops.hand_over(call, session, name, places, environment, purge=_purges(held, environment))
             return held, purges
 
         held, purges = current.write(work)
     if purges:
-        _delete_data(call, held, dropped, purge=environment.get("ifPurge", "").lower() == "true" or skips_trash(held))
+        _delete_data(call, held, dropped, purge=_purges(held, environment))
     return dropped
+
+
+def _purges(table: Table, environment: Mapping[str, str]) -> bool:
+    return environment.get("ifPurge", "").lower() == "true" or skips_trash(table)
 
 
 def _check_writable(call: Call, partitions: Sequence[Partition]) -> None:

@@ -12,6 +12,7 @@ from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, R
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
+from metastore.service import soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
@@ -147,13 +148,18 @@ def drop_table(
             tables.delete(session, held.id, partitioned=bool(held.partitionKeys))
             if is_transactional(held):
                 followers.forget_table(session, Key(*name))
+                if not delete_data and soft_drops.dropping_transaction(environment) and held.sd is not None and held.sd.location:
+                    soft_drops.hand_over(call, session, name, [(None, held.sd.location)], environment, purge=_purges(held, environment))
             current.event = DropTable(client=call.info, table=held, delete_data=delete_data, environment=environment)
             return held, data
 
         dropped, data = current.write(work)
-    purge = environment.get("ifPurge", "").lower() == "true" or skips_trash(dropped)
     for location in data:
-        delete_directory(call, location, purge=purge)
+        delete_directory(call, location, purge=_purges(dropped, environment))
+
+
+def _purges(table: Table, environment: Mapping[str, str]) -> bool:
+    return environment.get("ifPurge", "").lower() == "true" or skips_trash(table)
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:

@@ -206,6 +206,13 @@ def insert(session: Session, where: Object, kind: str, state: str, values: Mappi
     return session.insert(_insert(frozenset(given)), **given)
 
 
+def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add entries with one statement; each has the same columns."""
+    if rows:
+        names = tuple(rows[0])
+        session.insert_many(compactions, names, [tuple(row[name] for name in names) for row in rows])
+
+
 def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
     """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`."""
     return session.row(PEEKS[pool is not None], **_pool(state, pool, before)) is not None

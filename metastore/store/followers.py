@@ -60,9 +60,19 @@ RENAME_PARTITION = [
     )
     for table in (*PARTITIONED, lock_components)
 ]
-FORGET_TABLE = [sa.delete(table).where(*_of_table(table)) for table in ORDER]
-FORGET_DATABASE = [sa.delete(table).where(*_of_database(table)) for table in ORDER]
-FORGET_PARTITIONS = [sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names")) for table in PARTITIONED]
+_HAS_FILES = compactions.c.properties.like(sa.literal_column("'%8:location%'"))
+"""An entry by which files of something that was dropped are deleted: it outlives what it is named for."""
+
+
+def _forgotten(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+    return [sa.or_(compactions.c.properties.is_(None), sa.not_(_HAS_FILES))] if table is compactions else []
+
+
+FORGET_TABLE = [sa.delete(table).where(*_of_table(table), *_forgotten(table)) for table in ORDER]
+FORGET_DATABASE = [sa.delete(table).where(*_of_database(table), *_forgotten(table)) for table in ORDER]
+FORGET_PARTITIONS = [
+    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_forgotten(table)) for table in PARTITIONED
+]
 
 
 def _named(key: Key) -> dict[str, str]:

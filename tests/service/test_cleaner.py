@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from metastore.cli.compactions import reason
+from metastore.errors import MetaError
 from metastore.idl import (
     CompactionInfoStruct,
     CompactionRequest,
@@ -17,6 +19,7 @@ from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.alter_table import alter_table
 from metastore.service.cleaner import clean
 from metastore.service.context import Call, Metastore
+from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table
@@ -76,6 +79,31 @@ def test_what_a_compaction_replaced_is_deleted_and_its_writes_forgotten(call: Ca
     assert entry.endTime >= entry.cleanerStart >= entry.commitTime > 0
     assert [row["write_id"] for row in acid.rows(call.metastore, acid.COMPLETED)] == [4]
     assert clean(call.metastore) == 0
+
+
+def test_an_entry_that_waits_for_another_compaction_says_so(call: Call) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 2)
+    work(call, name, folder, 2)
+    assert clean(call.metastore) == 1
+    written(call, name, folder, 1)
+    _, first = work(call, name, folder, 3)
+    reader = acid.begin(call.metastore)
+    written(call, name, folder, 1)
+    _, second = work(call, name, folder, 4)
+    for _ in range(2):
+        assert clean(call.metastore) == 0
+    _, waits, last = shown(call)
+    assert waits.errorMessage == (
+        f"waits until all see what other compactions of the same files made in transactions {second}; transaction {reader} does not"
+    )
+    assert reason(waits, {}, 0) == waits.errorMessage
+    assert last.errorMessage is None
+    acid.end(call.metastore, reader)
+    assert clean(call.metastore) == 2
+    assert [(each.state, each.errorMessage) for each in shown(call)] == [("succeeded", None)] * 3
+    assert names(folder) == [f"base_0000004_v{second:07d}"]
+    assert first < reader < second
 
 
 def test_a_reader_that_began_before_the_compaction_was_committed_keeps_its_files(call: Call) -> None:
@@ -290,6 +318,44 @@ def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> N
     acid.end(call.metastore, reader)
     assert clean(call.metastore) == 1
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("later", ["", "table"])
+def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gone(call: Call, partitioned: bool, later: str) -> None:
+    """As Hive 4 drops where readers take no locks; what else is dropped afterwards does not matter."""
+    name, folder = acid_table(call, keys=(("k", "string"),) if partitioned else ())
+    if partitioned:
+        add_partitions(call, name, [["1"]])
+        folder /= "k=1"
+    acid.fill(folder / "delta_0000001_0000001")
+    reader = acid.begin(call.metastore)
+    dropping = acid.begin(call.metastore, kind=TxnType.SOFT_DELETE)
+    environment = {"txnId": str(dropping), "writeId": "1", "ifPurge": "true"}
+    if partitioned:
+        drop_partitions(call, name, ["k=1"], delete_data=False, if_exists=False, environment=environment)
+        if later == "table":
+            drop_table(call, name, delete_data=False)
+    else:
+        drop_table(call, name, delete_data=False, environment=environment)
+        if later == "table":
+            acid_table(call)
+            drop_table(call, name, delete_data=False)
+    (entry,) = shown(call)
+    assert (entry.partitionname, entry.state) == ("k=1" if partitioned else None, "ready for cleaning")
+    acid.end(call.metastore, dropping)
+    assert clean(call.metastore) == 0
+    assert folder.exists()
+    acid.end(call.metastore, reader)
+    assert clean(call.metastore) == 1
+    assert not folder.exists()
+    assert states(call) == ["succeeded"]
+
+
+def test_a_drop_in_a_transaction_that_is_no_number_is_refused(call: Call) -> None:
+    name, _ = acid_table(call)
+    with pytest.raises(MetaError, match="txnId of the request's environment is 'x'"):
+        drop_table(call, name, delete_data=False, environment={"txnId": "x"})
 
 
 @pytest.mark.parametrize("where", ["at", "inside", "partition"])

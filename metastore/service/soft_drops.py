@@ -1,0 +1,47 @@
+"""Leave the files of a dropped transactional table or partition to the cleaner: who reads them still may. It deletes nothing itself.
+
+Hive 4 drops so where readers take no locks: the request asks for no data to be deleted, and names the transaction that drops.
+Source: Hive's AcidEventListener.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from metastore.errors import MetaError
+from metastore.rules.compactions import MAJOR, READY, write_properties
+from metastore.service.clock import now_ms
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.store import compactions
+from metastore.store.compactions import Object
+from metastore.store.database import Session
+
+TRANSACTION, WRITE_ID = "txnId", "writeId"
+
+
+def dropping_transaction(environment: Mapping[str, str]) -> int:
+    """Return the transaction in which a request drops, 0 for none. MetaError for one that is no number."""
+    return _number(environment, TRANSACTION)
+
+
+def _number(environment: Mapping[str, str], key: str) -> int:
+    text = environment.get(key) or "0"
+    try:
+        return int(text)
+    except ValueError as error:
+        raise MetaError(f"{key} of the request's environment is {text!r}: send a number") from error
+
+
+def hand_over(
+    call: Call, session: Session, name: TableName, places: Iterable[tuple[str | None, str]], environment: Mapping[str, str], *, purge: bool
+) -> None:
+    """Queue the files of a table (with the partition None) or of partitions, by where they lie, for when nobody reads them. MetaError."""
+    compactions.insert_many(session, [
+        {
+            **Object(*name, partition)._asdict(), "type": MAJOR, "state": READY, "enqueued_ms": now_ms(), "run_as": call.client.user,
+            "properties": write_properties({"location": location, "ifPurge": str(purge).lower()}),
+            "highest_write_id": _number(environment, WRITE_ID), "transaction_id": dropping_transaction(environment),
+        }
+        for partition, location in places
+    ])
