@@ -6,7 +6,7 @@ Encoding struct by struct costs 12 us for a partition with 20 columns, joining p
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from thriftpy2.thrift import TType
@@ -107,13 +107,20 @@ class _Encoder:
         return found
 
 
-def encoded(found: list[Partition], wrap: Callable[[list[Partition]], Any] | None = None) -> Encoded:
-    """Return the reply for a list of partitions; `wrap` puts it into the response struct, as its first field, where there is one."""
+def encoded(
+    found: list[Partition], wrap: Callable[[list[Partition]], Any] | None = None, flags: Mapping[int, bool] | None = None
+) -> Encoded:
+    """Return the reply for a list of partitions; `wrap` puts it into the response struct, as its first field, where there is one.
+
+    `flags` are the boolean fields that the struct has behind it, by number: all that it has but the list.
+    """
     encoder = _Encoder()
     head = struct.pack("!bi", TType.STRUCT, len(found))
     parts = [FIELD(TType.LIST, 1) + head if wrap is not None else head]
     for partition in found:
         encoder.add(partition, parts)
+    for number, value in (flags or {}).items():
+        parts.append(FIELD(TType.BOOL, number) + bytes((value,)))
     if wrap is not None:
         parts.append(STOP)
     return Encoded(parts, lambda: found if wrap is None else wrap(found))

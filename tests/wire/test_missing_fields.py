@@ -71,7 +71,7 @@ def filled(kind: int, extra: Any, name: str, depth: int, skipped: Skipped | None
         if key[0] == TType.LIST:
             return {}
         return {filled(key[0], key[1], "key", depth, skipped): filled(value[0], value[1], name, depth, skipped)}
-    return {TType.STRING: TEXTS.get(name, "k"), TType.BOOL: True, TType.DOUBLE: 1.0}.get(kind, 1)
+    return {TType.STRING: TEXTS.get(name, "k"), TType.BINARY: b"k", TType.BOOL: True, TType.DOUBLE: 1.0}.get(kind, 1)
 
 
 def struct(cls: Any, depth: int, skipped: Skipped | None) -> Any:

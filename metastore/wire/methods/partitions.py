@@ -197,7 +197,9 @@ def _get_partitions_by_expr(call: Call, args: Any) -> Encoded:
     found, unknown = get_partitions_by_expression(
         call, unpack.target(call, request), request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
     )
-    return encoded(_project(found, request), lambda found: PartitionsByExprResult(partitions=found, hasUnknownPartitions=unknown))
+    return encoded(
+        _project(found, request), lambda found: PartitionsByExprResult(partitions=found, hasUnknownPartitions=unknown), {2: unknown}
+    )
 
 
 def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprResult:
