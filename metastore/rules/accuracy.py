@@ -13,10 +13,13 @@ from typing import NamedTuple
 import orjson
 
 from metastore.errors import MetaError
+from metastore.idl import ObjectDictionary
 from metastore.rules.snapshots import Snapshot, parse_table
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
 _BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
+_ASKED = "setStatsStateForCreateTable"
+_COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
 
 
 class Writer(NamedTuple):
@@ -84,6 +87,23 @@ def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> di
     else:
         del mark[_COLUMNS]
     return {**parameters, ACCURATE: orjson.dumps(mark).decode()} if mark else without_mark(parameters)
+
+
+def wanted_columns(dictionary: ObjectDictionary | None) -> list[str] | None:
+    """Return the columns of a new table that are to be called exact while it is empty, None unless the client asks for that."""
+    found = (dictionary.values or {}).get(_ASKED) if dictionary is not None else None
+    try:
+        asked = orjson.loads(found[0]) if found else None
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(asked, dict) or asked.get("enabled") is not True:
+        return None
+    return list(asked.get("columnNames") or ())
+
+
+def of_empty(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return the parameters of a table without rows, of which all is known exactly."""
+    return with_columns({**parameters, **dict.fromkeys(_COUNTS, "0"), ACCURATE: orjson.dumps({_BASIC: "true"}).decode()}, columns)
 
 
 def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:

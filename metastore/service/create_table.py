@@ -9,6 +9,7 @@ from typing import Any
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
+from metastore.rules import accuracy
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
@@ -43,6 +44,7 @@ def create_table(
     table.ownerType = table.ownerType or PrincipalType.USER
     table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
     table.parameters.setdefault("transient_lastDdlTime", str(table.createTime))
+    columns = accuracy.wanted_columns(table.dictionary)
     gathers = quick_stats.wanted(call, table.parameters, environment) and not table.partitionKeys
     table.parameters = quick_stats.without_marker(table.parameters)
 
@@ -57,6 +59,8 @@ def create_table(
                 raise AlreadyExists(f"Table {name} already exists")
             stored = translation.on_create(call, database, table, capabilities, identifier)
             place = stored.sd.location if stored.tableType not in VIEWS else None
+            if columns is not None and place and call.warehouse.is_empty(place):
+                stored.parameters = accuracy.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
             if gathers and place and call.warehouse.is_directory(place):
                 stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment)
             stored.id = tables.insert(session, key, stored)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metastore.errors import MetaError
-from metastore.idl import ClientCapabilities, ClientCapability, ColumnStatisticsObj, EnvironmentContext, service
+from metastore.idl import (
+    ClientCapabilities,
+    ClientCapability,
+    ColumnStatisticsObj,
+    EnvironmentContext,
+    ObjectDictionary,
+    service,
+)
 from metastore.rules.accuracy import ACCURATE, NOBODY, Writer, writer
 from metastore.rules.snapshots import Snapshot, snapshot
 from metastore.service import statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
+from metastore.service.create_table import create_table
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
-from metastore.service.tables import get_table
+from metastore.service.tables import drop_table, get_table
 from metastore.wire.encoding import Encoded
 from metastore.wire.methods import METHODS
 from tests.service.conftest import Statements, add_partitions, make_table
@@ -212,6 +221,32 @@ def test_nothing_is_exact_in_a_table_that_becomes_transactional(call: Call) -> N
     name = make_table(call, "t", parameters={"numRows": "4", ACCURATE: BASIC})
     alter(call, (name, None), {"numRows": "4", ACCURATE: BASIC})
     assert state(call, (name, None)) == (None, -1)
+
+
+@pytest.mark.parametrize(("asked", "exact"), [
+    (b'{"enabled":true,"columnNames":["a"]}', EXACT),
+    (b'{"enabled":true}', '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'),
+    (b'{"enabled":false,"columnNames":["a"]}', None), (b"no JSON", None), (None, None),
+])
+@pytest.mark.parametrize("empty", [True, False])
+def test_all_is_exact_in_a_table_that_is_created_empty_if_the_client_asks_for_it(
+    call: Call, asked: bytes | None, exact: str | None, empty: bool
+) -> None:
+    first = make_table(call, "t", parameters=KIND)
+    table = get_table(call, first)
+    drop_table(call, first, delete_data=False)
+    folder = Path(table.sd.location.removeprefix("file:"))
+    assert folder.is_dir()
+    if not empty:
+        (folder / "delta_0000001_0000001").mkdir()
+        (folder / "delta_0000001_0000001" / "file").touch()
+    if asked is not None:
+        table.dictionary = ObjectDictionary({"setStatsStateForCreateTable": [asked]})
+    create_table(call, table)
+    found = get_table(call, first)
+    assert found.parameters.get(ACCURATE) == (exact if empty else None)
+    assert found.parameters.get("numRows") == ("0" if exact and empty else None)
+    assert found.dictionary is None
 
 
 def answer(call: Call, method: str, **fields: object) -> Any:
