@@ -1,0 +1,92 @@
+"""Hive answers count(*), min and max from statistics without reading a row, only where they are right for the query."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore.idl import (
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    AlterPartitionsRequest,
+    AlterTableRequest,
+    ClientCapabilities,
+    ClientCapability,
+    EnvironmentContext,
+    GetTableRequest,
+    GetValidWriteIdsRequest,
+    OpenTxnRequest,
+)
+from metastore.rules.snapshots import format_table, of_table_reply
+from tests.hive4.conftest import Story
+
+pytestmark = pytest.mark.slow
+COUNTED = EnvironmentContext(properties={"STATS_GENERATED": "TASK", "DO_NOT_UPDATE_STATS": "true"})
+QUESTION = "SELECT count(*), min(id), max(id) FROM t"
+
+
+def from_statistics(story: Story, question: str) -> bool:
+    """Whether Hive's plan for a question has the answer already."""
+    plan = "\n".join("\t".join(row) for row in story.sql(f"EXPLAIN {question}"))
+    assert "STAGE PLANS" in plan
+    return "TableScan" not in plan
+
+
+def make(story: Story, partitioned: bool) -> None:
+    story.sql("SET hive.compute.query.using.stats=true")
+    story.sql("SET hive.stats.fetch.column.stats=true")
+    story.sql("SET hive.stats.column.autogather=true")
+    keys = "PARTITIONED BY (p string)" if partitioned else ""
+    story.sql(f"CREATE TABLE t (id int) {keys} STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
+
+
+def insert(story: Story, partitioned: bool, rows: str) -> None:
+    story.sql(f"INSERT INTO t {'PARTITION (p = 1)' if partitioned else ''} VALUES {rows}")
+
+
+def count_in_advance(story: Story, partitioned: bool) -> int:
+    """Tell of a hundred rows more in an open transaction, as Hive does before it commits an insert; return the transaction."""
+    client, name = story.client, story.name
+    (key,) = client.open_txns(OpenTxnRequest(num_txns=1, user="somebody", hostname="far")).txn_ids
+    (given,) = client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName=name, tableName="t", txnIds=[key])).txnToWriteIds
+    (valid,) = client.get_valid_write_ids(GetValidWriteIdsRequest(fullTableNames=[f"{name}.t"])).tblValidWriteIds
+    seen = of_table_reply(valid)
+    open_ones = [each for each in seen.exceptions if each != given.writeId]
+    assert open_ones == []
+    text = format_table(f"{name}.t", type(seen)(given.writeId))
+    capabilities = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
+    if partitioned:
+        (found,) = client.get_partitions_by_names(name, "t", ["p=1"])
+    else:
+        found = client.get_table_req(GetTableRequest(dbName=name, tblName="t", capabilities=capabilities)).table
+    found.parameters["numRows"] = str(int(found.parameters["numRows"]) + 100)
+    found.writeId = given.writeId
+    told = {"dbName": name, "tableName": "t", "environmentContext": COUNTED, "validWriteIdList": text}
+    if partitioned:
+        client.alter_partitions_req(AlterPartitionsRequest(**told, partitions=[found], writeId=given.writeId))
+    else:
+        client.alter_table_req(AlterTableRequest(**told, table=found))
+    return int(key)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_answers_come_from_statistics_while_those_are_right(story: Story, partitioned: bool) -> None:
+    make(story, partitioned)
+    insert(story, partitioned, "(1), (2), (3)")
+    assert from_statistics(story, "SELECT count(*) FROM t")
+    assert from_statistics(story, QUESTION)
+    assert story.sql(QUESTION) == [("3", "1", "3")]
+    insert(story, partitioned, "(10), (-5)")
+    assert from_statistics(story, QUESTION)
+    assert story.sql(QUESTION) == [("5", "-5", "10")]
+    key = count_in_advance(story, partitioned)
+    assert not from_statistics(story, QUESTION)
+    assert story.sql(QUESTION) == [("5", "-5", "10")]
+    story.client.abort_txn(AbortTxnRequest(txnid=key))
+    assert story.sql(QUESTION) == [("5", "-5", "10")]
+    story.sql("DELETE FROM t WHERE id = 10")
+    story.sql("UPDATE t SET id = 4 WHERE id = 3")
+    assert story.sql(QUESTION) == [("4", "-5", "4")]
+    story.sql("ANALYZE TABLE t PARTITION (p) COMPUTE STATISTICS FOR COLUMNS" if partitioned else
+              "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")  # fmt: skip
+    assert from_statistics(story, QUESTION)
+    assert story.sql(QUESTION) == [("4", "-5", "4")]
