@@ -138,15 +138,19 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
                 txn.intents.append(Intent("hive", "db", table, partition, KINDS[operation], txn.write_ids.get(table)))
 
         @precondition(lambda self: len(self.model.of("o")) > 1)
-        @rule(data=st.data(), table=st.sampled_from(TABLES), partition=st.sampled_from([None, "p=1"]))
-        def change_what_another_changes(self, data: st.DataObject, table: str, partition: str | None) -> None:
-            for key in data.draw(st.permutations(self.model.of("o")))[:2]:
+        @rule(data=st.data(), table=st.sampled_from(TABLES), partition=st.sampled_from([None, "p=1"]), end=st.booleans())
+        def change_what_another_changes(self, data: st.DataObject, table: str, partition: str | None, end: bool) -> None:
+            pair = data.draw(st.permutations(self.model.of("o")))[:2]
+            for key in pair:
                 lock, state = ask(call, component(READ, table, partition, operation=UPDATE), transaction=key)
                 components = [Component("hive", "db", table, partition, READ)]
                 assert state == (LockState.WAITING if self.model.blocked(lock, key, components) else LockState.ACQUIRED)
                 self.model.locks[lock] = key, components, state == LockState.ACQUIRED
                 txn = self.model.txns[key]
                 txn.intents.append(Intent("hive", "db", table, partition, "u", txn.write_ids.get(table)))
+            for key in pair if end else ():
+                self.commit_one(key, judged=True)
+            assert not end or any(self.model.txns[key].state == "a" for key in pair)
 
         @precondition(lambda self: self.model.locks)
         @rule(data=st.data())
@@ -174,7 +178,9 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
         @precondition(lambda self: self.model.txns)
         @rule(data=st.data(), judged=st.booleans())
         def commit(self, data: st.DataObject, judged: bool) -> None:
-            key = self.some(data)
+            self.commit_one(self.some(data), judged=judged)
+
+        def commit_one(self, key: int, *, judged: bool) -> None:
             txn = self.model.txns[key]
             if txn.state == "a":
                 with pytest.raises(TransactionAborted, match="already aborted"):
