@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from metastore.acid import buckets
+from metastore.acid.calendars import as_read
 from metastore.acid.files import open_path
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
@@ -37,7 +38,7 @@ def read_events(path: str, schema: pa.Schema, zone: str, *, length: int | None =
     file = _open(path, length)
     for number in range(file.nstripes):
         stripe = file.read_stripe(number)
-        yield pa.record_batch([cast(stripe.column(field.name), field.type, zone) for field in schema], schema=schema)
+        yield pa.record_batch([cast(as_read(stripe.column(field.name)), field.type, zone) for field in schema], schema=schema)
 
 
 def deleted_ids(paths: Sequence[str], is_valid: Callable[[int], bool]) -> pd.MultiIndex:
@@ -84,7 +85,7 @@ def read_original(
             "bucket": pa.repeat(pa.scalar(buckets.encode(bucket), pa.int32()), count),
             "rowId": pa.array(range(first_row, first_row + count), pa.int64()),
             "currentTransaction": pa.repeat(pa.scalar(0, pa.int64()), count),
-            "row": cast(rows, row, zone),
+            "row": cast(as_read(rows), row, zone),
         }
         yield pa.record_batch([fixed[field.name] for field in schema], schema=schema)
         first_row += count

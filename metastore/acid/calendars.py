@@ -1,0 +1,64 @@
+"""Bring days and times of ORC files into the calendar of Arrow and Spark: before 1582-10-15 the files count Julian days. Writes nothing.
+
+Hive and Spark write so and take every file to be written so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GREGORIAN = -141427
+"""1582-10-15 in days since 1970."""
+_JULIAN_EPOCH = 2440588
+"""1970-01-01 as a Julian day number."""
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def as_read(values: Any) -> Any:
+    """Return an Arrow array of an ORC file, its days and times in the proleptic calendar; times have no zone."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        return _moved(values, pa.int32(), 1)
+    if pa.types.is_timestamp(kind):
+        return _moved(values, pa.int64(), _PER_DAY[kind.unit])
+    if not _has_days(kind):
+        return values
+    if pa.types.is_struct(kind):
+        parts = [as_read(part) for part in values.flatten()]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pc.is_null(values))
+    if pa.types.is_map(kind):
+        return pa.MapArray.from_arrays(values.offsets, as_read(values.keys), as_read(values.items)).cast(kind)
+    return pa.ListArray.from_arrays(values.offsets, as_read(values.values), type=kind, mask=pc.is_null(values))
+
+
+def _has_days(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_days(kind.field(place).type) for place in range(kind.num_fields))
+    return bool(pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
+
+
+def _moved(values: Any, number: pa.DataType, per_day: int) -> Any:
+    numbers = values.cast(number)
+    least = pc.min(numbers).as_py()
+    if least is None or least >= GREGORIAN * per_day:
+        return values
+    found = np.asarray(numbers.fill_null(0)).astype(np.int64)
+    days, within = np.divmod(found, per_day)
+    old = days < GREGORIAN
+    found[old] = proleptic_days(days[old]) * per_day + within[old]
+    return pa.array(found, mask=np.asarray(pc.is_null(values))).cast(number).cast(values.type)
+
+
+def proleptic_days(days: Any) -> Any:
+    """Return the days, since 1970, of the proleptic Gregorian calendar that are called as Julian days are; numpy arrays of int64."""
+    shifted = days + _JULIAN_EPOCH + 32082
+    years = (4 * shifted + 3) // 1461
+    rest = shifted - 1461 * years // 4
+    months = (5 * rest + 2) // 153
+    # Years begin with March here, so that the day that only leap years have is the last.
+    of_month = rest - (153 * months + 2) // 5 + 1
+    return of_month + (153 * months + 2) // 5 + 365 * years + years // 4 - years // 100 + years // 400 - 32045 - _JULIAN_EPOCH
