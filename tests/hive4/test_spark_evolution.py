@@ -45,7 +45,10 @@ def test_columns_are_added_and_widened(spark: SparkSession, story: Story) -> Non
 
 @pytest.mark.parametrize("compactor", ["Spark", "Hive"])
 def test_files_from_before(spark: SparkSession, story: Story, compactor: str) -> None:
-    story.sql("CREATE TABLE t (id int, v string, day date, at timestamp) STORED AS ORC TBLPROPERTIES ('transactional' = 'false', 'no_auto_compaction' = 'true')")
+    story.sql(
+        "CREATE TABLE t (id int, v string, day date, at timestamp) STORED AS ORC "
+        "TBLPROPERTIES ('transactional' = 'false', 'no_auto_compaction' = 'true')"
+    )
     story.sql(
         "INSERT INTO t VALUES (1, 'a', '1500-03-01', '2024-11-03 01:30:00'), (2, 'b', '1582-10-04', '1969-12-31 23:59:59.5'), "
         "(3, NULL, NULL, NULL)"
