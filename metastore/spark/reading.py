@@ -40,6 +40,8 @@ FOLDER = "__folder"
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 FLUSH_LENGTH = "_flush_length"
+PLACE = "cast(rowId & 63 as int)"
+"""SQL of the bit that stands for a row among the 64 of its word."""
 MOST_LISTED = 1000
 """Invalid write ids that are named one by one in a filter; more are joined."""
 
@@ -201,27 +203,29 @@ def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected
     deleted = _scan(spark, table, [(each.folder, each.deletes) for each in selected], event_schema(table.columns))
     if deleted is None:
         return events
-    identity = _identity(table)
-    gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).select(
-        *(F.col(name).alias(f"__gone_{name}") for name in identity)
-    )
-    same = [F.col(name).between(F.col(f"__gone_{name}"), F.col(f"__gone_{name}")) for name in identity]
-    return events.join(gone, reduce(and_, same, _packed() == _packed("__gone_")), "left_anti")
+    shared = ["originalTransaction", "bucket", *([FOLDER] if table.partition_columns.fields else [])]
+    gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).groupBy(
+        *(F.col(name).alias(f"__gone_{name}") for name in shared), _word().alias("__gone_word")
+    ).agg(F.bit_or(F.expr(f"shiftleft(1L, {PLACE})")).alias("__gone_rows"))
+    same = [F.col(name).between(F.col(f"__gone_{name}"), F.col(f"__gone_{name}")) for name in shared]
+    same += [_word().between(F.col("__gone_word"), F.col("__gone_word")), F.expr(f"shiftright(__gone_rows, {PLACE}) & 1 = 1")]
+    here = _packed("originalTransaction", "bucket", _word())
+    there = _packed("__gone_originalTransaction", "__gone_bucket", F.col("__gone_word"))
+    return events.join(gone, reduce(and_, same, here == there), "left_anti")
 
 
-def _packed(prefix: str = "") -> Column:
-    """Return a row's id in one number, by which Spark joins faster than by three; two ids may have the same."""
-    write_id, bucket, row = (F.col(f"{prefix}{name}") for name in ("originalTransaction", "bucket", "rowId"))
-    return F.shiftleft(write_id, 44).bitwiseXOR(F.shiftleft(bucket.cast("bigint"), 24)).bitwiseXOR(row)
+def _word() -> Column:
+    """Return which 64 rows a row is among; the deleted ones of each are the bits of one number, so that few are joined."""
+    return F.shiftright("rowId", 6)
+
+
+def _packed(write_id: str, bucket: str, word: Column) -> Column:
+    """Return an id in one number, by which Spark joins faster than by three; two ids may have the same."""
+    return F.shiftleft(F.col(write_id), 44).bitwiseXOR(F.shiftleft(F.col(bucket).cast("bigint"), 24)).bitwiseXOR(word)
 
 
 def _row_id() -> Column:
     return F.struct(F.col("originalTransaction").alias("writeid"), F.col("bucket").alias("bucketid"), F.col("rowId").alias("rowid"))
-
-
-def _identity(table: AcidTableInfo) -> list[str]:
-    """Return the columns that tell a row from all others: ids are given anew in each partition."""
-    return ["originalTransaction", "bucket", "rowId", *([FOLDER] if table.partition_columns.fields else [])]
 
 
 def _inserted(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
