@@ -45,6 +45,8 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
 def close(metastore: Metastore) -> None:
     """Give back what a process holds, at its end."""
     metastore.database.close()
+    if metastore.journal is not None:
+        metastore.journal.close()
 
 
 def prepare(config: Config) -> None:

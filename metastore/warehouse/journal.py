@@ -41,6 +41,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._path = folder
         self._file: int | None = None
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -69,6 +70,7 @@ class Journal:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX)
             if path.exists():
+                self._path = path
                 return file
             os.close(file)  # a process that looked for the dead took it before it was locked
 
@@ -91,6 +93,16 @@ class Journal:
                     os.ftruncate(self._file, 0)
             except OSError as error:
                 log.warning("journal entry was not closed", folder=str(self._folder), error=str(error))
+
+    def close(self) -> None:
+        """Let the file go, and remove it unless an entry is open: then the next server takes that back. It may be used again."""
+        with self._lock:
+            if self._file is None:
+                return
+            if not self._open:
+                self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = None
 
     def abandoned(self) -> Generator[Entry, None, None]:
         """Yield the open entries of dead processes, the latest of a process first.

@@ -173,3 +173,15 @@ def test_without_a_note_nothing_is_made(local: Warehouse, tmp_path: Path, monkey
     monkeypatch.undo()
     journal.end(first)
     assert file.read_bytes() == b""
+
+
+def test_a_closed_journal_leaves_a_file_only_for_what_is_open(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.end(journal.begin(("database", "hive", "a"), ["a"]))
+    journal.close()
+    journal.close()
+    assert list(tmp_path.iterdir()) == []
+    journal.begin(("database", "hive", "b"), ["b"])
+    journal.close()
+    assert [entry.directories for entry in Journal(tmp_path).abandoned()] == [["b"]]
+    assert list(tmp_path.iterdir()) == []
