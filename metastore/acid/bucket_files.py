@@ -291,13 +291,33 @@ class BucketFile:
         return "".join(out).encode()
 
 
-class PlainOrcFile:
-    """An ORC file of rows alone, as insert-only tables have. Its methods raise CanNotWrite."""
+class PlainFile:
+    """A file of rows alone, as insert-only tables have."""
 
-    def __init__(self, storage: Storage, path: str, columns: Sequence[tuple[str, str]], compression: str) -> None:
+    def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage
         self._path = path
         self._file = storage.create(path)
+        self._writer: Any = None
+
+    def close(self) -> None:
+        """End the file."""
+        with _told(self._path):
+            self._writer.close()
+            self._file.close()
+
+    def remove(self) -> None:
+        """Take away a file that nobody will read."""
+        with suppress(OSError):
+            self._file.close()
+        self._storage.remove(self._path)
+
+
+class PlainOrcFile(PlainFile):
+    """An ORC file of rows alone, as insert-only tables have. Its methods raise CanNotWrite."""
+
+    def __init__(self, storage: Storage, path: str, columns: Sequence[tuple[str, str]], compression: str) -> None:
+        super().__init__(storage, path)
         schema = pyorc.Struct(**{name: orc_type(kind) for name, kind in columns})
         self._writer = pyorc.Writer(
             self._file, schema, compression=pyorc.CompressionKind[compression.upper()], converters=_CONVERTERS,
@@ -308,28 +328,14 @@ class PlainOrcFile:
         with _told(self._path):
             self._writer.writerows(zip(*(as_numbers(column) for column in rows.columns), strict=True))
 
-    def close(self) -> None:
-        """End the file."""
-        with _told(self._path):
-            self._writer.close()
-            self._file.close()
 
-    def remove(self) -> None:
-        """Take away a file that nobody will read."""
-        with suppress(OSError):
-            self._file.close()
-        self._storage.remove(self._path)
-
-
-class PlainParquetFile:
+class PlainParquetFile(PlainFile):
     """A Parquet file of rows alone; times are written as Hive and Spark do, as instants of a zone. Its methods raise CanNotWrite."""
 
     def __init__(self, storage: Storage, path: str, schema: pa.Schema, zone: str) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path)
         self._zone = zone
         self._schema = pa.schema([field.with_type(_as_instants(field.type)) for field in schema])
-        self._file = storage.create(path)
         self._writer = parquet.ParquetWriter(self._file, self._schema, use_deprecated_int96_timestamps=True)
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
@@ -337,18 +343,6 @@ class PlainParquetFile:
         columns = [cast(values, field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
         with _told(self._path):
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-
-    def close(self) -> None:
-        """End the file."""
-        with _told(self._path):
-            self._writer.close()
-            self._file.close()
-
-    def remove(self) -> None:
-        """Take away a file that nobody will read."""
-        with suppress(OSError):
-            self._file.close()
-        self._storage.remove(self._path)
 
 
 def _as_instants(kind: pa.DataType) -> pa.DataType:
