@@ -1,4 +1,4 @@
-"""The notification log as clients see it: read events, count them, tell of writes, forget old ones. Never makes an event's message.
+"""The notification log as clients see it: read events, count them, tell of writes, forget old ones. Never says what a message holds.
 
 Source: Hive's ObjectStore.getNextNotification and getNotificationEventsCount, HMSHandler.fire_listener_event and
 add_write_notification_log, and the cleaner of DbNotificationListener.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import (
@@ -22,7 +23,7 @@ from metastore.idl import (
     WriteNotificationLogRequest,
 )
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
-from metastore.listeners.notifications import in_its_format
+from metastore.listeners.notifications import events_of
 from metastore.rules.names import normalize
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
@@ -56,7 +57,9 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
         types=request.eventTypeList or None, skipped=request.eventTypeSkipList or None,
     )
     _number(call.metastore)
-    return [in_its_format(each) for each in call.database.read(lambda session: notifications.find(session, wanted, most))]
+    found = call.database.read(lambda session: notifications.find(session, wanted, most))
+    events = (event for row in found for event in events_of(row) if event.eventId > wanted.after)
+    return list(islice(events, most))
 
 
 def count(call: Call, request: NotificationEventsCountRequest) -> int:

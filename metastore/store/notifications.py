@@ -7,6 +7,7 @@ was seen, and a change that was rolled back leaves no gap. Nothing here knows wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from metastore.idl import NotificationEvent, WriteEventInfo
+from metastore.idl import WriteEventInfo
 from metastore.store.database import Among, Session
 from metastore.store.schema import counters, notifications, write_notifications
 
@@ -25,7 +26,7 @@ BATCH = 500
 
 
 class New(NamedTuple):
-    """An event to write; time in seconds."""
+    """A row to write; time in seconds."""
 
     time: int
     type: str
@@ -34,6 +35,22 @@ class New(NamedTuple):
     table: str | None
     message: str
     format: str
+    events: int = 1
+    """How many events of one change the row stands for; its message is then what theirs are made of."""
+
+
+class Stored(NamedTuple):
+    """A row with the id of its last event; time in seconds."""
+
+    id: int
+    time: int
+    type: str
+    catalog: str | None
+    database: str | None
+    table: str | None
+    message: str
+    format: str
+    events: int
 
 
 class NewWrite(NamedTuple):
@@ -63,44 +80,46 @@ class Filter(NamedTuple):
     """Whether events without catalog or database match any."""
 
 
-class Place(sa.ColumnElement[int]):
-    """The place, from 1, of a column's value in a list of numbers bound as text, divided by commas."""
+class Matched(sa.ColumnElement[int]):
+    """The number in one list that stands where another list has a column's value; both are bound as text, divided by commas."""
 
     inherit_cache = False
     type = sa.BigInteger()
 
-    def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
-        self.column = column
-        self.bind = sa.bindparam(name, type_=sa.String())
+    def __init__(self, column: sa.ColumnElement[Any], keys: str, values: str) -> None:
+        self.parts = (column, *(sa.bindparam(name, type_=sa.String()) for name in (keys, values)))
 
 
-@compiles(Place, "sqlite")
-def _place_sqlite(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
-    column, bind = compiler.process(element.column, **kw), compiler.process(element.bind, **kw)
-    return f"(SELECT key + 1 FROM json_each('[' || {bind} || ']') WHERE value = {column})"
+@compiles(Matched, "sqlite")
+def _matched_sqlite(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
+    column, keys, values = (compiler.process(part, **kw) for part in element.parts)
+    return (
+        f"(SELECT v.value FROM json_each('[' || {keys} || ']') k JOIN json_each('[' || {values} || ']') v ON v.key = k.key"
+        f" WHERE k.value = {column})"
+    )
 
 
-@compiles(Place, "postgresql")
-def _place_postgresql(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
-    column, bind = compiler.process(element.column, **kw), compiler.process(element.bind, **kw)
-    return f"array_position(string_to_array({bind}, ',')::bigint[], {column})"
+@compiles(Matched, "postgresql")
+def _matched_postgresql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
+    column, keys, values = (compiler.process(part, **kw) for part in element.parts)
+    place = f"array_position(string_to_array({keys}, ',')::bigint[], {column})"
+    return f"(string_to_array({values}, ',')::bigint[])[{place}]"
 
 
-@compiles(Place, "mysql")
-def _place_mysql(element: Place, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"FIND_IN_SET({compiler.process(element.column, **kw)}, {compiler.process(element.bind, **kw)})"
+@compiles(Matched, "mysql")
+def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
+    column, keys, values = (compiler.process(part, **kw) for part in element.parts)
+    return f"SUBSTRING_INDEX(SUBSTRING_INDEX({values}, ',', FIND_IN_SET({column}, {keys})), ',', -1)"
 
 
 INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in New._fields})
-PENDING = sa.select(N.sequence).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
-HAS_PENDING = sa.select(N.sequence).where(N.id.is_(None)).limit(1)
+PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
+HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
 HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
 LAST = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter"))
 COUNT_ON = sa.update(counters).where(counters.c.name == sa.bindparam("counter")).values(value=sa.bindparam("last"))
-NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(
-    id=sa.bindparam("last", type_=sa.BigInteger()) + Place(N.sequence, "order")
-)
-FIELDS = (N.id, N.time, N.type, N.database, N.table, N.message, N.format, N.catalog)
+NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(id=Matched(N.sequence, "order", "ids"))
+FIELDS = tuple(N[name] for name in Stored._fields)
 OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
 DELETE = sa.delete(notifications).where(N.id <= sa.bindparam("upto"))
 WRITES = (
@@ -141,9 +160,11 @@ def number(session: Session) -> int:
         row = session.row(HOLD, counter=COUNTER)
         assert row is not None
     first = last = int(row[0])
-    while keys := [key for (key,) in session.rows(PENDING)]:
-        session.execute(NUMBER, keys=keys, order=",".join(map(str, keys)), last=last)
-        last += len(keys)
+    while rows := session.rows(PENDING):
+        keys = [key for key, _ in rows]
+        ids = list(accumulate((events for _, events in rows), initial=last))[1:]
+        session.execute(NUMBER, keys=keys, order=",".join(map(str, keys)), ids=",".join(map(str, ids)))
+        last = ids[-1]
         if len(keys) < BATCH:
             break
     if last > first:
@@ -165,7 +186,7 @@ def last_id(session: Session) -> int:
 def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = [N.id > sa.bindparam("after")]
     if wanted.upto is not None:
-        found.append(N.id <= sa.bindparam("upto"))
+        found.append(N.id - N.events < sa.bindparam("upto"))
     for column, name, value in ((N.catalog, "catalog", wanted.catalog), (N.database, "database", wanted.database)):
         if value is not None:
             same = column == sa.bindparam(name, type_=sa.String())
@@ -195,21 +216,24 @@ def _selects(wanted: Filter) -> tuple[Query, Query]:
     if found is None:
         conditions = _conditions(wanted)
         events: Query = sa.select(*FIELDS).where(*conditions).order_by(N.id).limit(sa.bindparam("most"))
-        found = _SELECTS[key] = (events, sa.select(sa.func.count()).where(*conditions))
+        after, upto = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("after", "upto"))
+        before_first = N.id - N.events
+        last = N.id if wanted.upto is None else sa.case((N.id > upto, upto), else_=N.id)
+        number = sa.func.sum(last - sa.case((before_first < after, after), else_=before_first))
+        found = _SELECTS[key] = (events, sa.select(number).where(*conditions))
     return found
 
 
-def find(session: Session, wanted: Filter, most: int) -> list[NotificationEvent]:
-    """Return the first `most` events of a filter, ascending by id."""
-    rows = session.rows(_selects(wanted)[0], **_values(wanted), most=most)
-    return [NotificationEvent(*row) for row in rows]
+def find(session: Session, wanted: Filter, most: int) -> list[Stored]:
+    """Return the rows that hold the first `most` events of a filter, ascending by id; the first and last may hold others besides."""
+    return [Stored(*row) for row in session.rows(_selects(wanted)[0], **_values(wanted), most=most)]
 
 
 def count(session: Session, wanted: Filter) -> int:
     """Return how many events match a filter."""
     row = session.row(_selects(wanted)[1], **_values(wanted))
     assert row is not None
-    return int(row[0])
+    return int(row[0] or 0)
 
 
 def writes(session: Session, transaction: int) -> list[WriteEventInfo]:

@@ -434,8 +434,9 @@ notifications = Table(
     Column("catalog", NAME),
     Column("database", NAME),
     Column("table", NAME),
-    Column("message", JSON_TEXT),
+    Column("message", JSON_TEXT, comment="or what the messages of several events are made of"),
     Column("format", name_type(32), nullable=False),
+    Column("events", Integer, nullable=False, comment="how many the row stands for; `id` is that of the last"),
     sqlite_autoincrement=True,
 )
 

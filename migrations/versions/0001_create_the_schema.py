@@ -133,8 +133,9 @@ def upgrade() -> None:
     sa.Column('catalog', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
     sa.Column('database', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
     sa.Column('table', sa.Text().with_variant(sa.String(length=256), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=True),
-    sa.Column('message', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True),
+    sa.Column('message', sa.Text().with_variant(mysql.LONGTEXT(), 'mysql'), nullable=True, comment='or what the messages of several events are made of'),
     sa.Column('format', sa.Text().with_variant(sa.String(length=32), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
+    sa.Column('events', sa.Integer(), nullable=False, comment='how many the row stands for; `id` is that of the last'),
     sa.PrimaryKeyConstraint('sequence', name=op.f('pk_notifications')),
     sa.UniqueConstraint('id', name=op.f('uq_notifications_id')),
     sqlite_autoincrement=True

@@ -414,6 +414,29 @@ def test_more_events_than_one_statement_numbers_or_removes(make_metastore: Metas
     assert notifications.current_id(call) == start + len(new)
 
 
+def test_events_that_share_a_row(call: Call) -> None:
+    name = partitioned(call, *(f"{number:03d}" for number in range(250)))
+    start = notifications.current_id(call)
+    alter_partitions(call, name, deepcopy(partitions.get_partitions(call, name)))
+    make_table(call, "last")
+    end = start + 251
+    ids, taken = start, []
+    while found := events(call, ids, maxEvents=60):
+        assert [event.eventId for event in found] == list(range(ids + 1, ids + 1 + len(found)))
+        taken += found
+        ids = found[-1].eventId
+    assert [message(event)["keyValues"]["k"] for event in taken[:-1]] == [f"{number:03d}" for number in range(250)]
+    assert (taken[-1].eventType, ids, notifications.current_id(call)) == ("CREATE_TABLE", end, end)
+    assert {(event.dbName, event.tableName, event.eventTime) for event in taken[:-1]} == {("default", "t", taken[0].eventTime)}
+
+    def counted(first: int, last: int | None) -> int:
+        upto = None if last is None else start + last
+        return notifications.count(call, NotificationEventsCountRequest(fromEventId=start + first, dbName="default", toEventId=upto))
+
+    spans = [(0, None), (0, 1), (0, 250), (1, 99), (99, 100), (99, 101), (100, 200), (50, 249), (150, 300), (250, 251), (251, None)]
+    assert [counted(*span) for span in spans] == [251, 1, 250, 98, 1, 2, 100, 199, 101, 1, 0]
+
+
 def test_statements(call: Call, statements: Statements) -> None:
     name = partitioned(call, "1", "2")
     notifications.current_id(call)

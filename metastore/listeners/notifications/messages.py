@@ -28,10 +28,10 @@ class Notification(NamedTuple):
     fields: Fields
 
 
-def of(event: events.Event) -> list[Notification]:
-    """Return what a change tells; nothing for one that Hive does not tell either."""
+def of(event: events.Event) -> Iterator[Notification]:
+    """Yield what a change tells; nothing for one that Hive does not tell either."""
     tell = TELL.get(type(event))
-    return [] if tell is None else list(tell(event, StructWriter()))
+    return iter(()) if tell is None else tell(event, StructWriter())
 
 
 def _create_catalog(event: events.CreateCatalog, _: StructWriter) -> Iterator[Notification]:

@@ -1,0 +1,105 @@
+"""Events that share a row have the messages that each would have had in a row of its own."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import orjson
+import pytest
+
+from metastore.idl import (
+    BooleanColumnStatsData,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    FieldSchema,
+    Partition,
+    PrincipalPrivilegeSet,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
+from metastore.listeners.events import AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.notifications.messages import of
+from metastore.listeners.notifications.packing import EVENTS, pack, unpack
+
+TABLE = Table(
+    catName="hive", dbName="d", tableName="t", tableType="MANAGED_TABLE", sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
+    partitionKeys=[FieldSchema("k", "string", None)], parameters={"x": "ü"}, writeId=4,
+)
+
+
+def partition(value: str, sd: StorageDescriptor | None, **fields: Any) -> Partition:
+    named = {"catName": "hive", "dbName": "d", "tableName": "t", "createTime": 3, "lastAccessTime": 0, "parameters": {"p": value}}
+    return Partition(**{"values": [value], "sd": sd, **named, **fields})
+
+
+def storage(location: str | None, **fields: Any) -> StorageDescriptor:
+    columns = [FieldSchema("a", "int", "é\"'")]
+    return StorageDescriptor(cols=columns, location=location, serdeInfo=SerDeInfo("s", "lib", {"f": "1"}), **fields)
+
+
+NOT_SKEWED = SkewedInfo(skewedColNames=["a"], skewedColValues=[["1"]], skewedColValueLocationMaps={})
+SKEWED = SkewedInfo(skewedColNames=["a"], skewedColValues=[["1"]], skewedColValueLocationMaps={("1",): "file:/s"})
+BEFORE = [
+    partition("1", storage("file:/t/k=1")),
+    partition("ü/2", None, writeId=7, parameters=None),
+    partition("3", storage(None, compressed=True)),
+    partition("4", storage("file:/t/k=4", skewedInfo=NOT_SKEWED, bucketCols=["a"], numBuckets=2), createTime=None),
+]
+
+
+def alteration(before: list[Partition], after: list[Partition], method: str = "alter_partitions") -> AlterPartitions:
+    return AlterPartitions(client=ClientInfo("host", "u", ("g",), method), table=TABLE, before=before, after=after)
+
+
+def statistics(count: int) -> UpdateStatistics:
+    data = ColumnStatisticsData(booleanStats=BooleanColumnStatsData(numTrues=1, numFalses=2, numNulls=0, bitVectors=b"\xff\x00"))
+    each = [
+        ColumnStatistics(
+            statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=f"k={number}", lastAnalyzed=9),
+            statsObj=[ColumnStatisticsObj("a", "boolean", data)], engine="hive", isStatsCompliant=True,
+        )
+        for number in range(count)
+    ]
+    return UpdateStatistics(client=ClientInfo("host", None, (), "set_aggr_stats_for"), table=TABLE, statistics=each)
+
+
+def told(event: Event) -> list[tuple[Any, ...]]:
+    return [(*notification[:-1], orjson.dumps(notification.fields)) for notification in of(event)]
+
+
+@pytest.mark.parametrize("event", [
+    alteration(BEFORE, [partition(f"{number}", storage(f"file:/n/{number}"), writeId=8) for number in range(4)]),
+    alteration(BEFORE * 60, deepcopy(BEFORE) * 60, "truncate_table_req"),
+    statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1),
+])  # fmt: skip
+def test_packed_events_tell_the_same(event: AlterPartitions | UpdateStatistics) -> None:
+    wanted = told(event)
+    packed = pack(event)
+    assert [count for count, _ in packed] == [len(wanted[first : first + EVENTS]) for first in range(0, len(wanted), EVENTS)]
+    assert [each for _, payload in packed for each in told(unpack(wanted[0][0], payload))] == wanted
+
+
+def test_equal_storage_is_packed_once() -> None:
+    shared = storage(None)
+    many = []
+    for number in range(EVENTS):
+        each = partition(str(number), deepcopy(shared))
+        each.sd.cols, each.sd.serdeInfo = shared.cols, shared.serdeInfo
+        each.sd.location = f"file:/t/k={number}"
+        many.append(each)
+    (few,), (one,) = pack(alteration(many[:2], many[:2])), pack(alteration(many, many))
+    assert len(one[1]) < 20 * len(few[1])
+
+
+def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
+    granted = partition("1", storage("file:/t/k=1"), privileges=PrincipalPrivilegeSet({}, {}, {}))
+    assert pack(alteration(BEFORE[:2], [granted, BEFORE[1]])) == []
+    skewed = partition("1", storage("file:/t/k=1", skewedInfo=SKEWED))
+    assert pack(alteration([skewed, BEFORE[1]], BEFORE[:2])) == []
+    assert pack(alteration(BEFORE[:1], BEFORE[:1])) == []
+    assert pack(statistics(1)) == []
