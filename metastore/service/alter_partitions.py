@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import FieldSchema, Partition, Table
+from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
@@ -25,7 +25,7 @@ from metastore.service.add_partitions import whitelist
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_name
+from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table
 from metastore.store import followers, partitions, statistics, tables
 from metastore.store.database import Session
@@ -47,7 +47,7 @@ def alter_partitions(
     for partition in new:
         _check_belongs(name, partition)
     partitions.share_columns(call.database, new)
-    named = [(partition_name(call, table, partition.values), partition) for partition in new]
+    named = list(zip(partition_names(call, table, [partition.values for partition in new]), new, strict=True))
     if len({each for each, _ in named}) < len(named):
         raise MetaError(f"Duplicate partitions in the list for {name}")
     event = AlterPartitions(client=call.info, table=table, before=[], after=new, environment=environment)
@@ -57,6 +57,7 @@ def alter_partitions(
             held = _hold(call, session, name, table)
             locked = partitions.lock_named(call.database, session, held, [each for each, _ in named])
             found = {each: (key, old) for key, each, old in locked}
+            altered = _Altered(call, held, environment)
             changed = []
             for each, partition in named:
                 if each not in found:
@@ -64,7 +65,7 @@ def alter_partitions(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
                     )
                 key, old = found[each]
-                changed.append((key, each, _altered(call, held, old, partition, environment, by)))
+                changed.append((key, each, altered.from_request(old, partition, by)))
             if changed:
                 partitions.replace(session, held, changed)
                 _keep_statistics(session, [(key, found[each][1], stored) for key, each, stored in changed])
@@ -108,7 +109,7 @@ def rename_partition(
             if new_name in by_name:
                 raise AlreadyExists(f"Partition already exists: {name} {new_name}")
             key, old = by_name[old_name]
-            stored = _altered(call, held, old, new, environment, NOBODY)
+            stored = _Altered(call, held, environment).from_request(old, new, NOBODY)
             move = _new_place(call, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
@@ -125,6 +126,8 @@ def rename_partition(
 
 
 def _check_belongs(name: TableName, partition: Partition) -> None:
+    if partition is not None and partition.dbName == name.database and partition.tableName == name.table:
+        return
     if partition is None or normalize(partition.dbName or "") != name.database or normalize(partition.tableName or "") != name.table:
         named = "null" if partition is None else f"{partition.dbName}.{partition.tableName}"
         raise MetaError(f"Partition does not belong to target table {name}: it names {named}")
@@ -144,50 +147,64 @@ def _hold(call: Call, session: Session, name: TableName, table: Table) -> Table:
     return held
 
 
-def _altered(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str], by: Writer) -> Partition:
-    """Return the partition as it will be stored."""
-    stored = copy(new)
-    stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
-    stored.sd = copy(new.sd if new.sd is not None else old.sd)
-    if stored.sd is not None:
-        _check_columns(call, table, old, stored)
-        if not stored.sd.location and old.sd is not None:
-            stored.sd.location = old.sd.location
-    stored.createTime = new.createTime or old.createTime
-    stored.parameters = dict(new.parameters or {})
-    if stored.parameters.get(DDL_TIME) in (None, "", "0"):
-        stored.parameters[DDL_TIME] = str(int(time.time()))
-    if _needs_quick_stats(call, table, old, stored, environment):
-        stored.parameters = quick_stats.from_directory(call, stored.parameters, stored.sd.location, environment, force=True)
-    stored.parameters = quick_stats.without_marker(stored.parameters)
-    if is_transactional(table):
-        counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
-        if by.write_id < 1 and new.writeId:
-            by = by._replace(write_id=new.writeId)
-        stored.parameters = accuracy.after_change(f"{table.dbName}.{table.tableName}", old.parameters or {}, counted, old.writeId, by)
-        stored.writeId = accuracy.new_write_id(old.writeId, by)
-    return stored
+class _Altered:
+    """Makes the partitions that a request stores. What is the same for all of them is looked up once."""
 
+    def __init__(self, call: Call, table: Table, environment: Mapping[str, str]) -> None:
+        self._call = call
+        self._table = table
+        self._environment = environment
+        self._now = str(int(time.time()))
+        self._is_transactional = is_transactional(table)
+        self._has_directories = table.tableType not in VIEWS
+        self._says_who_counted = "STATS_GENERATED" in environment
 
-def _check_columns(call: Call, table: Table, old: Partition, new: Partition) -> None:
-    """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
-    if old.sd is not None and new.sd.cols is old.sd.cols:
-        return
-    if wrong := invalid_column(new.sd.cols or []):
-        raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table.dbName}.{table.tableName}")
-    if call.config.disallow_incompatible_col_type_changes and old.sd is not None and new.sd.cols:
-        validate_column_changes(old.sd.cols or [], new.sd.cols)
+    def from_request(self, old: Partition, new: Partition, by: Writer) -> Partition:
+        """Return a partition as it will be stored. InvalidOperation, MetaError."""
+        table = self._table
+        stored = copy(new)
+        stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
+        stored.sd = copy(new.sd if new.sd is not None else old.sd)
+        if stored.sd is not None:
+            self._check_columns(old, stored)
+            if not stored.sd.location and old.sd is not None:
+                stored.sd.location = old.sd.location
+        stored.createTime = new.createTime or old.createTime
+        parameters = dict(new.parameters or {})
+        if parameters.get(DDL_TIME) in (None, "", "0"):
+            parameters[DDL_TIME] = self._now
+        if self._has_directories and self._needs_quick_stats(old.parameters, parameters, stored.sd):
+            parameters = quick_stats.from_directory(self._call, parameters, stored.sd.location, self._environment, force=True)
+        stored.parameters = quick_stats.without_marker(parameters)
+        if self._is_transactional:
+            counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
+            if by.write_id < 1 and new.writeId:
+                by = by._replace(write_id=new.writeId)
+            stored.parameters = accuracy.after_change(f"{table.dbName}.{table.tableName}", old.parameters or {}, counted, old.writeId, by)
+            stored.writeId = accuracy.new_write_id(old.writeId, by)
+        return stored
 
+    def _check_columns(self, old: Partition, new: Partition) -> None:
+        """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
+        if old.sd is not None and new.sd.cols is old.sd.cols:
+            return
+        if wrong := invalid_column(new.sd.cols or []):
+            table = f"{self._table.dbName}.{self._table.tableName}"
+            raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table}")
+        if self._call.config.disallow_incompatible_col_type_changes and old.sd is not None and new.sd.cols:
+            validate_column_changes(old.sd.cols or [], new.sd.cols)
 
-def _needs_quick_stats(call: Call, table: Table, old: Partition, new: Partition, environment: Mapping[str, str]) -> bool:
-    """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
-    if table.tableType in VIEWS or not is_absolute(new.sd.location) or not quick_stats.wanted(call, new.parameters, environment):
+    def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
+        """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
+        if not quick_stats.wanted(self._call, new, self._environment) or not is_absolute(sd.location):
+            return False
+        if self._says_who_counted:
+            return True
+        for key in quick_stats.FAST:
+            value = new.get(key)
+            if value is None or old.get(key, value) != value:
+                return True
         return False
-    if not all(key in new.parameters for key in quick_stats.FAST):
-        return True
-    return "STATS_GENERATED" in environment or any(
-        old.parameters.get(key) != new.parameters.get(key) for key in quick_stats.FAST if key in old.parameters
-    )
 
 
 def _columns(partition: Partition) -> Sequence[FieldSchema]:
@@ -198,8 +215,10 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
     """Delete the statistics of columns that went or changed their type."""
     lost: dict[int, list[str]] = {}
     for key, old, new in changed:
+        if old.sd is not None and new.sd is not None and old.sd.cols is new.sd.cols:
+            continue
         before, after = _columns(old), _columns(new)
-        if before is not after and not columns_equal(before, after):
+        if not columns_equal(before, after):
             kept = {(normalize(column.name), column.type) for column in after}
             gone = [normalize(column.name) for column in before if (normalize(column.name), column.type) not in kept]
             if gone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import orjson
@@ -26,8 +26,13 @@ T = TypeVar("T")
 
 def partition_name(call: Call, table: Table, values: Sequence[str] | None) -> str:
     """Return the name that values make for a table. MetaError when their number is wrong."""
-    keys = [key.name for key in table.partitionKeys]
-    return make_partition_name(keys, values or [], call.config.default_partition_name)
+    return partition_names(call, table, [values])[0]
+
+
+def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | None]) -> list[str]:
+    """Return the names that lists of values make for a table. MetaError when their number is wrong."""
+    keys, default = tuple(key.name for key in table.partitionKeys), call.config.default_partition_name
+    return [make_partition_name(keys, values or (), default) for values in many]
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:

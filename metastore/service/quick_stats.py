@@ -17,11 +17,10 @@ ROWS = "numRows"
 
 def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, str]) -> bool:
     """Tell whether the server is to look at directories for this request."""
-    return (
-        call.config.stats_autogather
-        and environment.get(DO_NOT_UPDATE, "").lower() != "true"
-        and parameters.get(DO_NOT_UPDATE, "").lower() != "true"
-    )
+    if DO_NOT_UPDATE not in environment and DO_NOT_UPDATE not in parameters:
+        return call.config.stats_autogather
+    said = (environment.get(DO_NOT_UPDATE, "").lower(), parameters.get(DO_NOT_UPDATE, "").lower())
+    return call.config.stats_autogather and "true" not in said
 
 
 def from_directory(
@@ -55,6 +54,8 @@ def _is_exact(parameters: Mapping[str, str]) -> bool:
     return '"BASIC_STATS":"true"' in parameters.get(ACCURATE, "").replace(" ", "")
 
 
-def without_marker(parameters: Mapping[str, str]) -> dict[str, str]:
+def without_marker(parameters: dict[str, str]) -> dict[str, str]:
     """Return parameters without DO_NOT_UPDATE_STATS, which is an instruction and never stored."""
+    if DO_NOT_UPDATE not in parameters:
+        return parameters
     return {key: value for key, value in parameters.items() if key != DO_NOT_UPDATE}
