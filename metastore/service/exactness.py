@@ -1,17 +1,22 @@
-"""Judge the statistics of tables and partitions that were read for a query, by its snapshot of write ids. Stores nothing.
+"""Judge the statistics of tables and partitions that were read for a query, by its snapshot, and add those of columns. Stores nothing.
 
 Clients answer `count(*)`, `min` and `max` from statistics that are called exact; so those that do not hold are not called so.
-Source: Hive's ObjectStore.getTable and getPartition.
+Source: Hive's ObjectStore.getTable and getPartition, GetTableHandler and GetPartitionsHandler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from metastore.idl import Partition, Table
 from metastore.rules import accuracy
 from metastore.rules.snapshots import Snapshot
 from metastore.rules.table_kinds import is_transactional
+from metastore.service import statistics
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.partitions import partition_names
+from metastore.service.tables import find_table
 
 
 def judge_table(table: Table, seen: Snapshot) -> None:
@@ -31,3 +36,26 @@ def judge_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
         parameters = partition.parameters or {}
         if accuracy.ACCURATE in parameters and not accuracy.holds(parameters, partition.writeId, seen):
             partition.parameters = accuracy.without_mark(parameters)
+
+
+def add_to_table(call: Call, name: TableName, table: Table, engine: str | None, seen: Snapshot | None) -> None:
+    """Put the statistics of the columns that are called exact into a table; it keeps none where there are none. NoSuchObject."""
+    columns = sorted(accuracy.exact_columns(table.parameters or {}))
+    found = statistics.get_table(call, name, columns, engine, seen) if columns else None
+    if found is not None and found.statsObj:
+        table.colStats = found
+
+
+def add_to_partitions(call: Call, name: TableName, found: Sequence[Partition], engine: str | None, seen: Snapshot | None) -> None:
+    """Put the statistics of the columns that are called exact, which are each partition's own, into partitions. NoSuchObject."""
+    exact = [accuracy.exact_columns(partition.parameters or {}) for partition in found]
+    columns = sorted(set().union(*exact))
+    if not columns:
+        return
+    names = partition_names(call, find_table(call, name), [partition.values for partition in found])
+    stored = statistics.get_partitions(call, name, names, columns, engine, seen)
+    for partition, own_name, own in zip(found, names, exact, strict=True):
+        if own_name in stored:
+            with_others = stored[own_name]
+            with_others.statsObj = [column for column in with_others.statsObj if column.colName in own]
+            partition.colStats = with_others if with_others.statsObj else None

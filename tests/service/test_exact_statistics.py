@@ -314,6 +314,38 @@ def test_requests_say_in_which_transaction_they_are_made(call: Call) -> None:
         assert len(answer(call, "get_aggr_stats_for", **request, validWriteIdList=text).colStats) == found
 
 
+def test_statistics_of_columns_come_with_a_table_that_is_asked_for_with_them(call: Call) -> None:
+    name = make_table(call, "plain")
+    statistics.set_statistics(call, [of(name, ONE)])
+    asked: dict[str, Any] = {"dbName": "default", "tblName": "plain", "engine": "hive"}
+
+    def read_with(**more: Any) -> Any:
+        return answer(call, "get_table_req", **asked, **more).table.colStats
+
+    assert read_with() is None
+    assert read_with(getColumnStats=True).statsObj == [ONE]
+    where = made(call, partition=False)
+    write(call, where, ONE, Writer(3, up_to(3)))
+    asked |= {"tblName": "t", "capabilities": ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])}
+    assert read_with(getColumnStats=True, validWriteIdList="default.t:3:9223372036854775807::").statsObj == [ONE]
+    assert read_with(getColumnStats=True, validWriteIdList="default.t:2:9223372036854775807::") is None
+
+
+def test_statistics_of_columns_come_with_partitions_that_are_asked_for_with_them(call: Call) -> None:
+    name = make_table(call, "plain", keys=[("p", "string")])
+    add_partitions(call, name, [["1"], ["2"], ["3"]])
+    statistics.set_statistics(call, [of(name, ONE, partition="p=1"), of(name, numbers("b", 0, 1), partition="p=2")])
+
+    def read_with(**more: Any) -> list[Any]:
+        asked = {"db_name": "default", "tbl_name": "plain", "names": ["p=1", "p=2", "p=3"]}
+        found = [each.colStats for each in answer(call, "get_partitions_by_names_req", **asked, **more).partitions]
+        return [None if each is None else (each.statsDesc.partName, each.statsObj) for each in found]
+
+    assert read_with() == [None] * 3
+    assert read_with(get_col_stats=True, engine="hive") == [("p=1", [ONE]), ("p=2", [numbers("b", 0, 1)]), None]
+    assert read_with(get_col_stats=True, engine="impala") == [None] * 3
+
+
 def test_a_text_that_is_no_snapshot_is_refused() -> None:
     assert writer(3, "db.t:7:5:5:6") == Writer(3, up_to(7, 5, aborted=(6,)))
     assert writer(None, None) == NOBODY

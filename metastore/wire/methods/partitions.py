@@ -221,6 +221,8 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> Encoded:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
     found = _project(partitions.get_partitions_by_names(call, name, request.names), request)
+    if request.get_col_stats:
+        exactness.add_to_partitions(call, name, found, request.engine, accuracy.seen_by(request.validWriteIdList))
     return encoded(found, lambda found: GetPartitionsByNamesResult(partitions=found))
 
 

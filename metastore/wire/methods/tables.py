@@ -75,9 +75,12 @@ def _get_table(call: Call, args: Any) -> Table:
 
 def _get_table_req(call: Call, args: Any) -> GetTableResult:
     request = args.req
-    table = tables.get_table(call, unpack.target(call, request))
+    name = unpack.target(call, request)
+    table = tables.get_table(call, name)
     if (seen := accuracy.seen_by(request.validWriteIdList)) is not None:
         exactness.judge_table(table, seen)
+    if request.getColumnStats:
+        exactness.add_to_table(call, name, table, request.engine, seen)
     translation.check_readable(call, table, request.capabilities)
     return GetTableResult(table=translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier))
 
