@@ -1,19 +1,19 @@
-"""Column statistics of tables and partitions: write, read, join, delete. Names of columns and partitions are normalised here.
+"""Column statistics of tables and partitions: write, read, join. Names of columns and partitions are normalised here.
 
-Source: Hive's HMSHandler (update_*, get_*, delete_*_column_statistics, set_aggr_stats_for). `rules/accuracy.py` has the mark
+Source: Hive's HMSHandler (update_*_column_statistics, get_*_statistics, set_aggr_stats_for). `rules/accuracy.py` has the mark
 COLUMN_STATS_ACCURATE and for which query statistics hold. Nothing here looks at the data of a table.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
-from metastore.listeners.events import DeleteStatistics, UpdateStatistics
+from metastore.listeners.events import UpdateStatistics
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize
@@ -73,7 +73,7 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    wanted = _normalized(table, new)
+    wanted = _normalized(table, _known(table), new)
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new])) as current:
 
         def work(session: Session) -> bool:
@@ -82,7 +82,7 @@ def update_table(
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             state = State(found.parameters, found.writeId or -1)
-            change = _change(found, str(name), state, wanted, by, merged=merged)
+            change = _change(str(name), state, wanted, by, transactional=is_transactional(found), merged=merged)
             if change.columns:
                 old = statistics.of_table(session, key, engine)
                 statistics.write_table(session, key, engine, _together(old, change.columns, merged=merged))
@@ -109,10 +109,9 @@ class Change(NamedTuple):
 
 
 def _change(
-    table: Table, label: str, old: State, new: list[ColumnStatisticsObj], by: Writer, *, merged: bool
+    label: str, old: State, new: list[ColumnStatisticsObj], by: Writer, *, transactional: bool, merged: bool
 ) -> Change:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
-    transactional = is_transactional(table)
     write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
         if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
@@ -133,12 +132,12 @@ def update_partitions(
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new[0].engine or ENGINE
+    known, transactional = _known(table), is_transactional(table)
     wanted: dict[str, list[ColumnStatisticsObj]] = {}
-    for each in new:
-        partition = _partition_name(call, table, each.statsDesc.partName)
+    for partition, each in zip(stored_names(call, table, [each.statsDesc.partName for each in new]), new, strict=True):
         if partition in wanted:
             raise MetaError(f"Partition {partition} of {name} comes more than once in one request for statistics")
-        wanted[partition] = _normalized(table, each)
+        wanted[partition] = _normalized(table, known, each)
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new)) as current:
 
         def work(session: Session) -> bool:
@@ -149,7 +148,10 @@ def update_partitions(
             if missing:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
             changes = [
-                _change(table, f"{name} {each.name}", State(each.parameters, each.write_id), wanted[each.name], by, merged=merged)
+                _change(
+                    f"{name} {each.name}", State(each.parameters, each.write_id), wanted[each.name], by,
+                    transactional=transactional, merged=merged,
+                )
                 for each in locked
             ]
             written = {each.key: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
@@ -169,18 +171,28 @@ def update_partitions(
         return current.write(work)
 
 
-def _partition_name(call: Call, table: Table, name: str | None) -> str:
-    if name is None:
-        raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
-    if plain_names(tuple([key.name for key in table.partitionKeys])).fullmatch(name):
-        return name
-    lowered = "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
-    return partition_name(call, table, values_for_keys([key.name for key in table.partitionKeys], lowered))
+def stored_names(call: Call, table: Table, names: Iterable[str | None]) -> list[str]:
+    """Return the names as they are stored. MetaError for one that is missing or is none of this table."""
+    keys = tuple(key.name for key in table.partitionKeys)
+    is_plain = plain_names(keys).fullmatch
+    found = []
+    for name in names:
+        if name is None:
+            raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
+        if is_plain(name):
+            found.append(name)
+        else:
+            lowered = "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
+            found.append(partition_name(call, table, values_for_keys(keys, lowered)))
+    return found
 
 
-def _normalized(table: Table, new: ColumnStatistics) -> list[ColumnStatisticsObj]:
+def _known(table: Table) -> frozenset[str]:
+    return frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
+
+
+def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> list[ColumnStatisticsObj]:
     """Return statistics with lower-case names and types; check that the table has the columns."""
-    known = {column.name for column in table.sd.cols} if table.sd is not None else set()
     out = []
     for column in new.statsObj or []:
         if column.colName is None or column.statsData is None:
@@ -236,7 +248,7 @@ def get_partitions(
 
     NoSuchObject for a missing table.
     """
-    wanted = set(_columns(columns))
+    wanted = set(columns_named(columns))
     found = _read(call, name, partitions, engine, seen)
     return {
         partition: _struct(name, partition, raw, columns, engine)
@@ -249,7 +261,7 @@ def get_stored(
     seen: Snapshot | None = None,
 ) -> dict[str, list[StoredColumn]]:
     """Return what `get_partitions` does, as it is stored."""
-    wanted = _columns(columns)
+    wanted = columns_named(columns)
     out = {}
     for partition, raw in _read(call, name, partitions, engine, seen).items():
         found = [(column, raw[column][0], statistics.data_of(raw[column])) for column in wanted if column in raw] if raw else []
@@ -283,7 +295,7 @@ def _read(
     table = find_table(call, name)
     key = table.id
     assert key is not None
-    names = [_partition_name(call, table, partition) for partition in dict.fromkeys(partitions)]
+    names = stored_names(call, table, dict.fromkeys(partitions))
     if seen is None or not is_transactional(table):
         return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
     found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))
@@ -293,14 +305,15 @@ def _read(
     }
 
 
-def _columns(columns: Sequence[str] | None) -> list[str]:
+def columns_named(columns: Sequence[str] | None) -> list[str]:
+    """Return each of the columns once, as it is stored."""
     return list(dict.fromkeys(normalize(column) for column in columns or ()))
 
 
 def _struct(
     name: TableName, partition: str | None, raw: statistics.Encoded, columns: Sequence[str] | None, engine: str | None
 ) -> ColumnStatistics:
-    wanted = [column for column in _columns(columns) if column in raw]
+    wanted = [column for column in columns_named(columns) if column in raw]
     description = ColumnStatisticsDesc(
         isTblLevel=partition is None, dbName=name.database, tableName=name.table, partName=partition, catName=name.catalog,
         lastAnalyzed=max((raw[column][1] for column in wanted), default=None),
@@ -317,7 +330,7 @@ def get_aggregated(
 
     Nothing when those of a partition do not hold for the snapshot, if one is given.
     """
-    wanted = _columns(columns)
+    wanted = columns_named(columns)
     if not wanted or not partitions:
         return AggrStats(colStats=[], partsFound=0)
     read = _read(call, name, partitions, engine, seen)
@@ -331,65 +344,3 @@ def get_aggregated(
         if parts:
             joined.append(aggregate(statistics.decode_all(column, parts), tuner))
     return AggrStats(colStats=joined, partsFound=sum(set(wanted) <= raw.keys() for raw in found.values()))
-
-
-def delete_from_table(call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None) -> None:
-    """Delete statistics of a table: of all columns, or of those named; of every engine without `engine`.
-
-    NoSuchObject when the table is missing or has none of them.
-    """
-    table = find_table(call, name)
-    wanted = _columns(columns) or None
-    event = DeleteStatistics(client=call.info, table=table, partitions=[], columns=wanted or [])
-    with change(call, event) as current:
-
-        def work(session: Session) -> None:
-            key = tables.lock(session, *name)
-            found = None if key is None else tables.find(call.database, session, *name)
-            if key is None or found is None:
-                raise NoSuchObject(f"{name} table not found")
-            gone = statistics.delete_table(session, key, wanted, engine)
-            if not gone:
-                raise NoSuchObject(f"Column stats doesn't exist for table {name}, columns {wanted or 'all'}")
-            unmarked = accuracy.without_columns(found.parameters, gone)
-            if unmarked != found.parameters:
-                tables.set_parameters(session, key, unmarked)
-
-        current.write(work)
-
-
-def delete_from_partitions(
-    call: Call, name: TableName, partitions: Sequence[str], columns: Sequence[str] | None, engine: str | None = None
-) -> None:
-    """Delete statistics of partitions, as `delete_from_table` does for a table."""
-    table = find_table(call, name)
-    wanted = _columns(columns) or None
-    names = [_partition_name(call, table, partition) for partition in partitions]
-    event = DeleteStatistics(client=call.info, table=table, partitions=names, columns=wanted or [])
-    with change(call, event) as current:
-
-        def work(session: Session) -> None:
-            if table.id is None or tables.share(session, *name) != table.id:
-                raise NoSuchObject(f"{name} table not found")
-            locked = statistics.lock_partitions(session, table, names)
-            if missing := set(names) - {partition.name for partition in locked}:
-                raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were deleted")
-            gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)
-            if not gone:
-                raise NoSuchObject(f"Column stats doesn't exist for partitions {names} of {name}, columns {wanted or 'all'}")
-            unmarked = [each._replace(parameters=accuracy.without_columns(each.parameters, gone.get(each.key, ()))) for each in locked]
-            changed = [after for before, after in zip(locked, unmarked, strict=True) if before.parameters != after.parameters]
-            if changed:
-                statistics.set_parameters(session, table.id, changed)
-
-        current.write(work)
-
-
-def delete(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None
-) -> None:
-    """Delete statistics of partitions if any are named, else of the table."""
-    if partitions:
-        delete_from_partitions(call, name, partitions, columns, engine)
-    else:
-        delete_from_table(call, name, columns, engine)

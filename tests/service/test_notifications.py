@@ -41,6 +41,7 @@ from metastore.service import (
     catalogs,
     constraints,
     databases,
+    delete_statistics,
     functions,
     notifications,
     partitions,
@@ -192,8 +193,8 @@ def test_statistics(call: Call) -> None:
         )
         for value in ("1", "2")
     ])
-    statistics.delete(call, name, None, ["a"])
-    statistics.delete(call, name, ["k=1", "k=2"], ["a"])
+    delete_statistics.delete(call, name, None, ["a"])
+    delete_statistics.delete(call, name, ["k=1", "k=2"], ["a"])
     found = events(call, last)
     assert [event.eventType for event in found] == [
         "UPDATE_TABLE_COLUMN_STAT", *["UPDATE_PARTITION_COLUMN_STAT"] * 2,

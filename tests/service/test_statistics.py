@@ -22,7 +22,7 @@ from metastore.idl import (
 )
 from metastore.rules.accuracy import Writer
 from metastore.rules.snapshots import snapshot
-from metastore.service import statistics
+from metastore.service import delete_statistics, statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
@@ -111,7 +111,7 @@ def test_engines_have_statistics_of_their_own(call: Call) -> None:
     statistics.set_statistics(call, [of(table, numbers("a", 3, 4), engine="impala")])
     assert statistics.get_table(call, table, ["a"]).statsObj == [numbers("a", 1, 2)]
     assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
-    statistics.delete_from_table(call, table, ["a"], "hive")
+    delete_statistics.from_table(call, table, ["a"], "hive")
     assert statistics.get_table(call, table, ["a"]).statsObj == []
     assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
 
@@ -128,7 +128,7 @@ def test_errors_name_what_is_missing(call: Call) -> None:
     with pytest.raises(NoSuchObject, match="p=1"):
         statistics.set_statistics(call, [of(table, numbers("a", 1, 2), partition="p=1")])
     with pytest.raises(NoSuchObject, match="doesn't exist"):
-        statistics.delete_from_table(call, table, ["a"])
+        delete_statistics.from_table(call, table, ["a"])
 
 
 def test_statistics_of_two_tables_or_twice_of_one_partition_are_refused(call: Call) -> None:
@@ -182,8 +182,8 @@ def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:
     statistics.set_statistics(call, [of(table, texts("b", 1, 2.0), partition="p=1")])
     assert get_table(call, table).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"a":"true"}}'
     assert get_partition(call, table, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"b":"true"}}'
-    statistics.delete(call, table, None, ["a"])
-    statistics.delete(call, table, ["p=1"], None)
+    delete_statistics.delete(call, table, None, ["a"])
+    delete_statistics.delete(call, table, ["p=1"], None)
     assert "COLUMN_STATS_ACCURATE" not in get_table(call, table).parameters
     assert "COLUMN_STATS_ACCURATE" not in get_partition(call, table, ["1"]).parameters
     assert statistics.get_partitions(call, table, ["p=1"], ["a", "b"]) == {}

@@ -13,7 +13,7 @@ from metastore.idl import (
 )
 from metastore.rules import accuracy
 from metastore.rules.snapshots import Snapshot
-from metastore.service import statistics
+from metastore.service import delete_statistics, statistics
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire import statistics_lists
@@ -84,12 +84,12 @@ def _one(column: str | None) -> list[str] | None:
 
 
 def _delete_from_table(call: Call, args: Any) -> bool:
-    statistics.delete_from_table(call, _name(call, args), _one(args.col_name), args.engine)
+    delete_statistics.from_table(call, _name(call, args), _one(args.col_name), args.engine)
     return True
 
 
 def _delete_from_partition(call: Call, args: Any) -> bool:
-    statistics.delete_from_partitions(call, _name(call, args), [args.part_name], _one(args.col_name), args.engine)
+    delete_statistics.from_partitions(call, _name(call, args), [args.part_name], _one(args.col_name), args.engine)
     return True
 
 
@@ -97,7 +97,7 @@ def _delete_req(call: Call, args: Any) -> bool:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name, request.cat_name)
     partitions = None if request.tableLevel else request.part_names
-    statistics.delete(call, name, partitions, request.col_names, request.engine)
+    delete_statistics.delete(call, name, partitions, request.col_names, request.engine)
     return True
 
 

@@ -1,0 +1,78 @@
+"""Delete statistics of columns, and the mark that calls them exact. Source: Hive's HMSHandler.delete_column_statistics_req."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metastore.errors import NoSuchObject
+from metastore.listeners.events import DeleteStatistics
+from metastore.rules import accuracy
+from metastore.service.change import change
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.statistics import columns_named, stored_names
+from metastore.service.tables import find_table
+from metastore.store import statistics, tables
+from metastore.store.database import Session
+
+
+def from_table(call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None) -> None:
+    """Delete statistics of a table: of all columns, or of those named; of every engine without `engine`.
+
+    NoSuchObject when the table is missing or has none of them.
+    """
+    table = find_table(call, name)
+    wanted = columns_named(columns) or None
+    event = DeleteStatistics(client=call.info, table=table, partitions=[], columns=wanted or [])
+    with change(call, event) as current:
+
+        def work(session: Session) -> None:
+            key = tables.lock(session, *name)
+            found = None if key is None else tables.find(call.database, session, *name)
+            if key is None or found is None:
+                raise NoSuchObject(f"{name} table not found")
+            gone = statistics.delete_table(session, key, wanted, engine)
+            if not gone:
+                raise NoSuchObject(f"Column stats doesn't exist for table {name}, columns {wanted or 'all'}")
+            unmarked = accuracy.without_columns(found.parameters, gone)
+            if unmarked != found.parameters:
+                tables.set_parameters(session, key, unmarked)
+
+        current.write(work)
+
+
+def from_partitions(
+    call: Call, name: TableName, partitions: Sequence[str], columns: Sequence[str] | None, engine: str | None = None
+) -> None:
+    """Delete statistics of partitions, as `from_table` does for a table."""
+    table = find_table(call, name)
+    wanted = columns_named(columns) or None
+    names = stored_names(call, table, partitions)
+    event = DeleteStatistics(client=call.info, table=table, partitions=names, columns=wanted or [])
+    with change(call, event) as current:
+
+        def work(session: Session) -> None:
+            if table.id is None or tables.share(session, *name) != table.id:
+                raise NoSuchObject(f"{name} table not found")
+            locked = statistics.lock_partitions(session, table, names)
+            if missing := set(names) - {partition.name for partition in locked}:
+                raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were deleted")
+            gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)
+            if not gone:
+                raise NoSuchObject(f"Column stats doesn't exist for partitions {names} of {name}, columns {wanted or 'all'}")
+            unmarked = [each._replace(parameters=accuracy.without_columns(each.parameters, gone.get(each.key, ()))) for each in locked]
+            changed = [after for before, after in zip(locked, unmarked, strict=True) if before.parameters != after.parameters]
+            if changed:
+                statistics.set_parameters(session, table.id, changed)
+
+        current.write(work)
+
+
+def delete(
+    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None
+) -> None:
+    """Delete statistics of partitions if any are named, else of the table."""
+    if partitions:
+        from_partitions(call, name, partitions, columns, engine)
+    else:
+        from_table(call, name, columns, engine)
