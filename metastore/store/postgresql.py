@@ -6,6 +6,7 @@ A prepared statement costs the process 20 us instead of 60. Errors are psycopg's
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,9 @@ from psycopg.adapt import Transformer
 
 MOST_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
+PLANS_LAST = 10.0
+"""Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
+and PostgreSQL itself makes it anew only after it has analysed them, up to minutes later."""
 INT8, BOOL, FLOAT8, BYTEA, UNKNOWN = 20, 16, 701, 17, 0
 """Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
@@ -31,10 +35,16 @@ class Connection(psycopg.Connection[Any]):
         super().__init__(*args, **options)
         self.statements: dict[Statement, bytes | None] = {}
         self.prepared = 0
+        self.planned = time.monotonic()
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
-        return Cursor(self)
+        cursor = Cursor(self)
+        now = time.monotonic()
+        if now - self.planned > PLANS_LAST:
+            self.planned = now
+            cursor.execute("DISCARD PLANS")
+        return cursor
 
     def full_cursor(self) -> psycopg.Cursor[Any]:
         """Return a cursor of psycopg's."""

@@ -235,7 +235,9 @@ def upgrade() -> None:
     sa.Column('holds', sa.Integer(), server_default='0', nullable=False, comment='bits of store/transactions.py: where it may have rows'),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_transactions'))
     )
-    op.create_index(op.f('ix_transactions_state_id'), 'transactions', ['state', 'id'], unique=False)
+    op.create_index(
+        op.f('ix_transactions_state_id'), 'transactions', ['state', 'id'], unique=False, postgresql_where=sa.text("state <> 'c'")
+    )
     op.create_table('write_id_counters',
     sa.Column('catalog', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),
     sa.Column('database', sa.Text().with_variant(sa.String(length=128), 'mysql').with_variant(sa.Text(collation='C'), 'postgresql'), nullable=False),

@@ -115,3 +115,18 @@ def test_other_threads_run_while_a_statement_does(connection: postgresql.Connect
         turns += 1
     thread.join()
     assert turns > 20
+
+
+def plan(connection: postgresql.Connection) -> str:
+    return " ".join(line for (line,) in connection.cursor().execute("EXPLAIN EXECUTE metastore_0(1)").fetchall())
+
+
+def test_plans_that_were_made_for_an_empty_table_are_made_anew(connection: postgresql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
+    cursor.execute("VACUUM t")
+    for _ in range(10):
+        cursor.execute("SELECT a FROM t WHERE a = %(a)s", {"a": 1})
+    cursor.execute("INSERT INTO t SELECT generate_series(1, 10000)")
+    assert "Seq Scan" in plan(connection)
+    monkeypatch.setattr(postgresql, "PLANS_LAST", 0.0)
+    assert "Index" in plan(connection)
