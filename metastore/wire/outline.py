@@ -4,7 +4,7 @@ thriftpy2's Cython protocol takes the sizes of containers on trust: one of eleme
 on the wire can ask for, holds the interpreter for minutes. It also takes a map's text for keys of any declared type and
 loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. What comes
 again and again, such as all but the location in the storage of a thousand partitions, is compared instead of walked again.
-No struct is made.
+No struct is made. `likeness.py` has how structs of a list are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import StorageDescriptor
+from metastore.wire import likeness
 from metastore.wire.decoder import MAX_DEPTH
+from metastore.wire.likeness import Likeness, Notes
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -23,6 +25,8 @@ FIELD_HEADER = struct.Struct("!Bh").unpack_from
 LIST_HEADER = struct.Struct("!Bi").unpack_from
 MAP_HEADER = struct.Struct("!BBi").unpack_from
 SIZE = struct.Struct("!i").unpack_from
+LEAST_ALIKE = 4
+"""Structs of a list from which on it is worth to look what they have in common."""
 LEAST_KNOWN = 16
 """Bytes of a value that is worth a comparison."""
 MOST_MISSES = 4
@@ -73,6 +77,7 @@ class Outline:
         self._last: dict[tuple[int, int, int, int], bytes | None] = {}
         self._misses: dict[tuple[int, int, int, int], int] = {}
         self._parts = Part(), Part()
+        self._notes: Notes | None = None
         self.data = bytearray()
         self.careful = False
         self.descriptors = 0
@@ -131,6 +136,8 @@ class Outline:
                 size = SIZE(data, at + 3)[0]
                 if size < 0:
                     raise Malformed(f"A size of {size} bytes")
+                if self._notes is not None:
+                    self._notes.texts.append(at + 3)
                 at += 7 + size
                 if at > len(data):
                     self.need(at)
@@ -163,6 +170,8 @@ class Outline:
                 end = at + len(known)
                 if end < len(self.data) and (self.data[end] == TType.STOP or self.data[end : end + 3] == LOCATION):
                     self.repeated.append(Repeated(number, part.descriptor, part.fields, at, end))
+                    if self._notes is not None:
+                        self._notes.parts.append(likeness.Part(part.descriptor, part.fields, at, end))
                     return end
             elif at + len(known) <= len(self.data):
                 part.misses += 1
@@ -179,6 +188,8 @@ class Outline:
             if spec is not None:
                 fields.append(spec[1])
             at = self._element(ttype, at + 3, _inner(spec, ttype), depth - 1)
+        if self._notes is not None and fields:
+            self._notes.parts.append(likeness.Part(number, tuple(fields), begin, at))
         if part.misses == MOST_MISSES or at - begin > CHUNK:
             part.data = b""
         elif at - begin >= LEAST_KNOWN and not self.careful:
@@ -236,8 +247,34 @@ class Outline:
         if etype == TType.STRING:
             return self._strings(at, size)
         inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
+        if etype == TType.STRUCT and size >= LEAST_ALIKE and self._notes is None:
+            return self._structs(at, size, inner, depth - 1)
         for _ in range(size):
             at = self._value(etype, at, inner, depth - 1)
+        return at
+
+    def _structs(self, at: int, size: int, spec: Any, depth: int) -> int:
+        """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
+        like: Likeness | None = None
+        misses = 0
+        for _ in range(size):
+            places = like.places(self.data, at) if like is not None else None
+            if like is not None and places is not None:
+                at = places[-1]
+                self.need(at)
+                for run, (descriptor, fields, begin, end) in like.parts:
+                    self.repeated.append(Repeated(self.descriptors, descriptor, fields, places[run] + begin, places[run] + end))
+                self.descriptors += like.descriptors
+                continue
+            here, begin, number = len(self.data), at, self.descriptors
+            if misses < MOST_MISSES:
+                self._notes = notes = Notes()
+            at = self._value(TType.STRUCT, at, spec, depth)
+            self._notes = None
+            if misses < MOST_MISSES and (like is None or at <= here):
+                misses += 1
+                alike = at - begin <= CHUNK and not self.careful and self.descriptors - number < 2
+                like = Likeness(bytes(self.data[begin:at]), notes, begin, self.descriptors - number) if alike else None
         return at
 
     def _map(self, at: int, spec: Any, depth: int) -> int:
@@ -277,6 +314,8 @@ class Outline:
             size = SIZE(data, at)[0]
             if size < 0:
                 raise Malformed(f"A size of {size} bytes")
+            if self._notes is not None:
+                self._notes.texts.append(at)
             at += 4 + size
             if at > len(data):
                 self.need(at)

@@ -1,0 +1,108 @@
+"""Recognise the structs of a list that are like its first one but for their texts: they are compared, not walked over again.
+
+A thousand partitions have the same fields, the same columns and the same serde; values, locations and some parameters differ. What is
+between those texts is one comparison each. Nothing is taken for granted: what a struct has in place of a text is a size and so many bytes,
+and everything else is equal to bytes that were walked over.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+SIZE = struct.Struct("!i").unpack_from
+WIDTH = 4
+"""Bytes of the size before a text."""
+
+
+class Part(NamedTuple):
+    """A piece of a storage descriptor without texts that differ, from the begin of a struct: all but its location, say."""
+
+    descriptor: int
+    """The number of the descriptor in the message that has the fields."""
+    fields: tuple[str, ...]
+    begin: int
+    end: int
+
+
+class Notes:
+    """What the walk over one struct met: where texts begin, and parts of storage descriptors; both in the message."""
+
+    def __init__(self) -> None:
+        self.texts: list[int] = []
+        self.parts: list[Part] = []
+
+
+class _Runs:
+    """A struct as bytes that are the same in each, with a text between one run and the next."""
+
+    def __init__(self, model: bytes, texts: Sequence[tuple[int, int]], parts: Sequence[Part]) -> None:
+        edges = [0, *(edge for text in texts for edge in text), len(model)]
+        begins = edges[::2]
+        self._runs = [model[begin:end] for begin, end in zip(begins, edges[1::2], strict=True)]
+        self.parts = [
+            (number, part._replace(begin=part.begin - begin, end=part.end - begin))
+            for part in parts for number, begin in enumerate(begins) if begin <= part.begin and part.end <= begin + len(self._runs[number])
+        ]
+
+    def places(self, data: bytearray, at: int) -> list[int] | None:
+        """Return where the runs of the struct at a place begin, and its end; None for one that is not like this, or not here wholly."""
+        places = []
+        *runs, last = self._runs
+        for run in runs:
+            if not data.startswith(run, at):
+                return None
+            places.append(at)
+            at += len(run)
+            if at + WIDTH > len(data):
+                return None
+            size = SIZE(data, at)[0]
+            if size < 0:
+                return None
+            at += WIDTH + size
+        if not data.startswith(last, at):
+            return None
+        places += (at, at + len(last))
+        return places
+
+    def texts(self, places: Sequence[int]) -> list[tuple[int, int]]:
+        """Return where the texts of a struct stand, given the places of its runs."""
+        return [(begin + len(run), end) for run, (begin, end) in zip(self._runs, pairwise(places[:-1]), strict=False)]
+
+
+class Likeness:
+    """What the structs of a list have in common; a text counts as common until one has another in its place."""
+
+    def __init__(self, model: bytes, notes: Notes, begin: int, descriptors: int) -> None:
+        self._model = model
+        self._texts = [(at, at + WIDTH + int(SIZE(model, at)[0])) for at in (text - begin for text in notes.texts)]
+        self._parts = [part._replace(begin=part.begin - begin, end=part.end - begin) for part in notes.parts]
+        self._differing: set[int] = set()
+        self._all = _Runs(model, self._texts, ())
+        self._runs = _Runs(model, (), self._parts)
+        self.descriptors = descriptors
+        """Storage descriptors in each struct."""
+
+    @property
+    def parts(self) -> list[tuple[int, Part]]:
+        """The parts of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
+        return self._runs.parts
+
+    def places(self, data: bytearray, at: int) -> list[int] | None:
+        """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
+
+        One whose texts differ within a part of a storage descriptor is not: the next ones may share that part with it.
+        """
+        places = self._runs.places(data, at)
+        if places is None and (wide := self._all.places(data, at)) is not None:
+            differing = self._differing | {
+                number for number, (mine, other) in enumerate(zip(self._texts, self._all.texts(wide), strict=True))
+                if self._model[slice(*mine)] != data[slice(*other)]
+            }
+            texts = [self._texts[number] for number in sorted(differing)]
+            if not any(part.begin <= begin < part.end for part in self._parts for begin, _ in texts):
+                self._differing, self._runs = differing, _Runs(self._model, texts, self._parts)
+                places = self._runs.places(data, at)
+        return places
