@@ -10,15 +10,14 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from itertools import count
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
@@ -37,6 +36,7 @@ from metastore.store.drivers import (
     Unreachable,
     Unstorable,
 )
+from metastore.store.pool import Pool
 
 T = TypeVar("T")
 ATTEMPTS = 20
@@ -162,20 +162,17 @@ class Database:
         self.observer: Callable[[str], None] | None = None
         self.cache: dict[Any, Any] = {}
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
-        self._pool = QueuePool(
-            self.driver.connect, pool_size=pool_size, max_overflow=0, timeout=60, use_lifo=True, reset_on_return=None
-        )
+        self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}
         self._missing: dict[str, Insert] = {}
         self._inserting: dict[tuple[str, ...], Insert] = {}
         self._lock = threading.Lock()
-        self._generation = 0
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._pool.dispose()
+        self._pool.close()
 
     def compiled(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
         """Return a construct's text for this database and the literals that it holds."""
@@ -223,7 +220,7 @@ class Database:
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
-        return self._attempt(lambda: self._plain(work))
+        return self._attempt(work, None)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` in one transaction and commit; begin again when another transaction was in the way.
@@ -233,20 +230,30 @@ class Database:
         driver = self.driver
         if isinstance(driver, SQLiteDriver):
             with driver.writer():
-                return self._attempt(lambda: self._transaction(work, driver.begin))
-        return self._attempt(lambda: self._transaction(work, driver.begin))
+                return self._attempt(work, driver.begin)
+        return self._attempt(work, driver.begin)
 
     def change(self, work: Callable[[Session], T]) -> T:
         """Run a single statement that changes rows; it commits by itself, so it takes one round trip. It may run more than once."""
         driver = self.driver
-        with driver.writer() if isinstance(driver, SQLiteDriver) else nullcontext():
-            return self._attempt(lambda: self._plain(work))
+        if isinstance(driver, SQLiteDriver):
+            with driver.writer():
+                return self._attempt(work, None)
+        return self._attempt(work, None)
 
-    def _attempt(self, once: Callable[[], T]) -> T:
+    def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
+        """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""
         started, conflicts, breaks = time.monotonic(), 0, 0
         for attempt in count():
             try:
-                return once()
+                connection = self._lend()
+                try:
+                    return self._plain(connection, work) if begin is None else self._transaction(connection, work, begin)
+                except Exception as error:
+                    self._judge(connection, error)
+                    raise
+                finally:
+                    self._pool.give(connection)
             except Unstorable as error:
                 raise InvalidObject(
                     f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
@@ -267,26 +274,24 @@ class Database:
             time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10))))  # noqa: S311  # spreads retries, guards nothing
         raise AssertionError
 
-    def _plain(self, work: Callable[[Session], T]) -> T:
-        with self._connection() as connection:
-            cursor = connection.cursor()
-            try:
-                return work(Session(self, cursor))
-            finally:
-                cursor.close()
+    def _plain(self, connection: Any, work: Callable[[Session], T]) -> T:
+        cursor = connection.cursor()
+        try:
+            return work(Session(self, cursor))
+        finally:
+            cursor.close()
 
-    def _transaction(self, work: Callable[[Session], T], begin: str) -> T:
-        with self._connection() as connection:
-            cursor = connection.cursor()
-            cursor.execute(begin)
-            try:
-                result = work(Session(self, cursor))
-            except BaseException as error:
-                with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
-                    cursor.execute("ROLLBACK")
-                raise
-            self._commit(cursor)
-            return result
+    def _transaction(self, connection: Any, work: Callable[[Session], T], begin: str) -> T:
+        cursor = connection.cursor()
+        cursor.execute(begin)
+        try:
+            result = work(Session(self, cursor))
+        except BaseException as error:
+            with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
+                cursor.execute("ROLLBACK")
+            raise
+        self._commit(cursor)
+        return result
 
     def _commit(self, cursor: Any) -> None:
         try:
@@ -303,39 +308,21 @@ class Database:
                 raise kind from error
             raise
 
-    @contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def _lend(self) -> Any:
         try:
-            fairy = self._checked_out()
+            connection = self._pool.take()
         except Exception as error:
             raise Unreachable from error
-        try:
-            yield fairy.driver_connection
-        except BaseException as error:
-            if isinstance(error, BrokenAtCommit):
-                self._broke(fairy)
-            elif isinstance(error, Exception) and not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
-                kind = self.driver.classify(error)
-                if kind is Unavailable:
-                    self._broke(fairy)
-                if kind is not None:
-                    raise kind from error
-            raise
-        finally:
-            fairy.close()
+        self._reached = True
+        return connection
 
-    def _checked_out(self) -> PoolProxiedConnection:
-        """Take a connection of the present generation: when one broke, the others have most likely broken with it."""
-        while True:
-            fairy = self._pool.connect()
-            if fairy.info.setdefault("generation", self._generation) == self._generation:
-                self._reached = True
-                return fairy
-            fairy.invalidate()
-            fairy.close()
-
-    def _broke(self, fairy: PoolProxiedConnection) -> None:
-        with self._lock:
-            if fairy.info.get("generation") == self._generation:
-                self._generation += 1
-        fairy.invalidate()
+    def _judge(self, connection: Any, error: Exception) -> None:
+        """Raise what a driver's error means to the store, if it means anything to it."""
+        if isinstance(error, BrokenAtCommit):
+            self._pool.distrust(connection)
+        elif not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
+            kind = self.driver.classify(error)
+            if kind is Unavailable:
+                self._pool.distrust(connection)
+            if kind is not None:
+                raise kind from error

@@ -1,0 +1,105 @@
+"""The pool of connections: who gets which, who waits, what becomes of broken ones."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import pytest
+
+from metastore.store import pool
+from metastore.store.pool import Pool
+
+
+class Connection:
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_the_one_that_came_back_last_goes_out_first() -> None:
+    lent = Pool(Connection, 3)
+    first, second = lent.take(), lent.take()
+    assert first is not second
+    lent.give(second)
+    lent.give(first)
+    assert lent.take() is first
+    assert lent.take() is second
+
+
+def test_who_finds_all_lent_waits_until_one_comes_back() -> None:
+    lent = Pool(Connection, 1)
+    only = lent.take()
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(lent.take)
+        while not lent._waiting:
+            assert not waiting.done()
+        lent.give(only)
+        assert waiting.result(10) is only
+
+
+def test_who_waits_for_too_long_is_told_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "PATIENCE", 0.0)
+    lent = Pool(Connection, 1)
+    lent.take()
+    with pytest.raises(TimeoutError, match="database_pool_size"):
+        lent.take()
+
+
+def test_when_one_breaks_all_that_were_open_then_are_closed() -> None:
+    lent = Pool(Connection, 3)
+    broken, lying, out = lent.take(), lent.take(), lent.take()
+    lent.give(lying)
+    lent.distrust(broken)
+    assert lying.closed
+    for each in (broken, out):
+        lent.give(each)
+        assert each.closed
+    fresh = [lent.take() for _ in range(3)]
+    assert not {*fresh} & {broken, lying, out}
+    lent.distrust(broken)  # told late, of a connection that is gone: the new ones stay
+    lent.give(fresh[0])
+    assert lent.take() is fresh[0]
+
+
+def test_a_connection_that_can_not_be_opened_takes_no_room() -> None:
+    answers = iter([OSError("refused"), Connection()])
+
+    def connect() -> Connection:
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    lent = Pool(connect, 1)
+    with pytest.raises(OSError, match="refused"):
+        lent.take()
+    assert not lent.take().closed
+
+
+def test_no_two_threads_have_one_connection_and_there_are_never_more_than_the_size() -> None:
+    made: list[Connection] = []
+
+    def connect() -> Connection:
+        made.append(Connection())
+        return made[-1]
+
+    lent, threads, begin, failed = Pool(connect, 3), 8, Barrier(8), Event()
+    used: set[Connection] = set()
+
+    def run(_: int) -> None:
+        begin.wait()
+        for _ in range(2000):
+            connection = lent.take()
+            if connection in used:
+                failed.set()
+            used.add(connection)
+            used.discard(connection)
+            lent.give(connection)
+
+    with ThreadPoolExecutor(threads) as together:
+        list(together.map(run, range(threads)))
+    assert not failed.is_set()
+    assert len(made) <= 3
