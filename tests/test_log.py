@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 import structlog
@@ -24,6 +26,23 @@ def test_json_is_one_object_per_line() -> None:
     (line,) = stream.getvalue().splitlines()
     event = json.loads(line)
     assert (event["event"], event["part"], event["level"], event["user"]) == ("call", "x", "info", None)
+
+
+def test_json_has_time_traceback_and_whatever_is_no_json() -> None:
+    stream = io.BytesIO()
+    log.configure("info", stream=stream)
+    before = datetime.now(timezone.utc)
+    try:
+        raise KeyError("lost")
+    except KeyError as error:
+        log.get("x").error("call failed", exc_info=error, path=Path("/x"))
+    log.get("x").exception("no error is at hand")
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert before <= datetime.fromisoformat(first["timestamp"].replace("Z", "+00:00")) <= datetime.now(timezone.utc)
+    assert first["timestamp"].endswith("Z")
+    assert "KeyError: 'lost'" in first["exception"]
+    assert "/x" in first["path"]
+    assert (first["level"], second["level"]) == ("error", "error")
 
 
 def test_console_is_text() -> None:
