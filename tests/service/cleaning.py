@@ -1,0 +1,77 @@
+"""Do what compactors do, and look at what a cleaner leaves."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from metastore.idl import (
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionType,
+    ShowCompactRequest,
+    ShowCompactResponseElement,
+    TxnType,
+)
+from metastore.service import compactions
+from metastore.service.context import Call, Metastore
+from metastore.service.names import TableName
+from metastore.store.database import Session
+from metastore.store.schema import compactions as queue
+from tests.service import acid
+
+MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
+
+
+def shown(call: Call) -> list[ShowCompactResponseElement]:
+    return compactions.show(call, ShowCompactRequest(order="compactionid"))
+
+
+def states(call: Call) -> list[str]:
+    return [each.state for each in shown(call)]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def work(
+    call: Call, name: TableName, folder: Path, highest: int, *, partition: str | None = None, kind: int = MAJOR, ends: str = "c"
+) -> tuple[CompactionInfoStruct, int]:
+    """Compact as a worker does: queue, take, transaction, directory, mark, end the transaction (o leaves it open)."""
+    asked = compactions.compact(call, CompactionRequest(dbname=name.database, tablename=name.table, partitionname=partition, type=kind))
+    assert asked.accepted, asked.errormessage
+    info = compactions.find_next(call, "w")
+    assert info is not None
+    transaction = acid.begin(call.metastore, kind=TxnType.COMPACTION)
+    info.highestWriteId = highest
+    compactions.update_state(call, info, transaction)
+    made = f"base_{highest:07d}" if kind == MAJOR else f"delta_0000001_{highest:07d}"
+    acid.fill(folder / f"{made}_v{transaction:07d}")
+    compactions.mark_compacted(call, info)
+    if ends != "o":
+        acid.end(call.metastore, transaction, ends)
+    return info, transaction
+
+
+def written(call: Call, name: TableName, folder: Path, times: int, **options: object) -> None:
+    for _ in range(times):
+        acid.write(call.metastore, name, str(folder), **options)  # type: ignore[arg-type]
+
+
+def stuck(monkeypatch: pytest.MonkeyPatch, metastore: Metastore) -> None:
+    """Let the file system refuse to delete the second delta."""
+    delete: Callable[[str], None] = metastore.warehouse._local.delete
+
+    def refuse(path: str) -> None:
+        if "0000002_0000002_" in path:
+            raise OSError(5, "it is stuck")
+        delete(path)
+
+    monkeypatch.setattr(metastore.warehouse._local, "delete", refuse)
+
+
+def rush(session: Session) -> None:
+    """End the pause after a cleaning that failed."""
+    session.execute(sa.update(queue).values(retry_after_ms=sa.literal_column("1")))

@@ -1,0 +1,89 @@
+"""What was dropped while it was read is deleted once its readers are gone."""
+
+from pathlib import Path
+
+import pytest
+
+from metastore.errors import MetaError
+from metastore.idl import CompactionRequest, TxnType
+from metastore.service import compactions
+from metastore.service.cleaner import clean
+from metastore.service.context import Call
+from metastore.service.drop_partitions import drop_partitions
+from metastore.service.tables import drop_table
+from tests.service import acid
+from tests.service.cleaning import MAJOR, shown, states
+from tests.service.conftest import add_partitions
+from tests.service.test_initiator import acid_table
+
+
+def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> None:
+    folder = Path(call.metastore.warehouse.root.removeprefix("file:")) / "t.v5"
+    acid.fill(folder / "delta_0000001_0000001")
+    dropping = acid.begin(call.metastore, kind=TxnType.SOFT_DELETE)
+    reader = acid.begin(call.metastore)
+    request = CompactionRequest(
+        dbname="default", tablename="t", type=MAJOR, properties={"location": f"file:{folder}", "ifPurge": "true"}, runas="alice"
+    )
+    assert compactions.submit_for_cleanup(call, request, 1, dropping) is True
+    assert clean(call.metastore) == 0
+    acid.end(call.metastore, dropping)
+    assert clean(call.metastore) == 0
+    assert folder.exists()
+    acid.end(call.metastore, reader)
+    assert clean(call.metastore) == 1
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("later", ["", "table"])
+def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gone(call: Call, partitioned: bool, later: str) -> None:
+    """As Hive 4 drops where readers take no locks; what else is dropped afterwards does not matter."""
+    name, folder = acid_table(call, keys=(("k", "string"),) if partitioned else ())
+    if partitioned:
+        add_partitions(call, name, [["1"]])
+        folder /= "k=1"
+    acid.fill(folder / "delta_0000001_0000001")
+    reader = acid.begin(call.metastore)
+    dropping = acid.begin(call.metastore, kind=TxnType.SOFT_DELETE)
+    environment = {"txnId": str(dropping), "writeId": "1", "ifPurge": "true"}
+    if partitioned:
+        drop_partitions(call, name, ["k=1"], delete_data=False, if_exists=False, environment=environment)
+        if later == "table":
+            drop_table(call, name, delete_data=False)
+    else:
+        drop_table(call, name, delete_data=False, environment=environment)
+        if later == "table":
+            acid_table(call)
+            drop_table(call, name, delete_data=False)
+    (entry,) = shown(call)
+    assert (entry.partitionname, entry.state) == ("k=1" if partitioned else None, "ready for cleaning")
+    acid.end(call.metastore, dropping)
+    assert clean(call.metastore) == 0
+    assert folder.exists()
+    acid.end(call.metastore, reader)
+    assert clean(call.metastore) == 1
+    assert not folder.exists()
+    assert states(call) == ["succeeded"]
+
+
+def test_a_drop_in_a_transaction_that_is_no_number_is_refused(call: Call) -> None:
+    name, _ = acid_table(call)
+    with pytest.raises(MetaError, match="txnId of the request's environment is 'x'"):
+        drop_table(call, name, delete_data=False, environment={"txnId": "x"})
+
+
+@pytest.mark.parametrize("where", ["at", "inside", "partition"])
+def test_a_folder_in_which_something_lies_again_is_not_deleted(call: Call, where: str) -> None:
+    name, folder = acid_table(call, keys=(("k", "string"),))
+    add_partitions(call, name, [["1"]])
+    place = {"at": folder, "inside": folder.parent, "partition": folder / "k=1"}[where]
+    request = CompactionRequest(
+        dbname="default", tablename="t", partitionname="k=1", type=MAJOR, properties={"location": f"file:{place}"}
+    )
+    acid.end(call.metastore, acid.begin(call.metastore))
+    compactions.submit_for_cleanup(call, request, 1, 0)
+    assert clean(call.metastore) == 0
+    (entry,) = shown(call)
+    assert entry.errorMessage.startswith(f"file:{place} is not deleted: a table, database or partition lies at file:{folder.parent}")
+    assert (folder / "k=1").exists()
