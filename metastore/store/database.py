@@ -75,6 +75,15 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
 
 
+def unsynced(clause: sa.Update) -> dict[str, sa.Update]:
+    """Return an update, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost with the last moment.
+
+    It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
+    """
+    off = sa.func.set_config(*(sa.literal_column(text) for text in ("'synchronous_commit'", "'off'", "true")))
+    return {**dict.fromkeys(DRIVERS, clause), "postgresql": clause.returning(off)}
+
+
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 

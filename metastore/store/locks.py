@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.database import Among, Session
+from metastore.store.database import Among, Session, unsynced
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
 
@@ -37,7 +37,7 @@ INSERT = sa.insert(locks).values({
     for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms", "writers_wait")
 })
 COMPONENT_COLUMNS = ("lock_id", "number", "catalog", "database", "table", "partition", "type")
-HEARTBEAT = sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
+HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now")))
 ACQUIRE = sa.update(locks).where(L.id == sa.bindparam("key")).values(
     state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now")
 )
@@ -130,8 +130,8 @@ def insert(
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
-    """Note that a lock's owner lives; tell whether the lock is there."""
-    return session.execute(HEARTBEAT, key=key, now=now) > 0
+    """Note that a lock's owner lives, in a unit of work of its own; tell whether the lock is there."""
+    return session.execute(HEARTBEAT[session.kind], key=key, now=now) > 0
 
 
 def acquire(session: Session, key: int, now: int) -> bool:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters
-from metastore.store.database import Among, Session
+from metastore.store.database import Among, Session, unsynced
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
     counters as counter_rows,
@@ -56,7 +56,7 @@ END = sa.update(transactions).where(Among(T.id, "keys")).values(
     state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"),
     holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
 )
-HEARTBEAT = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(heartbeat_ms=sa.bindparam("now"))
+HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(heartbeat_ms=sa.bindparam("now")))
 HEARTBEAT_RANGE = sa.update(transactions).where(
     T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN)
 ).values(heartbeat_ms=sa.bindparam("now"))
@@ -199,8 +199,8 @@ def end(session: Session, ended: Sequence[Transaction], state: str, now: int, co
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
-    """Note that a transaction's owner lives; tell whether it is open."""
-    return session.execute(HEARTBEAT, key=key, now=now) > 0
+    """Note that a transaction's owner lives, in a unit of work of its own; tell whether it is open."""
+    return session.execute(HEARTBEAT[session.kind], key=key, now=now) > 0
 
 
 def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:

@@ -14,6 +14,8 @@ from metastore.listeners.events import AbortTransactions, CommitTransaction, Eve
 from metastore.rules.snapshots import of_reply
 from metastore.service import databases, locks, partitions, replication, tables, transactions
 from metastore.service.context import Call
+from metastore.store import transactions as transaction_store
+from metastore.store.database import Session
 from metastore.store.schema import completed_components, transaction_components, write_set
 from metastore.store.schema import transactions as transaction_rows
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
@@ -85,6 +87,24 @@ def test_commit_and_abort_are_idempotent_and_exclude_each_other(call: Call) -> N
         with pytest.raises(NoSuchTransaction, match="No such transaction txnid:99"):
             ask_again(call, 99)
     assert [state(call, key) for key in (committed, aborted, wrote)] == ["c", "a", "c"]
+
+
+def test_only_the_unit_of_work_of_a_heartbeat_does_not_wait_for_the_disk(call: Call) -> None:
+    if call.database.driver.name != "postgresql":
+        pytest.skip("the other databases have no such choice")
+    key = begin_one(call)
+    shown: list[str] = []
+
+    def look(session: Session) -> None:
+        shown.extend(text for (text,) in session.cursor.execute("SHOW synchronous_commit").fetchall())
+
+    def beat(session: Session) -> None:
+        assert transaction_store.heartbeat(session, key, 5)
+        look(session)
+
+    call.database.write(beat)
+    call.database.read(look)
+    assert shown == ["off", "on"]
 
 
 def test_heartbeats_tell_what_became_of_a_transaction(call: Call) -> None:
