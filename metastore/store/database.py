@@ -76,7 +76,7 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 def unsynced(clause: sa.Update) -> dict[str, sa.Update]:
-    """Return an update, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost with the last moment.
+    """Return an update, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost in a crash.
 
     It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
     """

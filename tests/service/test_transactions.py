@@ -102,6 +102,7 @@ def test_only_the_unit_of_work_of_a_heartbeat_does_not_wait_for_the_disk(call: C
         assert transaction_store.heartbeat(session, key, 5)
         look(session)
 
+    call.database.read(lambda session: session.cursor.execute("SET synchronous_commit = on"))
     call.database.write(beat)
     call.database.read(look)
     assert shown == ["off", "on"]
