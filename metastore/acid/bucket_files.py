@@ -24,11 +24,11 @@ from pyarrow import parquet
 from pyorc.converters import ORCConverter
 
 from metastore.acid import buckets
+from metastore.acid.calendars import GREGORIAN
+from metastore.acid.event_file import hive_metadata
 from metastore.acid.orc_files import cast
-from metastore.acid.types import decimal_of, parts
+from metastore.acid.types import decimal_of, parts, with_timestamps
 
-GREGORIAN = -141427
-"""1582-10-15 in days since 1970: before it Hive and Spark take the days of ORC files for Julian ones."""
 DAY = 86_400_000_000
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))
@@ -254,9 +254,8 @@ class BucketFile:
         with _told(self._path):
             self._writer.write_intermediate_footer()
             self._file.flush()
-            if self._storage.grows:
-                self._writer.set_user_metadata(**{"hive.acid.key.index": self._key_index()})
-            self._writer.set_user_metadata(**{"hive.acid.stats": f"{self._count},0,0".encode(), "hive.acid.version": VERSION})
+            keys = self._last_keys() if self._storage.grows else None
+            self._writer.set_user_metadata(**hive_metadata(self._count, keys, deletes=False))
             self._writer.close()
             self._file.close()
             if self._lengths is not None:
@@ -280,15 +279,15 @@ class BucketFile:
             self._lengths.write(length.to_bytes(8, "big"))
             self._lengths.flush()
 
-    def _key_index(self) -> bytes:
-        """Return `write id,bucket,row id;` of the last row of each stripe."""
+    def _last_keys(self) -> list[tuple[int, int, int]]:
+        """Return (write id, bucket, row id) of the last row of each stripe."""
         with self._storage.open(self._path) as file:
             lasts = [stripe.row_offset + len(stripe) - 1 for stripe in pyorc.Reader(file).iter_stripes()]
         out = []
         for last in lasts:
             first, write_id = self._starts[bisect_right(self._starts, (last, 2**63)) - 1]
-            out.append(f"{write_id},{self._number},{last - first};")
-        return "".join(out).encode()
+            out.append((write_id, self._number, last - first))
+        return out
 
 
 class PlainFile:
@@ -335,7 +334,7 @@ class PlainParquetFile(PlainFile):
     def __init__(self, storage: Storage, path: str, schema: pa.Schema, zone: str) -> None:
         super().__init__(storage, path)
         self._zone = zone
-        self._schema = pa.schema([field.with_type(_as_instants(field.type)) for field in schema])
+        self._schema = pa.schema([field.with_type(with_timestamps(field.type, pa.timestamp("us", "UTC"))) for field in schema])
         self._writer = parquet.ParquetWriter(self._file, self._schema, use_deprecated_int96_timestamps=True)
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
@@ -343,13 +342,3 @@ class PlainParquetFile(PlainFile):
         columns = [cast(values, field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
         with _told(self._path):
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-
-
-def _as_instants(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_as_instants(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_as_instants(kind.key_type), _as_instants(kind.item_type))
-    return pa.list_(_as_instants(kind.value_type)) if pa.types.is_list(kind) else kind

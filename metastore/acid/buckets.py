@@ -6,12 +6,32 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 MOST_BUCKETS = 4096
 MOST_STATEMENTS = 4096
 _VERSION = 1 << 29
 _FILE = re.compile(r"bucket_(\d+)(?:_\d+)?", re.ASCII)
 _ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_(\d+))?", re.ASCII)
+
+
+class Original(NamedTuple):
+    """A file from before the table was transactional, whose rows are numbered from `first_row` on."""
+
+    path: str
+    bucket: int
+    first_row: int
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The files of one bucket that a snapshot reads; `inserts` with the length up to which a growing one is readable."""
+
+    number: int
+    inserts: list[tuple[str, int | None]] = field(default_factory=list)
+    deletes: list[str] = field(default_factory=list)
+    originals: list[Original] = field(default_factory=list)
 
 
 def encode(bucket: int, statement: int = 0) -> int:

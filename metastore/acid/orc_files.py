@@ -1,26 +1,34 @@
 """Read ORC files in Python, on any fsspec file system: those that Spark's own source can not read, and their row counts. Never writes.
 
-Timestamps of ORC are wall-clock times; they become times of the zone that is given.
+Values come as they are stored, or as Spark's: then timestamps, which are wall-clock times in ORC, are times of the zone that is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
 from metastore.acid import buckets
+from metastore.acid.buckets import Original
 from metastore.acid.calendars import as_read
 from metastore.acid.files import open_path
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
 
 
-def _open(path: str, length: int | None = None) -> orc.ORCFile:
+def event_schema(row: pa.DataType) -> pa.Schema:
+    """Return the six columns of a transactional file."""
+    return pa.schema([
+        ("operation", pa.int32()), ("originalTransaction", pa.int64()), ("bucket", pa.int32()), ("rowId", pa.int64()),
+        ("currentTransaction", pa.int64()), ("row", row),
+    ])
+
+
+def open_orc(path: str, length: int | None = None) -> orc.ORCFile:
     """Open a file, or its first `length` bytes."""
     system, inner = open_path(path)
     if length is None:
@@ -30,65 +38,50 @@ def _open(path: str, length: int | None = None) -> orc.ORCFile:
 
 def count_rows(path: str) -> int:
     """Return how many rows a file has, by its footer."""
-    return int(_open(path).nrows)
+    return int(open_orc(path).nrows)
+
+
+def stored_events(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a transactional file as they are stored."""
+    return (file.read_stripe(number) for number in range(file.nstripes))
+
+
+def stored_originals(file: orc.ORCFile, original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file from before the table was transactional as if write id 0 had inserted them, values as they are stored."""
+    first = original.first_row
+    for number in range(file.nstripes):
+        stripe = file.read_stripe(number)
+        row = pa.StructArray.from_arrays(stripe.columns, names=names_in(stripe.schema, names))
+        count = stripe.num_rows
+        yield pa.record_batch([
+            pa.repeat(pa.scalar(0, pa.int32()), count), pa.repeat(pa.scalar(0, pa.int64()), count),
+            pa.repeat(pa.scalar(buckets.encode(original.bucket), pa.int32()), count), pa.array(range(first, first + count), pa.int64()),
+            pa.repeat(pa.scalar(0, pa.int64()), count), row,
+        ], schema=event_schema(row.type))
+        first += count
+
+
+def names_in(schema: pa.Schema, names: Sequence[str]) -> list[str]:
+    """Return the columns' names of a file, or those of the table by place where the file has Hive's old names `_col0`, `_col1` ..."""
+    there = [name.lower() for name in schema.names]
+    if all(name.startswith("_col") for name in there):
+        return [names[place] if place < len(names) else name for place, name in enumerate(there)]
+    return there
 
 
 def read_events(path: str, schema: pa.Schema, zone: str, *, length: int | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a transactional file in the six columns of `schema`; columns that the file lacks are null."""
-    file = _open(path, length)
-    for number in range(file.nstripes):
-        stripe = file.read_stripe(number)
-        yield pa.record_batch([cast(as_read(stripe.column(field.name)), field.type, zone) for field in schema], schema=schema)
+    return _as_spark(stored_events(open_orc(path, length)), schema, zone)
 
 
-def deleted_ids(paths: Sequence[str], is_valid: Callable[[int], bool]) -> pd.MultiIndex:
-    """Return the ids of the rows that the delete events of files name, as far as the snapshot sees the events."""
-    parts = []
-    for path in paths:
-        file = _open(path)
-        for number in range(file.nstripes):
-            events = file.read_stripe(number, columns=[*IDENTITY, "currentTransaction"]).to_pandas()
-            parts.append(events[events["currentTransaction"].map(is_valid)])
-    found = pd.concat(parts) if parts else pd.DataFrame(columns=IDENTITY, dtype="int64")
-    return pd.MultiIndex.from_frame(found[list(IDENTITY)])
+def read_original(original: Original, schema: pa.Schema, zone: str, *, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file from before the table was transactional in the six columns of `schema`; `names` are the table's."""
+    return _as_spark(stored_originals(open_orc(original.path), original, names), schema, zone)
 
 
-def live(batches: Iterator[pa.RecordBatch], gone: pd.MultiIndex, is_valid: Callable[[int], bool]) -> Iterator[pa.RecordBatch]:
-    """Keep the rows, in six columns, that the snapshot sees and no delete event names."""
+def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        ids = batch.select([*IDENTITY, "currentTransaction"]).to_pandas()
-        keep = ids["currentTransaction"].map(is_valid).to_numpy(dtype=bool)
-        if len(gone):
-            keep = keep & ~pd.MultiIndex.from_frame(ids[list(IDENTITY)]).isin(gone)
-        yield batch.filter(pa.array(keep))
-
-
-def read_original(
-    path: str, bucket: int, first_row: int, schema: pa.Schema, zone: str, *, names: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file from before the table was transactional as if write id 0 had inserted them.
-
-    Columns are found by name, or by place among the table's `names` where the file has Hive's old names `_col0`, `_col1` ...
-    """
-    file = _open(path)
-    row = schema.field("row").type
-    for number in range(file.nstripes):
-        stripe = file.read_stripe(number)
-        there = [name.lower() for name in stripe.schema.names]
-        if all(name.startswith("_col") for name in there):
-            there = [names[place] if place < len(names) else name for place, name in enumerate(there)]
-        rows = pa.StructArray.from_arrays(stripe.columns, names=there)
-        count = stripe.num_rows
-        fixed = {
-            "operation": pa.repeat(pa.scalar(0, pa.int32()), count),
-            "originalTransaction": pa.repeat(pa.scalar(0, pa.int64()), count),
-            "bucket": pa.repeat(pa.scalar(buckets.encode(bucket), pa.int32()), count),
-            "rowId": pa.array(range(first_row, first_row + count), pa.int64()),
-            "currentTransaction": pa.repeat(pa.scalar(0, pa.int64()), count),
-            "row": cast(as_read(rows), row, zone),
-        }
-        yield pa.record_batch([fixed[field.name] for field in schema], schema=schema)
-        first_row += count
+        yield pa.record_batch([cast(as_read(batch.column(field.name)), field.type, zone) for field in schema], schema=schema)
 
 
 def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:

@@ -7,8 +7,9 @@ Source: the ORC specification and its orc_proto.proto.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+
+from metastore.acid.protobuf import Field, NotAMessage, bytes_field, fields, varint
 
 LONGEST_POSTSCRIPT = 256
 """Bytes at the end of a file that hold its postscript and the length of it."""
@@ -24,79 +25,34 @@ class NotOrc(ValueError):
     """The bytes are not the end of an ORC file."""
 
 
-class _Field(NamedTuple):
-    number: int
-    value: int
-    """Of a number; 0 of any other field."""
-    raw: bytes
-
-
 def tail_length(end: bytes) -> int:
     """Return how many bytes the tail has, by the last `LONGEST_POSTSCRIPT` bytes of a file or more. NotOrc."""
-    fields = _postscript(end)
+    postscript = _postscript(end)
     sections = {_FOOTER_LENGTH, _METADATA_LENGTH, _STRIPE_STATISTICS_LENGTH}
-    return 1 + end[-1] + sum(field.value for field in fields if field.number in sections)
+    return 1 + end[-1] + sum(field.value for field in postscript if field.number in sections)
 
 
 def with_user_metadata(tail: bytes, items: Mapping[str, bytes]) -> bytes:
     """Return the tail to append to a file that ends in `tail`: it says the same, and has the items besides. NotOrc."""
-    fields = _postscript(tail)
-    added = b"".join(_bytes_field(_USER_METADATA, _bytes_field(1, name.encode()) + _bytes_field(2, value)) for name, value in items.items())
-    if any(field.number == _COMPRESSION and field.value for field in fields):
+    before = _postscript(tail)
+    added = b"".join(bytes_field(_USER_METADATA, bytes_field(1, name.encode()) + bytes_field(2, value)) for name, value in items.items())
+    if any(field.number == _COMPRESSION and field.value for field in before):
         added = b"".join(
             (len(chunk) << 1 | 1).to_bytes(3, "little") + chunk
             for chunk in (added[place : place + CHUNK] for place in range(0, len(added), CHUNK))
         )
     postscript = b"".join(
-        _varint(_FOOTER_LENGTH << 3) + _varint(field.value + len(added)) if field.number == _FOOTER_LENGTH else field.raw
-        for field in fields
+        varint(_FOOTER_LENGTH << 3) + varint(field.value + len(added)) if field.number == _FOOTER_LENGTH else field.raw
+        for field in before
     )
     return tail[: -1 - tail[-1]] + added + postscript + bytes([len(postscript)])
 
 
-def _postscript(end: bytes) -> list[_Field]:
+def _postscript(end: bytes) -> list[Field]:
     length = end[-1] if end else 0
     if len(end) <= length or not end[:-1].endswith(MAGIC):
         raise NotOrc("the file does not end as ORC files do")
-    return list(_fields(end[-1 - length : -1]))
-
-
-def _fields(message: bytes) -> Iterator[_Field]:
-    place = 0
-    while place < len(message):
-        begin = place
-        key, place = _read_varint(message, place)
-        value = 0
-        if key & 7 == 0:
-            value, place = _read_varint(message, place)
-        elif key & 7 == 2:
-            length, place = _read_varint(message, place)
-            place += length
-        else:
-            raise NotOrc(f"the postscript has a field of the unknown kind {key & 7}")
-        yield _Field(key >> 3, value, message[begin:place])
-
-
-def _read_varint(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if place >= len(data):
-            raise NotOrc("the postscript is cut short")
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _bytes_field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    try:
+        return list(fields(end[-1 - length : -1]))
+    except NotAMessage as error:
+        raise NotOrc(f"the postscript can not be read: {error}") from error

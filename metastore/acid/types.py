@@ -59,3 +59,14 @@ def arrow_type(kind: str) -> pa.DataType:
     if outer == "struct":
         return pa.struct([(name, arrow_type(inner)) for name, inner in parts(kind)])
     raise UnknownType(f"values of type {kind} can not be written")
+
+
+def with_timestamps(kind: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """Return a type, nested or not, that has `wanted` in the place of timestamps."""
+    if pa.types.is_timestamp(kind):
+        return wanted
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(with_timestamps(field.type, wanted)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(with_timestamps(kind.key_type, wanted), with_timestamps(kind.item_type, wanted))
+    return pa.list_(with_timestamps(kind.value_type, wanted)) if pa.types.is_list(kind) else kind

@@ -4,33 +4,29 @@
     major   base_B_vT holds the rows that are left at write id B
 
 B is the highest write id below the first open one, T the compactor's transaction. Each bucket is read and written by one task of its own,
-so nothing is shuffled; readers and writers go on meanwhile. Source: Hive's Worker, CompactorMR, MmMajorQueryCompactor.
+so nothing is shuffled; readers and writers go on meanwhile. Full-ACID buckets are rewritten by Python (`acid/rewriting.py`), and by Spark's
+own reader and writer where Python can not copy what they hold. Source: Hive's Worker, CompactorMR, MmMajorQueryCompactor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
-
-from metastore.acid import buckets
-from metastore.acid.files import Status
+from metastore.acid.buckets import Bucket
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
 from metastore.spark import writing
+from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.orc_metadata import describe
-from metastore.spark.reading import Selected, delete_events, live_events, select, state_of
+from metastore.spark.reading import delete_events, live_events
+from metastore.spark.selecting import Selected, select, state_of
 from metastore.spark.work import Work
 
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""
-MOST_WRITE_IDS, MOST_ROWS = (1 << 23) - 1, (1 << 28) - 1
-"""How many write ids below the highest, and rows of a bucket in one statement, a rank tells apart."""
 
 
 class NothingToCompact(Exception):
@@ -89,7 +85,7 @@ def _major(work: Work, job: Job, selected: Selected) -> str:
     if job.table.is_insert_only:
         _copy_rows(work, job, selected, name)
     else:
-        _write_buckets(work, job, "base", name, selected, lambda part: live_events(work.spark, job.table, part, job.snapshot))
+        _write_buckets(work, job, "base", name, selected)
     return name
 
 
@@ -100,13 +96,11 @@ def _minor(work: Work, job: Job, state: State, selected: Selected) -> list[str]:
     if job.table.is_insert_only:
         _copy_rows(work, job, in_deltas, name)
         return [name]
-    inserts_alone = replace(in_deltas, deletes=[])
-    _write_buckets(work, job, "delta", name, inserts_alone, lambda part: live_events(work.spark, job.table, part, job.snapshot))
+    _write_buckets(work, job, "delta", name, replace(in_deltas, deletes=[]))
     names = [name]
     if in_deltas.deletes:
         deletes = delta_name(low, high, is_delete=True, visibility=work.txn.id)
-        events = replace(in_deltas, inserts=in_deltas.deletes, deletes=[], growing=[])
-        _write_buckets(work, job, "delete", deletes, events, lambda part: delete_events(work.spark, job.table, part, job.snapshot))
+        _write_buckets(work, job, DELETES, deletes, replace(in_deltas, inserts=[], growing=[]))
         names.append(deletes)
     return names
 
@@ -116,62 +110,32 @@ def _without_base(selected: Selected, state: State) -> Selected:
     return replace(selected, originals=[], inserts=[path for path in selected.inserts if base is None or base not in path])
 
 
-def _write_buckets(
-    work: Work, job: Job, part: str, name: str, selected: Selected, events_of: Callable[[Selected], DataFrame | None]
-) -> None:
-    """Write the events of each bucket, sorted by row id, by a Spark job of one task; the jobs run side by side."""
-
-    def write(item: tuple[int, Selected]) -> list[tuple[Status, int]]:
-        bucket, files = item
-        events = events_of(files)
-        if events is None:
-            return []
-        rank = _rank(bucket, job.snapshot.write_ids.high_watermark)
-        rows = events.coalesce(1).sortWithinPartitions(rank, "originalTransaction", "bucket", "rowId")
-        found = writing.write_staged(work, job.table, rows, f"{part}_{bucket}", "orc", writing.orc_options(job.table))
-        return [(status, bucket) for _, status in found]
-
-    by_bucket = _by_bucket(selected)
-    found = [each for written in in_parallel(write, sorted(by_bucket.items())) for each in written]
-    describe(work.spark, [(status.path, status.length) for status, _ in found], deletes=part == "delete")
-    writing.place(work, job.table, f"{job.folder.location}/{name}", found)
-    for bucket in by_bucket:
-        writing.remove_staged(work, job.table, f"{part}_{bucket}")
+def _write_buckets(work: Work, job: Job, part: str, name: str, selected: Selected) -> None:
+    """Write the events of each bucket, sorted by row id: in Python, or where that can not by Spark's own reader and writer."""
+    written = rewritten(work, job.table, job.snapshot.write_ids, selected, part)
+    left = [bucket for bucket, path in written if path is None]
+    by_spark = in_parallel(lambda bucket: _write_by_spark(work, job, part, bucket, selected.of_bucket(bucket)), left)
+    found = [(path, bucket.number) for bucket, path in written if path is not None]
+    writing.place(work, job.table, f"{job.folder.location}/{name}", [*found, *(each for files in by_spark for each in files)])
+    for each in (part, *(_part_of(part, bucket) for bucket in left)):
+        writing.remove_staged(work, job.table, each)
 
 
-def _rank(bucket: int, highest: int) -> Column:
-    """Return a number that grows with the row id: Spark compares by it alone as long as it differs, a tenth of what comparing rows takes.
-
-    It has 23 bits of the write id, counted from the highest down, 12 of the statement and 28 of the row's number. What has no room there,
-    or was numbered in another bucket, comes first or last.
-    """
-    age = F.col("originalTransaction") - F.lit(highest - MOST_WRITE_IDS)
-    number = F.col("bucket") - F.lit(buckets.encode(bucket))
-    place = F.shiftleft(number.cast("bigint"), 28).bitwiseOR(F.least(F.col("rowId"), F.lit(MOST_ROWS)))
-    within = F.when(number < 0, F.lit(0)).when(number >= buckets.MOST_STATEMENTS, F.lit((1 << 40) - 1)).otherwise(place)
-    return F.when(age <= 0, F.lit(0)).otherwise(F.shiftleft(age, 40).bitwiseOR(within))
+def _part_of(part: str, bucket: Bucket) -> str:
+    return f"{part}_{bucket.number}"
 
 
-def _by_bucket(selected: Selected) -> dict[int, Selected]:
-    """Split what is read by buckets: delete events are found in the file of the same bucket."""
-    out: dict[int, Selected] = {}
-
-    def of(bucket: int | None) -> Selected:
-        return out.setdefault(bucket or 0, Selected(selected.folder, mixed=selected.mixed))
-
-    for path in selected.inserts:
-        of(buckets.of_file(_name(path))).inserts.append(path)
-    for path in selected.deletes:
-        of(buckets.of_file(_name(path))).deletes.append(path)
-    for path in selected.originals:
-        of(buckets.of_original(_name(path))[0]).originals.append(path)
-    for path, length in selected.growing:
-        of(buckets.of_file(_name(path))).growing.append((path, length))
-    return out
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
+def _write_by_spark(work: Work, job: Job, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
+    """Write one bucket by a Spark job of one task; return (path, bucket) of the file."""
+    deletes = part == DELETES
+    read = delete_events if deletes else live_events
+    events = read(work.spark, job.table, selected, job.snapshot)
+    if events is None:
+        return []
+    rows = events.coalesce(1).sortWithinPartitions("originalTransaction", "bucket", "rowId")
+    staged = writing.write_staged(work, job.table, rows, _part_of(part, bucket), "orc", writing.orc_options(job.table))
+    describe(work.spark, writing.lengths(staged), deletes=deletes)
+    return [(status.path, bucket.number) for _, status in staged]
 
 
 def _copy_rows(work: Work, job: Job, selected: Selected, name: str) -> None:
@@ -179,11 +143,12 @@ def _copy_rows(work: Work, job: Job, selected: Selected, name: str) -> None:
     source, options = job.table.format
     paths = [*selected.originals, *selected.inserts]
     target = f"{job.folder.location}/{name}"
-    found: Iterable[tuple[str, Status]] = ()
+    found: list[str] = []
     if paths:
         rows = work.spark.read.format(source).options(**options).schema(job.table.columns).load(paths)
-        found = writing.write_staged(work, job.table, rows.coalesce(selected.bytes // ROWS_OF_A_FILE + 1), "rows", source, options)
-    writing.place(work, job.table, target, [(status, number) for number, (_, status) in enumerate(found)])
+        rows = rows.coalesce(selected.bytes // ROWS_OF_A_FILE + 1)
+        found = [status.path for _, status in writing.write_staged(work, job.table, rows, "rows", source, options)]
+    writing.place(work, job.table, target, [(path, number) for number, path in enumerate(found)])
     writing.remove_staged(work, job.table, "rows")
 
 

@@ -36,7 +36,8 @@ from metastore.rules.acid_directories import WriteIds
 from metastore.spark.alive import Alive
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
-from metastore.spark.reading import DEFAULT_PARTITION, Original, Selected, numbered, select, time_zone
+from metastore.spark.reading import DEFAULT_PARTITION, time_zone
+from metastore.spark.selecting import select
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,9 +112,7 @@ class Bucket(InputPartition):
     """What one task reads."""
 
     folder: Folder
-    inserts: list[tuple[str, int | None]]
-    deletes: list[str]
-    originals: list[Original]
+    files: buckets.Bucket
     write_ids: WriteIds
     transaction: int
 
@@ -154,8 +153,8 @@ class HiveAcidReader(DataSourceReader):
         folders = [folder for folder in txn.call(self._table.folders) if self._is_wanted(folder)]
         found = select(FsspecFiles(), folders, snapshot, insert_only=False)
         txn.leave_open()
-        return [bucket for each in found for bucket in _buckets(each, snapshot.write_ids, txn.id)] or [
-            Bucket(Folder(self._table.location), [], [], [], snapshot.write_ids, txn.id)
+        return [Bucket(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
+            Bucket(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
         ]
 
     def _is_wanted(self, folder: Folder) -> bool:
@@ -168,28 +167,25 @@ class HiveAcidReader(DataSourceReader):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from metastore.acid.orc_files import cast, deleted_ids, live, read_events, read_original
+        from metastore.acid.deleted import Deleted, live
+        from metastore.acid.orc_files import cast, event_schema, read_events, read_original
 
         assert isinstance(partition, Bucket)
         keys = {key.name: place for place, key in enumerate(self._table.table.partitionKeys or [])}
         wanted = to_arrow_schema(self._schema)
-        row = pa.struct([field for field in wanted if field.name not in keys])
-        events = pa.schema([
-            ("operation", pa.int32()), ("originalTransaction", pa.int64()), ("bucket", pa.int32()), ("rowId", pa.int64()),
-            ("currentTransaction", pa.int64()), ("row", row),
-        ])
+        events = event_schema(pa.struct([field for field in wanted if field.name not in keys]))
         names = [column.name for column in self._table.table.sd.cols]
-        is_valid = partition.write_ids.is_valid
+        files = partition.files
         with Alive(self._uri, partition.transaction):
-            gone = deleted_ids(partition.deletes, is_valid)
-            sources = [read_events(path, events, self._zone, length=length) for path, length in partition.inserts]
-            sources += [read_original(*each, events, self._zone, names=names) for each in partition.originals]
+            gone = Deleted.read(files.deletes, partition.write_ids)
+            sources = [read_events(path, events, self._zone, length=length) for path, length in files.inserts]
+            sources += [read_original(each, events, self._zone, names=names) for each in files.originals]
             for source in sources:
-                for batch in live(source, gone, is_valid):
+                for batch in live(source, gone, partition.write_ids):
                     rows = batch.column("row")
                     columns = [
                         cast(pa.array([_value(partition.folder.values[keys[field.name]])] * len(rows)), field.type, self._zone)
-                        if field.name in keys else rows.field(row.get_field_index(field.name))
+                        if field.name in keys else rows.field(rows.type.get_field_index(field.name))
                         for field in wanted
                     ]
                     yield pa.record_batch(columns, schema=wanted) if columns else pa.record_batch([pa.nulls(len(rows))], names=["_"])
@@ -197,21 +193,3 @@ class HiveAcidReader(DataSourceReader):
 
 def _value(text: str) -> str | None:
     return None if text == DEFAULT_PARTITION else text
-
-
-def _buckets(selected: Selected, write_ids: WriteIds, transaction: int) -> list[Bucket]:
-    """Split what is read of a folder by buckets; delete events are found in the file of the same bucket."""
-    out: dict[int, Bucket] = {}
-
-    def of(number: int | None) -> Bucket:
-        return out.setdefault(number or 0, Bucket(selected.folder, [], [], [], write_ids, transaction))
-
-    for path in selected.inserts:
-        of(buckets.of_file(path.rpartition("/")[2])).inserts.append((path, None))
-    for path, length in selected.growing:
-        of(buckets.of_file(path.rpartition("/")[2])).inserts.append((path, length))
-    for original in numbered(selected.originals):
-        of(original.bucket).originals.append(original)
-    for path in selected.deletes:
-        of(buckets.of_file(path.rpartition("/")[2])).deletes.append(path)
-    return list(out.values())

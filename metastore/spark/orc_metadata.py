@@ -1,12 +1,7 @@
-"""Give the ORC files that Spark has written what Hive's own writer notes in them: the last row id of each stripe, counts, the version.
+"""Give the ORC files that Spark has written what Hive's own writer notes in them, see `acid/event_file.py`.
 
-    hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
-                          concern them
-    hive.acid.stats       `inserts,updates,deletes`
-    hive.acid.version     2
-
-Hive 4 reads files without them, Hive 3 does not. They are appended to a finished file, of which only the end and one row of each stripe are
-read; where a file system can not append, as S3, the file stays as it is. Source: Hive's OrcRecordUpdater, OrcRawRecordMerger.
+It is appended to a finished file, of which only the end and one row of each stripe are read; where a file system can not append, as S3, the
+file stays as it is.
 """
 
 from __future__ import annotations
@@ -17,10 +12,10 @@ from typing import Any
 from py4j.java_gateway import get_field
 from pyspark.sql import SparkSession
 
+from metastore.acid.event_file import hive_metadata
 from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
 from metastore.spark.hadoop import Files, in_parallel
 
-KEY_INDEX, STATISTICS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid.version"
 IDENTITY = (2, 3, 4)
 """The numbers of ORC's columns that hold a row's write id, bucket and row number."""
 USUAL_TAIL = 16_384
@@ -33,10 +28,7 @@ def describe(spark: SparkSession, paths: Iterable[tuple[str, int]], *, deletes: 
     def work(file: tuple[str, int]) -> None:
         path, length = file
         rows, keys = _last_keys(spark, path)
-        index = "".join(f"{write_id},{bucket},{row};" for write_id, bucket, row in keys)
-        counts = f"0,0,{rows}" if deletes else f"{rows},0,0"
-        items = {KEY_INDEX: index.encode(), STATISTICS: counts.encode(), VERSION: b"2"}
-        files.append(path, with_user_metadata(_tail(files, path, length), items))
+        files.append(path, with_user_metadata(_tail(files, path, length), hive_metadata(rows, keys, deletes=deletes)))
 
     in_parallel(work, paths)
 

@@ -1,6 +1,6 @@
 """Rows of a transactional table at a snapshot as a DataFrame: base and valid deltas without what delete events name.
 
-Everything but the listing of directories is DataFrame work over Spark's own ORC source. Files that it can not read - those from before the
+All of it is DataFrame work over Spark's own ORC source. Files that it can not read - those from before the
 table was transactional, whose rows are numbered by their place, and those still being appended to - are read by `mapInArrow`.
 
 ORC's schema evolution knows a transactional file by its six column names; a scan from which Spark prunes one of them fails. Every scan
@@ -12,157 +12,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from metastore.acid import buckets
-from metastore.acid.files import FsspecFiles, Status
+from metastore.acid.buckets import Original
 from metastore.acid.transactions import TableSnapshot
-from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
+from metastore.rules.acid_directories import WriteIds
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import FileError, Files, in_parallel
+from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Lister = Files | FsspecFiles
-"""What lists directories and reads small files: on the driver, or where there is no driver."""
 
 ROW_ID = "row__id"
 """The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
 FOLDER = "__folder"
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
-FLUSH_LENGTH = "_flush_length"
 PLACE = "cast(rowId & 63 as int)"
 """SQL of the bit that stands for a row among the 64 of its word."""
 MOST_LISTED = 1000
 """Invalid write ids that are named one by one in a filter; more are joined."""
-
-
-class Original(NamedTuple):
-    """A file from before the table was transactional."""
-
-    path: str
-    bucket: int
-    first_row: int
-
-
-@dataclass
-class Selected:
-    """What a snapshot reads of one folder."""
-
-    folder: Folder
-    inserts: list[str] = field(default_factory=list)
-    deletes: list[str] = field(default_factory=list)
-    originals: list[str] = field(default_factory=list)
-    growing: list[tuple[str, int]] = field(default_factory=list)
-    """Files that a stream still appends to, with the length up to which they are readable."""
-    mixed: bool = False
-    """Whether a file holds rows that the snapshot must not see."""
-    bytes: int = 0
-
-
-def select(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
-    """Choose the files that a snapshot reads in each folder. FileError; NotEnoughHistory when a compaction has overtaken the snapshot."""
-    return in_parallel(lambda folder: _select(files, folder, snapshot, insert_only=insert_only), folders)
-
-
-def state_of(files: Lister, folder: Folder, snapshot: TableSnapshot) -> tuple[State, dict[str, Status]]:
-    """Return what a snapshot makes of a folder, and what lies there by name."""
-    listed = {status.name: status for status in files.list(folder.location)}
-    entries = [Entry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
-    return decide(entries, snapshot.write_ids, snapshot.transactions), listed
-
-
-def _is_compacted(files: Lister, status: Status) -> bool:
-    """Tell whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
-    if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
-        return False
-    return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
-
-
-def _select(files: Lister, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
-    out = Selected(folder)
-    state, listed = state_of(files, folder, snapshot)
-    for name in state.originals:
-        _add_originals(files, listed[name], out)
-    if state.base is not None:
-        _add(files, listed[state.base.name], out, out.inserts, insert_only=insert_only)
-    for delta in state.deltas:
-        out.mixed = out.mixed or _is_mixed(delta, snapshot.write_ids)
-        _add(files, listed[delta.name], out, out.deletes if delta.is_delete else out.inserts, insert_only=insert_only)
-    return out
-
-
-def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
-    """Tell whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them."""
-    low, high = delta.low, delta.high
-    return write_ids.valid_range(low, high) is not Portion.ALL or write_ids.aborted_range(low, high) is not Portion.NONE
-
-
-def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
-    found = files.list(directory.path)
-    if not insert_only:
-        for status, length in _readable(files, directory, found):
-            out.bytes += length
-            if length == status.length:
-                kind.append(status.path)
-            elif length:
-                out.growing.append((status.path, length))
-        return
-    for status in sorted(found):
-        if status.name[0] in "._":
-            continue
-        if status.is_directory:  # such as the parts of a union's branches
-            _add(files, status, out, kind, insert_only=True)
-        elif status.length:
-            kind.append(status.path)
-            out.bytes += status.length
-
-
-def _readable(files: Lister, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
-    """Return the files of buckets and the lengths up to which they are readable.
-
-    A stream removes the file that tells the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
-    """
-    found = {status.name: status for status in listed if not status.is_directory}
-    out = []
-    for name, status in sorted(found.items()):
-        if buckets.of_file(name) is None or not status.length:
-            continue
-        side = found.get(name + FLUSH_LENGTH)
-        try:
-            out.append((status, status.length if side is None else _flushed(files, side)))
-        except (FileError, FileNotFoundError):
-            again = files.list(directory.path)
-            if side is None or any(each.path == side.path for each in again):
-                raise
-            return _readable(files, directory, again)
-    return out
-
-
-def _flushed(files: Lister, side: Status) -> int:
-    """Return the last length that a side file tells: 8 bytes each, the last may be cut short."""
-    content = files.read(side.path)
-    whole = len(content) // 8 * 8
-    return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
-
-
-def _add_originals(files: Lister, status: Status, out: Selected) -> None:
-    if status.is_directory:
-        for inner in files.list(status.path):
-            if inner.name[0] not in "._":
-                _add_originals(files, inner, out)
-    elif status.length:
-        out.originals.append(status.path)
-        out.bytes += status.length
 
 
 def event_schema(row: StructType) -> StructType:
@@ -191,8 +66,8 @@ def live_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, s
 
 
 def delete_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> DataFrame | None:
-    """Return the events of files, given as `inserts`, of delete deltas; None where there is no file."""
-    found = _scan(spark, table, [(selected.folder, selected.inserts)], event_schema(table.columns))
+    """Return the events of delete deltas; None where there is no file."""
+    found = _scan(spark, table, [(selected.folder, selected.deletes)], event_schema(table.columns))
     if found is None:
         return None
     return _valid(found, snapshot.write_ids, mixed=selected.mixed).select(*event_schema(table.columns).names)
@@ -336,24 +211,6 @@ def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Se
 
 
 
-def numbered(paths: Sequence[str]) -> list[Original]:
-    """Number the files of each bucket, the row numbers of which go on from one file to the next."""
-    from metastore.acid.orc_files import count_rows
-
-    by_bucket: dict[int, list[tuple[int, str]]] = {}
-    for path in sorted(paths):
-        bucket, copy = buckets.of_original(path.rpartition("/")[2])
-        by_bucket.setdefault(bucket, []).append((copy, path))
-    out = []
-    for bucket, found in by_bucket.items():
-        row = 0
-        for _, path in sorted(found):
-            out.append(Original(path, bucket, row))
-            if len(found) > 1:
-                row += count_rows(path)
-    return out
-
-
 def _in_arrow(
     spark: SparkSession, files: Iterable[tuple[Any, ...]], schema: StructType, read: Callable[..., Any], table: AcidTableInfo
 ) -> DataFrame:
@@ -390,5 +247,4 @@ def _read_growing(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone:
 def _read_originals(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
     from metastore.acid.orc_files import read_original
 
-    path, bucket, first_row = file
-    return read_original(path, bucket, first_row, arrow, zone, names=names)
+    return read_original(Original(*file), arrow, zone, names=names)

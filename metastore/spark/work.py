@@ -21,7 +21,8 @@ from metastore.acid.transactions import Agent, TableSnapshot, Transaction, compo
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.hadoop import Files
-from metastore.spark.reading import Selected, rows, select
+from metastore.spark.reading import rows
+from metastore.spark.selecting import Selected, select
 
 if TYPE_CHECKING:
     from metastore.spark.table import AcidTable

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.acid import buckets
+from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.partitions import found_or_added
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
@@ -35,8 +36,6 @@ BUCKET = "__bucket"
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of a task."""
-ORC_SIZES = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size")
-"""Properties of a table that Hive's and Spark's writers know by the same names."""
 _PART = re.compile(r"part-(\d+)-")
 
 
@@ -96,7 +95,7 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
 
 def orc_options(table: AcidTableInfo) -> dict[str, str]:
     """Return the options of a table's ORC files; Snappy is read by every release of Hive."""
-    sizes = {name: table.parameters[name] for name in ORC_SIZES if name in table.parameters}
+    sizes = {name: table.parameters[name] for name in SIZES if name in table.parameters}
     return {"compression": table.parameters.get("orc.compress", "snappy").lower(), **sizes}
 
 
@@ -185,24 +184,24 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
 
 def _move(work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str) -> list[str]:
     """Give the files of a statement their places in directories called `name`; return the partitions' names."""
-    by_partition: dict[str, list[tuple[Status, int]]] = {}
+    by_partition: dict[str, list[tuple[str, int]]] = {}
     for inner, status in found:
         partition, bucket = _parts(inner)
-        by_partition.setdefault(partition, []).append((status, task_of(status) if bucket is None else bucket))
+        by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
     folders = _folders(work, table, list(by_partition)) if table.table.partitionKeys else {"": Folder(table.location)}
     in_parallel(lambda item: place(work, table, f"{folders[item[0]].location}/{name}", item[1]), by_partition.items())
     return sorted(partition for partition in by_partition if partition)
 
 
-def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[Status, int]]) -> None:
-    """Make a base or delta directory of (file, bucket) pairs. FileError."""
+def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
+    """Make a base or delta directory of (path of a file, bucket) pairs. FileError."""
     make_directory(work, table, target)
     listed = list(files)
     if len({number for _, number in listed}) < len(listed):
         raise FileError(f"{target}: several tasks wrote rows of one bucket; nothing was moved")
-    for status, number in listed:
+    for path, number in listed:
         name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
-        work.files.rename(status.path, f"{target}/{name}")
+        work.files.rename(path, f"{target}/{name}")
 
 
 def make_directory(work: Work, table: AcidTableInfo, target: str) -> None:

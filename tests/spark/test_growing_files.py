@@ -14,7 +14,7 @@ from metastore.rules.acid_directories import EVERYTHING, WriteIds
 from metastore.spark import AcidTable
 from metastore.spark.catalog import Folder
 from metastore.spark.compactor import Compactor
-from metastore.spark.reading import select
+from metastore.spark.selecting import select
 from metastore.streaming import StreamingConnection
 from tests.servers import Server
 from tests.spark.conftest import TableMaker

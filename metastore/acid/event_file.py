@@ -1,0 +1,142 @@
+"""Write whole ORC files of events with PyArrow, with what Hive's own writer notes at their end, on any stream. It places no file.
+
+    hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
+                          concern them
+    hive.acid.stats       `inserts,updates,deletes`
+    hive.acid.version     2
+
+Hive 4 reads files without them, Hive 3 does not. Source: Hive's OrcRecordUpdater, OrcRawRecordMerger.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyarrow import orc
+
+from metastore.acid.deleted import ids_of
+from metastore.acid.orc_footer import footer_of
+from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+
+MOST_AT_A_TIME = 10_000
+"""Rows after which the writer looks whether a stripe is full."""
+UNIT = 64 << 10
+"""Bytes of which PyArrow's compressed blocks are multiples."""
+DICTIONARY = 0.8
+"""The share of distinct texts up to which a column has a dictionary, as with Hive."""
+STRIPE, STRIDE, BLOCK = "orc.stripe.size", "orc.row.index.stride", "orc.compress.size"
+SIZES = {STRIPE: 64 << 20, STRIDE: 10_000, BLOCK: 256 << 10}
+"""Properties of a table that Hive's and Spark's writers know by the same names, and what holds without."""
+_HEAD = b"ORC"
+"""What every file begins with."""
+CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
+"""PyArrow's names."""
+
+
+class OrcOptions(NamedTuple):
+    """How a table's ORC files are written: a name of `CODECS`, bytes of a stripe, rows of a row group, bytes of a compressed block."""
+
+    codec: str = "snappy"
+    stripe: int = SIZES[STRIPE]
+    stride: int = SIZES[STRIDE]
+    block: int = SIZES[BLOCK]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> OrcOptions:
+        """Read a table's parameters; Snappy, which every release of Hive reads, where they do not say. ValueError for a wrong size."""
+        sizes = {name: int(parameters.get(name, default)) for name, default in SIZES.items()}
+        return cls(parameters.get("orc.compress", "snappy").lower(), sizes[STRIPE], sizes[STRIDE], sizes[BLOCK])
+
+
+def hive_metadata(rows: int, keys: Iterable[tuple[int, int, int]] | None, *, deletes: bool) -> dict[str, bytes]:
+    """Return the user metadata of a file of inserts or of delete events: `keys` are the ids of the last row of each stripe, if known."""
+    out = {"hive.acid.stats": (f"0,0,{rows}" if deletes else f"{rows},0,0").encode(), "hive.acid.version": b"2"}
+    if keys is not None:
+        out["hive.acid.key.index"] = "".join(f"{write_id},{number},{row};" for write_id, number, row in keys).encode()
+    return out
+
+
+class EventWriter:
+    """One file of events, which are given in the order of their ids: a context, whose end ends the file. The stream stays open.
+
+    KeyError for a codec that is not known. After an error the file has no end.
+    """
+
+    def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions, *, deletes: bool) -> None:
+        self._stream = stream
+        self._schema = schema
+        self._deletes = deletes
+        self._step = min(options.stride or MOST_AT_A_TIME, MOST_AT_A_TIME)
+        self._sink = _Sink(stream)
+        self._writer = orc.ORCWriter(
+            self._sink, batch_size=self._step, stripe_size=options.stripe, compression=CODECS[options.codec],
+            compression_block_size=-(-options.block // UNIT) * UNIT, row_index_stride=options.stride,
+            dictionary_key_size_threshold=DICTIONARY,
+        )
+        self._rows = 0
+        self._keys: dict[int, tuple[int, int, int]] = {}
+        """The id of the row after which a stripe may end, by how many rows the file then has."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write events. They must not be a slice: PyArrow misplaces nulls of a struct that is one."""
+        assert not any(column.offset for column in batch.columns), "a slice of events"
+        self._writer.write(pa.Table.from_batches([batch], self._schema))
+        ids = ids_of(batch)
+        for end in (*range(self._step, batch.num_rows, self._step), batch.num_rows):
+            write_id, number, row = (int(column[end - 1]) for column in ids)
+            self._keys[self._rows + end] = (write_id, number, row)
+        self._rows += batch.num_rows
+
+    def __enter__(self) -> EventWriter:  # noqa: PYI034  # Self needs Python 3.11
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            try:
+                self._end()
+            except BaseException:
+                self._abandon()
+                raise
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Let go of PyArrow's writer: it writes an end when it goes, and takes the process with it where the stream is closed."""
+        self._sink.drop = True
+        self._writer.close()
+
+    def _end(self) -> None:
+        if not self._rows:
+            self._writer.write(self._schema.empty_table())
+        self._sink.keep = True
+        self._writer.close()
+        end = b"".join(self._sink.kept)
+        stripes = footer_of(orc.ORCFile(pa.BufferReader(_HEAD + end))).stripes
+        metadata = hive_metadata(self._rows, (self._keys[rows] for rows in accumulate(stripes)), deletes=self._deletes)
+        self._stream.write(with_user_metadata(end[-tail_length(end[-LONGEST_POSTSCRIPT:]) :], metadata))
+
+
+class _Sink(io.RawIOBase):
+    """Hands on what is written, and keeps it, or drops it, from some moment on."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+        self.keep = self.drop = False
+        self.kept: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        if self.drop:
+            return len(written)
+        self._stream.write(written)
+        if self.keep:
+            self.kept.append(written)
+        return len(written)

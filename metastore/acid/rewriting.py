@@ -1,0 +1,221 @@
+"""Write what is left of the events in a bucket's files into one file, values as they are stored: a compaction's work on one bucket.
+
+Files are read and written stripe by stripe, in the order of their first rows: each is sorted, and their ranges do not overlap, since later
+write ids lie in later deltas. It lists and places no files. What it can not copy faithfully it leaves to others: see `CanNotCopy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metastore.acid.buckets import Bucket
+from metastore.acid.calendars import GREGORIAN
+from metastore.acid.deleted import Deleted, ids_of, is_seen, live
+from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
+from metastore.acid.files import open_path
+from metastore.acid.orc_files import event_schema, names_in, open_orc, stored_events, stored_originals
+from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
+from metastore.acid.types import UnknownType, arrow_type, with_timestamps
+from metastore.rules.acid_directories import WriteIds
+
+OLDEST, NEWEST = 2 * 86_400_000, 292 * 365 * 86_400_000
+"""Milliseconds since 1970 between which PyArrow writes times as Java reads them, in whatever zone: it knows no fractions before 1970."""
+EVENTS_AT_A_TIME = 1 << 20
+_IDS = slice(2, 5)
+"""The numbers of ORC's columns that hold a row's id."""
+
+
+class CanNotCopy(Exception):
+    """A bucket's values would not stay what they are, or not in order: Spark must do it. The text says why."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is written: (name, Hive type) of the columns, into files of a folder; `zone` is that of the times that Spark reads."""
+
+    columns: list[tuple[str, str]]
+    options: OrcOptions
+    write_ids: WriteIds
+    zone: str
+    folder: str
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of a file of events. CanNotCopy."""
+        try:
+            row = pa.struct([(name, arrow_type(kind)) for name, kind in self.columns])
+        except UnknownType as error:
+            raise CanNotCopy(str(error)) from error
+        if self.options.codec not in CODECS:
+            raise CanNotCopy(f"PyArrow does not write {self.options.codec}")
+        return event_schema(with_timestamps(row, pa.timestamp("ns")))
+
+
+def rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
+    """Write the rows that no delete event names into a file and return its path. CanNotCopy; OSError, ArrowException."""
+    schema = form.schema()
+    sources = _sources(form, bucket, schema)
+    gone = Deleted.read(bucket.deletes, form.write_ids)
+    found = (batch for source in sources for batch in live(source, gone, form.write_ids))
+    return _write(form, schema, _in_order(_faithful(found, form.zone)), name, deletes=False)
+
+
+def rewrite_deletes(form: Form, bucket: Bucket, name: str) -> str:
+    """Write the delete events, which are few beside rows, sorted into one file and return its path. CanNotCopy; OSError, ArrowException."""
+    schema = form.schema()
+    return _write(form, schema, _sorted_deletes(form, bucket, schema), name, deletes=True)
+
+
+def _write(form: Form, schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str, *, deletes: bool) -> str:
+    path = f"{form.folder}/{name}"
+    system, inner = open_path(path)
+    with system.open(inner, "wb") as stream, EventWriter(stream, schema, form.options, deletes=deletes) as writer:
+        for batch in batches:
+            writer.write(batch)
+    return path
+
+
+def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.RecordBatch]]:
+    """Return the rows of each file, the files in the order of their first rows. CanNotCopy."""
+    row = schema.field("row").type
+    names = [name for name, _ in form.columns]
+    out = []
+    for original in bucket.originals:
+        file = open_orc(original.path)
+        _check_values(original.path, footer_of(file))
+        fields = zip(names_in(file.schema, names), file.schema.types, strict=True)
+        _check_columns(original.path, pa.struct(list(fields)), row)
+        out.append(_fitted(stored_originals(file, original, names), schema))
+    found = []
+    for path, length in bucket.inserts:
+        file = open_orc(path, length)
+        footer = footer_of(file)
+        if not sum(footer.stripes):
+            continue
+        _check_values(path, footer)
+        _check_events(path, file.schema, schema)
+        _check_columns(path, file.schema.field("row").type, row)
+        least = [column.least for column in footer.columns[_IDS]]
+        if None in least:
+            raise CanNotCopy(f"{path} has no statistics of its rows' ids")
+        found.append((least, path, length))
+    out += [_fitted(_stored(path, length), schema) for _, path, length in sorted(found)]
+    return out
+
+
+def _stored(path: str, length: int | None) -> Iterator[pa.RecordBatch]:
+    """Read a file once it is its turn."""
+    yield from stored_events(open_orc(path, length))
+
+
+def _check_values(path: str, footer: Footer) -> None:
+    """Raise CanNotCopy for a file with days or times that PyArrow does not write as they were."""
+    for column in footer.columns:
+        if column.values == 0:
+            continue
+        least, greatest = column.least, column.greatest
+        if column.kind in TIMESTAMPS and (least is None or greatest is None or least < OLDEST or greatest > NEWEST):
+            raise CanNotCopy(f"{path} may have times before 1970 or after 2261")
+        if column.kind == DATE and footer.is_proleptic and (least is None or least < GREGORIAN):
+            raise CanNotCopy(f"{path} may have days before 1582-10-15 of another calendar than Hive's")
+
+
+def _check_events(path: str, there: pa.Schema, schema: pa.Schema) -> None:
+    if there.names != schema.names or there.types[:5] != schema.types[:5]:
+        raise CanNotCopy(f"{path} has other columns than events have: {', '.join(there.names)}")
+
+
+def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
+    """Raise CanNotCopy unless a file has the table's columns, but for the last ones, which were added later."""
+    if there.num_fields > wanted.num_fields or any(
+        there.field(place).name != wanted.field(place).name or there.field(place).type != wanted.field(place).type
+        for place in range(there.num_fields)
+    ):
+        raise CanNotCopy(f"{path} has columns that the table does not have so: {there}, not {wanted}")
+
+
+def _fitted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Add the columns that were added to the table later."""
+    wanted = list(schema.field("row").type)
+    for batch in batches:
+        row = batch.column("row")
+        there = row.type.num_fields
+        if there < len(wanted):
+            added = [pa.nulls(len(row), each.type) for each in wanted[there:]]
+            row = pa.StructArray.from_arrays([*(row.field(place) for place in range(there)), *added], fields=wanted)
+        yield pa.record_batch([*batch.columns[:-1], row], schema=schema)
+
+
+def _faithful(batches: Iterable[pa.RecordBatch], zone: str) -> Iterator[pa.RecordBatch]:
+    """Pass on rows. CanNotCopy for a time that the zone's clocks show twice: ORC files in that zone tell the two apart, others do not."""
+    for batch in batches:
+        if np.any(batch.column("operation").to_numpy(zero_copy_only=False)):
+            raise CanNotCopy("there are events beside the rows that were inserted")
+        for times in _times(batch.column("row")):
+            try:
+                pc.assume_timezone(times, zone, ambiguous="raise", nonexistent="earliest")
+            except pa.ArrowInvalid as error:
+                raise CanNotCopy(f"the clocks of {zone} show a time twice: {error}") from error
+        yield batch
+
+
+def _times(values: Any) -> Iterator[Any]:
+    """Yield the arrays of timestamps within an array."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        yield values
+    elif pa.types.is_struct(kind):
+        for place in range(kind.num_fields):
+            yield from _times(values.field(place))
+    elif pa.types.is_map(kind):
+        yield from _times(values.keys)
+        yield from _times(values.items)
+    elif pa.types.is_list(kind):
+        yield from _times(values.values)
+
+
+def _in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pass on rows. CanNotCopy where they are not sorted by their ids."""
+    last: tuple[int, ...] | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        ids = ids_of(batch)
+        first = tuple(int(column[0]) for column in ids)
+        if (last is not None and first <= last) or not _increases(*ids):
+            raise CanNotCopy("rows are not sorted by their ids, or files overlap")
+        last = tuple(int(column[-1]) for column in ids)
+        yield batch
+
+
+def _increases(write_ids: Any, numbers: Any, rows: Any) -> bool:
+    by_write_id, by_number, by_row = (column[1:] > column[:-1] for column in (write_ids, numbers, rows))
+    same_write_id, same_number = (column[1:] == column[:-1] for column in (write_ids, numbers))
+    return bool(np.all(by_write_id | same_write_id & (by_number | same_number & by_row)))
+
+
+def _sorted_deletes(form: Form, bucket: Bucket, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    parts = []
+    for path in bucket.deletes:
+        file = open_orc(path)
+        _check_events(path, file.schema, schema)
+        for batch in stored_events(file):
+            events = batch.select(range(5))
+            parts.append(events.filter(pa.array(is_seen(events, form.write_ids))))
+    if not parts:
+        return
+    events = pa.Table.from_batches(parts).combine_chunks()
+    columns = {name: events.column(name).to_numpy() for name in schema.names[:5]}
+    if np.any(columns["operation"] != 2):
+        raise CanNotCopy("there are events beside delete events")
+    order = np.lexsort((-columns["currentTransaction"], columns["rowId"], columns["bucket"], columns["originalTransaction"]))
+    for begin in range(0, len(order), EVENTS_AT_A_TIME):
+        chosen = order[begin : begin + EVENTS_AT_A_TIME]
+        yield pa.record_batch(
+            [*(pa.array(column[chosen]) for column in columns.values()), pa.nulls(len(chosen), schema.field("row").type)], schema=schema,
+        )

@@ -1,0 +1,62 @@
+"""Rewrite the buckets of a folder by Python on the executors: one Spark job, a task for each bucket. It places no file and ends nothing.
+
+Spark's own ORC writer parses the type of the column `row` for every row, which is most of the time that a compaction would take with it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from py4j.protocol import Py4JJavaError
+from pyspark import TaskContext
+
+from metastore import log
+from metastore.acid.buckets import Bucket
+from metastore.acid.event_file import OrcOptions
+from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
+from metastore.rules.acid_directories import WriteIds
+from metastore.spark import writing
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.reading import time_zone
+from metastore.spark.selecting import Selected
+from metastore.spark.work import Work
+
+DELETES = "delete"
+"""The part of the work that is about delete events; all other parts are about rows."""
+
+
+def rewritten(work: Work, table: AcidTableInfo, write_ids: WriteIds, selected: Selected, part: str) -> list[tuple[Bucket, str | None]]:
+    """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
+
+    These are buckets with values that Python can not copy (`CanNotCopy`), and all where the executors have not what it takes: this package,
+    fsspec's driver for the warehouse, its credentials.
+    """
+    found = selected.by_bucket()
+    if not found:
+        return []
+    folder = writing.staging(work, table, part)
+    work.files.make(folder)
+    columns = [(column.name.lower(), column.type) for column in table.table.sd.cols]
+    form = Form(columns, OrcOptions.of(table.parameters), write_ids, time_zone(work.spark), folder)
+    context = work.spark.sparkContext
+    logger = log.get("metastore.spark")
+    try:
+        written = context.parallelize(found, len(found)).map(partial(_rewrite, form, part == DELETES)).collect()
+    except Py4JJavaError as error:
+        logger.warning("executors can not rewrite buckets", table=table.full_name, reason=str(error.java_exception))
+        return [(bucket, None) for bucket in found]
+    for bucket, (path, reason) in zip(found, written, strict=True):
+        if path is None:
+            logger.info("bucket is left to Spark's own writer", table=table.full_name, bucket=bucket.number, reason=reason)
+    return [(bucket, path) for bucket, (path, _) in zip(found, written, strict=True)]
+
+
+def _rewrite(form: Form, deletes: bool, bucket: Bucket) -> tuple[str | None, str]:
+    """Return the path of the file, or None and why there is none. A task that is repeated writes another file."""
+    name = f"{bucket.number}.{TaskContext.get().taskAttemptId()}"  # type: ignore[union-attr]  # a task has one
+    try:
+        return (rewrite_deletes if deletes else rewrite_rows)(form, bucket, name), ""
+    except CanNotCopy as error:
+        return None, str(error)
+    except Exception as error:  # noqa: BLE001  # whatever Python can not do Spark may be able to: a missing driver, missing credentials
+        return None, f"{type(error).__name__}: {error}"
