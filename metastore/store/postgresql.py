@@ -36,6 +36,8 @@ class Connection(psycopg.Connection[Any]):
         self.statements: dict[Statement, bytes | None] = {}
         self.prepared = 0
         self.planned = time.monotonic()
+        self.loading: Any = Transformer(self)
+        """Turns what comes into values; it remembers how, by type."""
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
@@ -54,11 +56,10 @@ class Connection(psycopg.Connection[Any]):
 class Cursor:
     """Runs statements with named parameters (`%(name)s`) of type int, str, bool, float, bytes or None."""
 
-    __slots__ = ("_at", "_connection", "_result", "_rows")
+    __slots__ = ("_at", "_connection", "_result")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._rows = Transformer(connection)
         self._result: Any = None
         self._at = 0
 
@@ -107,7 +108,6 @@ class Cursor:
             raise errors.error_from_result(result)
         self._result = result
         self._at = 0
-        self._rows.set_pgresult(result)
 
     @property
     def rowcount(self) -> int:
@@ -116,15 +116,22 @@ class Cursor:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows of the last statement."""
-        return self._rows.load_rows(0, self._result.ntuples, tuple)
+        number = self._result.ntuples
+        rows: list[tuple[Any, ...]] = self._loading().load_rows(0, number, tuple) if number else []
+        return rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row of the last statement, None when there is none."""
         if self._at >= self._result.ntuples:
             return None
-        row: tuple[Any, ...] | None = self._rows.load_row(self._at, tuple)
+        row: tuple[Any, ...] | None = self._loading().load_row(self._at, tuple)
         self._at += 1
         return row
+
+    def _loading(self) -> Any:
+        loading = self._connection.loading
+        loading.set_pgresult(self._result)
+        return loading
 
     def executemany(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement for each set of parameters, without waiting for each."""
@@ -138,7 +145,7 @@ class Cursor:
     def close(self) -> None:
         """Let the last result go."""
         self._result = None
-        self._rows.set_pgresult(None)
+        self._connection.loading.set_pgresult(None)
 
 
 @lru_cache(maxsize=5000)

@@ -6,9 +6,9 @@ It never runs a method itself.
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import ssl
+import struct
 import threading
 import time
 
@@ -20,10 +20,20 @@ from metastore.service.context import Client
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import EndOfStream, Feed, Malformed
+from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
 
 _LINGER = 2.0
 """Seconds in which a client that sends too much may read why it is cut off."""
+_HANDSHAKE = 30.0
+"""Seconds for TLS to begin."""
+_OUT_OF_TIME = (BlockingIOError, TimeoutError)
+"""What a socket raises at the end of the time that the system, or Python, lets it wait."""
+
+
+def _let_wait(sock: socket.socket, option: int, seconds: float) -> None:
+    """Limit the time of each read or write: for a limit of Python's own it asks the system before each whether it would wait."""
+    microseconds = max(1, int(seconds * 1e6))
+    sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", *divmod(microseconds, 1_000_000)))
 
 
 class Connection:
@@ -37,6 +47,10 @@ class Connection:
         self._dispatcher = dispatcher
         self._settings = settings
         self._tls = tls
+        self._wait_once = min(settings.park_after, settings.idle_timeout)
+        _let_wait(sock, socket.SO_RCVTIMEO, self._wait_once)
+        _let_wait(sock, socket.SO_SNDTIMEO, settings.idle_timeout)
+        sock.settimeout(None)
         self._client = Client(address)
         self._feed = Feed(self._receive)
         self._dialect: Dialect | None = None
@@ -46,7 +60,14 @@ class Connection:
         self._log = log.get("metastore.connection")
 
     def _receive(self, size: int) -> bytes:
-        return self.sock.recv(size)
+        waited = 0.0
+        while True:
+            try:
+                return self.sock.recv(size)
+            except _OUT_OF_TIME:
+                waited += self._wait_once
+                if waited >= self._settings.idle_timeout:
+                    raise
 
     def serve(self) -> bool:
         """Answer messages until the client is silent for `park_after` seconds or gone.
@@ -58,7 +79,7 @@ class Connection:
             silent = self._converse()
         except (EndOfStream, ConnectionError):
             self._log.debug("client left", client=self._client.address)
-        except TimeoutError:
+        except _OUT_OF_TIME:
             self._log.info("silent within a message, closed", client=self._client.address)
         except (Malformed, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
@@ -79,21 +100,31 @@ class Connection:
         return not self._stopping
 
     def _start_tls(self, tls: ssl.SSLContext) -> None:
-        self.sock.settimeout(min(self._settings.idle_timeout, 30.0))
+        self.sock.settimeout(min(self._settings.idle_timeout, _HANDSHAKE))
         self.sock = tls.wrap_socket(self.sock, server_side=True)
         self._tls = None
-        self.sock.settimeout(self._settings.idle_timeout)
+        self.sock.settimeout(self._wait_once)  # TLS goes on waiting at the end of the system's time
+
+    def _send(self, data: bytes) -> None:
+        if isinstance(self.sock, ssl.SSLSocket):
+            self.sock.settimeout(self._settings.idle_timeout)
+            self.sock.sendall(data)
+            self.sock.settimeout(self._wait_once)
+        else:
+            self.sock.sendall(data)
 
     def _wait(self) -> bool:
         """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
-        if self._feed.waiting or (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending()):
-            ready = True
-        else:
-            poll = select.poll()
-            poll.register(self.sock, select.POLLIN)
-            ready = bool(poll.poll(int(self._settings.park_after * 1000)))
+        if not self._feed.waiting:
+            try:
+                received = self.sock.recv(CHUNK)
+            except _OUT_OF_TIME:
+                return False
+            if not received:
+                raise EndOfStream
+            self._feed.unread(received)
         with self._state:
-            if not ready or self._stopping:
+            if self._stopping:
                 return False
             self._between_messages = False
             return True
@@ -113,7 +144,7 @@ class Connection:
             self._log.warning("connection ended", client=self._client.address, method=message.name, reason=error.message)
             return False
         if reply is not None:
-            self.sock.sendall(reply)
+            self._send(reply)
         with self._state:
             self._between_messages = True
             return not self._stopping
@@ -123,7 +154,7 @@ class Connection:
             "message refused", client=self._client.address, method=error.name[:300], reason=str(error)[:1000]
         )
         body = TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
-        self.sock.sendall(write_message(dialect, error.name, TMessageType.EXCEPTION, error.seqid, body))
+        self._send(write_message(dialect, error.name, TMessageType.EXCEPTION, error.seqid, body))
         if error.resumable:
             with self._state:
                 self._between_messages = True
