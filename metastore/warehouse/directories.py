@@ -49,8 +49,8 @@ class Warehouse:
         self, root: str, external_root: str | None = None, *, trash: bool = False, threads: int = PARALLEL,
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.root = locations.qualify(root).rstrip("/")
-        self.external_root = locations.qualify(external_root).rstrip("/") if external_root else None
+        self.root = locations.as_root(root)
+        self.external_root = locations.as_root(external_root) if external_root else None
         self.trash = trash
         self._threads = threads
         self._options = {locations.ALIASES.get(scheme, scheme): dict(value) for scheme, value in (options or {}).items()}

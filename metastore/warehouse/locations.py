@@ -86,3 +86,10 @@ def qualify(location: str) -> str:
     parsed = parse(location)
     place = location if parsed.scheme else f"file:{parsed.path}"
     return place.rstrip("/") if len(parsed.path) > 1 else place
+
+
+def as_root(location: str) -> str:
+    """Return a root of the warehouse as Hadoop prints it, with one slash behind `file:`: and none at its end."""
+    parsed = parse(location)
+    place = f"file:{parsed.path}" if parsed.protocol == "file" and not parsed.key[1] else qualify(location)
+    return place.rstrip("/")

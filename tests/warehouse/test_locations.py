@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import MetaError
-from metastore.warehouse.locations import is_absolute, is_below, join, parse, qualify, same_place
+from metastore.warehouse.locations import as_root, is_absolute, is_below, join, parse, qualify, same_place
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,15 @@ def test_a_location_with_a_scheme_comes_back_unchanged(location: str) -> None:
 )
 def test_a_path_gets_the_local_scheme_and_a_slash_at_the_end_goes(given_location: str, stored: str) -> None:
     assert qualify(given_location) == stored
+
+
+@pytest.mark.parametrize(
+    ("given_location", "root"),
+    [("/x/y/", "file:/x/y"), ("file:///x//y", "file:/x/y"), ("file://localhost/x", "file:/x"), ("file://host/x", "file://host/x"),
+     ("s3a://b/x/", "s3a://b/x"), ("s3://b/", "s3://b"), ("hdfs://nn:8020/x", "hdfs://nn:8020/x")],
+)  # fmt: skip
+def test_a_root_is_written_as_hadoop_prints_it(given_location: str, root: str) -> None:
+    assert as_root(given_location) == root
 
 
 @pytest.mark.parametrize(
