@@ -139,12 +139,15 @@ class Connection:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)
         try:
-            reply = self._dispatcher.answer(message, self._client, self._dialect)
+            outcome = self._dispatcher.answer(message, self._client, self._dialect)
         except MissingArgument as error:
             self._log.warning("connection ended", client=self._client.address, method=message.name, reason=error.message)
             return False
-        if reply is not None:
-            self._send(reply)
+        try:
+            if outcome.reply is not None:
+                self._send(outcome.reply)
+        finally:
+            self._dispatcher.record(outcome)
         with self._state:
             self._between_messages = True
             return not self._stopping

@@ -1,4 +1,4 @@
-"""Answer one message: find the handler, run it, log it, tell the listeners, encode the result or the error.
+"""Answer one message: find the handler, run it, tell the listeners, encode the result or the error, log it.
 
 It never reads from or writes to a socket, and no error of a handler leaves it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,16 @@ _MAX_LENGTH = 300
 """Of an object's name in the log; names come from clients."""
 
 
+@dataclass(slots=True)
+class Outcome:
+    """What became of a message."""
+
+    reply: bytes | None
+    """None for a oneway method, which has none."""
+    line: dict[str, Any]
+    """What the log says of it."""
+
+
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
@@ -45,8 +56,8 @@ class Dispatcher:
         cls: type[TPayload] = getattr(idl.service, f"{method}_args")
         return cls
 
-    def answer(self, message: Message, client: Client, dialect: Dialect) -> bytes | None:
-        """Run the call and return the reply; None for a oneway method, which has none.
+    def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
+        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log.
 
         Raises MissingArgument when the connection is to end instead.
         """
@@ -54,33 +65,34 @@ class Dispatcher:
         method = message.name
         handler = self._methods.get(method)
         if handler is None:
-            self._record(client, method, "", started, "unknown method")
-            if method in ALL and getattr(idl.service, f"{method}_result").oneway:
-                return None
-            return self._exception(message, dialect, unknown_method(method))
+            oneway = method in ALL and getattr(idl.service, f"{method}_result").oneway
+            reply = None if oneway else self._exception(message, dialect, unknown_method(method))
+            return Outcome(reply, _line(client, method, "", started, "unknown method"))
         if message.type not in (TMessageType.CALL, TMessageType.ONEWAY):
-            self._record(client, method, "", started, "no call")
             error = TApplicationException(
                 TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}"
             )
-            return self._exception(message, dialect, error)
+            return Outcome(self._exception(message, dialect, error), _line(client, method, "", started, "no call"))
         note_dialect(client, method)
         call = Call(self._metastore, client, method)
         subject = ""
         failed: Exception | None = None
-        reply: bytes | None
         try:
             args = self._arguments(message, dialect)
             subject = describe(method, args)
             reply = self._success(message, dialect, client, handler(call, args))
-        except errors.MissingArgument as error:
-            self._end(call, subject, started, error)
+        except errors.MissingArgument as missing:
+            self.record(Outcome(None, self._end(call, subject, started, missing)))
             raise
-        except Exception as error:  # noqa: BLE001  # every error of a handler has a reply
-            failed = error
-            reply = self._failure(message, dialect, client, error)
-        self._end(call, subject, started, failed)
-        return None if getattr(idl.service, f"{method}_result").oneway else reply
+        except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
+            failed = raised
+            reply = self._failure(message, dialect, client, raised)
+        line = self._end(call, subject, started, failed)
+        return Outcome(None if getattr(idl.service, f"{method}_result").oneway else reply, line)
+
+    def record(self, outcome: Outcome) -> None:
+        """Write the line of the log."""
+        self._log.info("call", **outcome.line)
 
     def _arguments(self, message: Message, dialect: Dialect) -> Any:
         if message.invalid_text is not None:
@@ -132,21 +144,17 @@ class Dispatcher:
     def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
         return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
 
-    def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> None:
+    def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> dict[str, Any]:
         if self._metastore.listeners.end:
             self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))
-        self._record(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
+        return _line(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
 
-    def _record(self, client: Client, method: str, subject: str, started: float, outcome: str) -> None:
-        self._log.info(
-            "call",
-            client=client.address,
-            user=client.user,
-            method=method[:_MAX_LENGTH],
-            object=subject,
-            ms=round((time.perf_counter() - started) * 1000, 3),
-            outcome=outcome,
-        )
+
+def _line(client: Client, method: str, subject: str, started: float, outcome: str) -> dict[str, Any]:
+    return {
+        "client": client.address, "user": client.user, "method": method[:_MAX_LENGTH], "object": subject,
+        "ms": round((time.perf_counter() - started) * 1000, 3), "outcome": outcome,
+    }  # fmt: skip
 
 
 @cache
