@@ -5,7 +5,8 @@ JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData i
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ def encode(column: ColumnStatisticsObj, analyzed: int) -> list[Any]:
 
 def data_of(raw: Sequence[Any]) -> bytes:
     """Return a column's ColumnStatisticsData in Thrift's binary protocol."""
-    return b64decode(raw[2])
+    return a2b_base64(raw[2])
 
 
 def decode(name: str, raw: Sequence[Any]) -> ColumnStatisticsObj:
