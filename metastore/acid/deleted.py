@@ -17,6 +17,8 @@ from metastore.rules.acid_directories import WriteIds
 
 WRITER = "currentTransaction"
 """The column of the write id that wrote an event."""
+PORTION = 100_000
+"""Rows that are handed on at a time."""
 
 
 def ids_of(batch: pa.RecordBatch) -> tuple[Any, Any, Any]:
@@ -78,11 +80,13 @@ def _seen_ids(paths: Sequence[str], write_ids: WriteIds) -> Iterator[pa.RecordBa
             yield events.filter(pa.array(is_seen(events, write_ids)))
 
 
-def live(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: WriteIds) -> Iterator[pa.RecordBatch]:
-    """Keep the events that the snapshot sees and no delete event names."""
+def kept(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: WriteIds) -> Iterator[pa.RecordBatch]:
+    """Keep the events that the snapshot sees and no delete event names, in portions: a stripe is let go before the next one is read."""
     for batch in batches:
         keep = is_seen(batch, write_ids) & ~gone.names(batch)
-        yield batch if keep.all() else batch.filter(pa.array(keep))
+        for begin in range(0, batch.num_rows, PORTION):
+            yield batch.slice(begin, PORTION).filter(pa.array(keep[begin : begin + PORTION]))
+        del batch
 
 
 def _runs(*columns: Any) -> Any:

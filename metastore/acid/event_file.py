@@ -114,10 +114,10 @@ class EventWriter:
             self._writer.write(self._schema.empty_table())
         self._sink.keep = True
         self._writer.close()
-        end = b"".join(self._sink.kept)
-        stripes = footer_of(orc.ORCFile(pa.BufferReader(_HEAD + end))).stripes
+        tail = self._sink.last(tail_length(self._sink.last(LONGEST_POSTSCRIPT)))
+        stripes = footer_of(orc.ORCFile(pa.BufferReader(_HEAD + tail))).stripes
         metadata = hive_metadata(self._rows, (self._keys[rows] for rows in accumulate(stripes)), deletes=self._deletes)
-        self._stream.write(with_user_metadata(end[-tail_length(end[-LONGEST_POSTSCRIPT:]) :], metadata))
+        self._stream.write(with_user_metadata(tail, metadata))
 
 
 class _Sink(io.RawIOBase):
@@ -127,7 +127,7 @@ class _Sink(io.RawIOBase):
         super().__init__()
         self._stream = stream
         self.keep = self.drop = False
-        self.kept: list[bytes] = []
+        self._kept: list[bytes] = []
 
     def writable(self) -> bool:
         return True
@@ -138,5 +138,13 @@ class _Sink(io.RawIOBase):
             return len(written)
         self._stream.write(written)
         if self.keep:
-            self.kept.append(written)
+            self._kept.append(written)
         return len(written)
+
+    def last(self, length: int) -> bytes:
+        """Return the last bytes of what was kept."""
+        parts: list[bytes] = []
+        while self._kept and sum(map(len, parts)) < length:
+            parts.insert(0, self._kept.pop())
+        self._kept.append(b"".join(parts))
+        return self._kept[-1][-length:]

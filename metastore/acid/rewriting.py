@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from metastore.acid.buckets import Bucket
 from metastore.acid.calendars import GREGORIAN
-from metastore.acid.deleted import Deleted, ids_of, is_seen, live
+from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
 from metastore.acid.orc_files import event_schema, names_in, open_orc, stored_events, stored_originals
@@ -61,7 +62,7 @@ def rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
     schema = form.schema()
     sources = _sources(form, bucket, schema)
     gone = Deleted.read(bucket.deletes, form.write_ids)
-    found = (batch for source in sources for batch in live(source, gone, form.write_ids))
+    found = (batch for source in sources for batch in kept(source, gone, form.write_ids))
     return _write(form, schema, _in_order(_faithful(found, form.zone)), name, deletes=False)
 
 
@@ -84,13 +85,14 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.
     """Return the rows of each file, the files in the order of their first rows. CanNotCopy."""
     row = schema.field("row").type
     names = [name for name, _ in form.columns]
-    out = []
+    fit = partial(_fitted, schema)
+    out: list[Iterator[pa.RecordBatch]] = []
     for original in bucket.originals:
         file = open_orc(original.path)
         _check_values(original.path, footer_of(file))
         fields = zip(names_in(file.schema, names), file.schema.types, strict=True)
         _check_columns(original.path, pa.struct(list(fields)), row)
-        out.append(_fitted(stored_originals(file, original, names), schema))
+        out.append(map(fit, stored_originals(file, original, names)))
     found = []
     for path, length in bucket.inserts:
         file = open_orc(path, length)
@@ -104,7 +106,7 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.
         if None in least:
             raise CanNotCopy(f"{path} has no statistics of its rows' ids")
         found.append((least, path, length))
-    out += [_fitted(_stored(path, length), schema) for _, path, length in sorted(found)]
+    out += [map(fit, _stored(path, length)) for _, path, length in sorted(found)]
     return out
 
 
@@ -139,16 +141,14 @@ def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
         raise CanNotCopy(f"{path} has columns that the table does not have so: {there}, not {wanted}")
 
 
-def _fitted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _fitted(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Add the columns that were added to the table later."""
-    wanted = list(schema.field("row").type)
-    for batch in batches:
-        row = batch.column("row")
-        there = row.type.num_fields
-        if there < len(wanted):
-            added = [pa.nulls(len(row), each.type) for each in wanted[there:]]
-            row = pa.StructArray.from_arrays([*(row.field(place) for place in range(there)), *added], fields=wanted)
-        yield pa.record_batch([*batch.columns[:-1], row], schema=schema)
+    row, wanted = batch.column("row"), list(schema.field("row").type)
+    there = row.type.num_fields
+    if there < len(wanted):
+        added = [pa.nulls(len(row), each.type) for each in wanted[there:]]
+        row = pa.StructArray.from_arrays([*(row.field(place) for place in range(there)), *added], fields=wanted)
+    return pa.record_batch([*batch.columns[:-1], row], schema=schema)
 
 
 def _faithful(batches: Iterable[pa.RecordBatch], zone: str) -> Iterator[pa.RecordBatch]:

@@ -167,7 +167,7 @@ class HiveAcidReader(DataSourceReader):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from metastore.acid.deleted import Deleted, live
+        from metastore.acid.deleted import Deleted, kept
         from metastore.acid.orc_files import cast, event_schema, read_events, read_original
 
         assert isinstance(partition, Bucket)
@@ -181,7 +181,7 @@ class HiveAcidReader(DataSourceReader):
             sources = [read_events(path, events, self._zone, length=length) for path, length in files.inserts]
             sources += [read_original(each, events, self._zone, names=names) for each in files.originals]
             for source in sources:
-                for batch in live(source, gone, partition.write_ids):
+                for batch in kept(source, gone, partition.write_ids):
                     rows = batch.column("row")
                     columns = [
                         cast(pa.array([_value(partition.folder.values[keys[field.name]])] * len(rows)), field.type, self._zone)

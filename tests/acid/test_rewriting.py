@@ -51,8 +51,10 @@ def form(folder: Path, columns: Sequence[tuple[str, str]] = COLUMNS, write_ids: 
 
 def read(path: str) -> list[Event]:
     """Read a file with a reader that is not PyArrow's, and check what its end says about its stripes."""
-    with Path(path).open("rb") as file:
-        reader = pyorc.Reader(file)
+    file = orc.ORCFile(path)
+    assert file.nstripe_statistics == file.nstripes
+    with Path(path).open("rb") as stream:
+        reader = pyorc.Reader(stream)
         rows = list(reader)
         ends = [stripe.row_offset + len(stripe) - 1 for stripe in reader.iter_stripes()]
         metadata = reader.user_metadata
