@@ -307,8 +307,9 @@ class PlainFile:
 
     def remove(self) -> None:
         """Take away a file that nobody will read."""
-        with suppress(OSError):
-            self._file.close()
+        for each in (self._writer, self._file):  # a writer that is left open ends its file when it goes, and complains
+            with suppress(OSError):
+                each.close()
         self._storage.remove(self._path)
 
 

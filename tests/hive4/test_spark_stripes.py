@@ -63,7 +63,7 @@ def key_indexes(story: Story, folder: Path) -> list[bool]:
 def test_stripes_and_deletes(
     spark: SparkSession, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: bool
 ) -> None:
-    """Files without the metadata, as object stores have them, are read as well."""
+    """Files without the metadata, as Spark leaves them on object stores, are read as well; those of a compaction have it."""
     if not described:
         for module in ("writing", "compacting"):
             monkeypatch.setattr(f"metastore.spark.{module}.describe", lambda *args, **names: None)
@@ -85,7 +85,7 @@ def test_stripes_and_deletes(
     table.delete("id % 11 = 0")
     want = {number for number in want if number % 11}
     check(story, want)
-    assert set(key_indexes(story, tmp_path)) == {described}
+    assert set(key_indexes(story, tmp_path)) == ({True} if described else {True, False})
     story.engine.compact(story.name, "t", "MAJOR")
     story.until(lambda: [state for _, state in story.compactions("t")] == ["succeeded", "succeeded"])
     check(story, want)
