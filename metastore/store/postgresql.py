@@ -17,7 +17,7 @@ from psycopg.adapt import Transformer
 
 MOST_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
-PLANS_LAST = 10.0
+PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
 and PostgreSQL itself makes it anew only after it has analysed them, up to minutes later."""
 INT8, BOOL, FLOAT8, BYTEA, UNKNOWN = 20, 16, 701, 17, 0
