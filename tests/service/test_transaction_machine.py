@@ -259,5 +259,6 @@ def test_whatever_is_asked_in_whatever_order(run: Callable[[int, int], None]) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_whatever_is_asked_in_whatever_order_for_long(run: Callable[[int, int], None]) -> None:
     run(300, 50)
