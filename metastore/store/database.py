@@ -54,6 +54,8 @@ class Among(sa.ColumnElement[bool]):
 
     inherit_cache = False
     type = sa.Boolean()
+    _is_implicitly_boolean = True
+    """Or SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then find no row by an index."""
 
     def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
         self.column = column

@@ -34,7 +34,9 @@ HOLD = sa.select(N.catalog, N.database, N.table).where(Among(N.database, "databa
 ).with_for_update()
 
 _THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table)
-_BELOW = sa.select(sa.func.max(I.write_id)).where(_THEIRS, I.transaction_id <= sa.bindparam("mark")).scalar_subquery()
+_BELOW = sa.select(I.write_id).where(
+    _THEIRS, I.transaction_id <= sa.bindparam("mark")
+).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
 _SEEN = sa.select(sa.literal_column("1")).where(
     _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
 ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
@@ -53,7 +55,7 @@ SNAPSHOT = sa.union_all(
         )
         for which in (
             (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST),
-            (I.transaction_id <= sa.bindparam("mark"), Among(I.transaction_id, "exceptions")),
+            (Among(I.transaction_id, "exceptions"),),
         )
     ),
 )
@@ -157,7 +159,8 @@ def snapshot(
     """
     marks: dict[Key, Mark] = {}
     unseen: dict[Key, list[tuple[int, int]]] = {}
-    for row in session.rows(SNAPSHOT, mark=mark, exceptions=list(exceptions) or NONE, **_among(keys)):
+    below = [key for key in exceptions if key <= mark]
+    for row in session.rows(SNAPSHOT, mark=mark, exceptions=below or NONE, **_among(keys)):
         key = Key(*row[:3])
         if row[3]:
             unseen.setdefault(key, []).append((int(row[3]), int(row[4])))

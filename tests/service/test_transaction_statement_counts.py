@@ -13,6 +13,7 @@ import pytest
 from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.context import Call, Client, Metastore
+from metastore.store import transactions as transaction_rows
 from tests.service.conftest import MetastoreMaker, Statements
 from tests.service.txns import (
     INSERT,
@@ -170,3 +171,11 @@ def test_giving_up(call: Call, counted: Counted, size: int) -> None:
     call.database.write(lambda session: session.cursor.execute("UPDATE locks SET heartbeat_ms = 0"))
     assert counted(lambda: house_keeping.expire_locks(metastore)) == 5
     assert counted(lambda: house_keeping.forget_ended(metastore)) <= 10
+
+
+def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
+    if call.database.driver.name != "sqlite":
+        pytest.skip("SQLite shows its plans without rows")
+    text, _ = call.database.compiled(transaction_rows.LOCK_MANY)
+    plan = call.database.read(lambda session: session.cursor.execute(f"EXPLAIN QUERY PLAN {text}", {"keys": "[1]"}).fetchall())
+    assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
