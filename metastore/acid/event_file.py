@@ -82,8 +82,9 @@ class EventWriter:
         """The id of the row after which a stripe may end, by how many rows the file then has."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write events. They must not be a slice: PyArrow misplaces nulls of a struct that is one."""
-        assert not any(column.offset for column in batch.columns), "a slice of events"
+        """Write events. ValueError for a slice: PyArrow misplaces nulls of a struct that is one."""
+        if any(column.offset for column in batch.columns):
+            raise ValueError("events are a slice of others: filter or copy them first")
         self._writer.write(pa.Table.from_batches([batch], self._schema))
         ids = ids_of(batch)
         for end in (*range(self._step, batch.num_rows, self._step), batch.num_rows):
