@@ -2,7 +2,8 @@
 
 A table or partition is a folder of `base_N[_vT]`, `delta_A_B[_S][_vT]` and `delete_delta_A_B[_S][_vT]`: N, A and B are write ids, S numbers
 the statements of one transaction, T is the compactor's transaction, which must have committed before the directory counts. Files and
-other directories are original ones, from before the table was transactional. Names that begin with `_` or `.` are nobody's.
+other directories are original ones, from before the table was transactional. Hidden names are nobody's,
+but `-tmp.` before the name of a delta: there Hive 4 notes what the tasks of a statement wrote, and leaves it behind when it is killed.
 Source: Hive's AcidUtils, ValidReaderWriteIdList and ValidCompactorWriteIdList.
 """
 
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
+
+from metastore.hidden import TEMPORARY, is_hidden
 
 NONE_OPEN = 2**63 - 1
 """The lowest open write id where none is open."""
@@ -212,7 +215,9 @@ def decide(
     bases: list[Base] = []
     deltas: list[Delta] = []
     for entry in entries:
-        if entry.name[0] in "._":
+        if is_hidden(entry.name):
+            if _is_left_behind(entry.name, write_ids):
+                state.aborted.append(entry.name)
             continue
         parsed = parse(entry.name, compacted=entry.compacted) if entry.is_directory else None
         if parsed is None:
@@ -228,6 +233,11 @@ def decide(
     _choose_deltas(deltas, write_ids, state)
     state.originals.sort()
     return state
+
+
+def _is_left_behind(name: str, write_ids: WriteIds) -> bool:
+    parsed = parse(name.removeprefix(TEMPORARY)) if name.startswith(TEMPORARY) else None
+    return isinstance(parsed, Delta) and write_ids.aborted_range(parsed.low, parsed.high) is Portion.ALL
 
 
 def _sort_base(base: Base, write_ids: WriteIds, state: State, bases: list[Base]) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from metastore.acid import buckets
 from metastore.acid.partitions import found_or_added
 from metastore.client import Client, connect
+from metastore.hidden import is_hidden
 from metastore.idl import (
     CreateTableRequest,
     DataOperationType,
@@ -83,7 +84,7 @@ def _load(work: Work, name: str) -> Table:
 
 def _rename_files(work: Work, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
     """Give the files of a folder names of bucket 0 and its copies; files of buckets keep theirs."""
-    files = [status for status in work.files.list(folder.location) if status.name[0] not in "._"]
+    files = [status for status in work.files.list(folder.location) if not is_hidden(status.name)]
     if any(status.is_directory for status in files):
         raise CanNotConvert(f"{info.full_name}: {folder.location} holds directories; move the files out of them first")
     if info.buckets and not all(buckets.is_original(status.name) for status in files):
@@ -142,7 +143,7 @@ def _partitions_below(work: Work, location: str, depth: int) -> list[str]:
     for _ in range(depth):
         found = [
             (f"{name}/{status.name}".lstrip("/"), status.path)
-            for name, path in found for status in work.files.list(path) if status.is_directory and status.name[0] not in "._"
+            for name, path in found for status in work.files.list(path) if status.is_directory and not is_hidden(status.name)
         ]
     return [name for name, _ in found]
 

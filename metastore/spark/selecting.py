@@ -12,6 +12,7 @@ from metastore.acid import buckets
 from metastore.acid.buckets import Bucket, Original
 from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
+from metastore.hidden import is_hidden
 from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, Files, in_parallel
@@ -111,7 +112,7 @@ def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, in
                 out.growing.append((status.path, length))
         return
     for status in sorted(found):
-        if status.name[0] in "._":
+        if is_hidden(status.name):
             continue
         if status.is_directory:  # such as the parts of a union's branches
             _add(files, status, out, kind, insert_only=True)
@@ -151,7 +152,7 @@ def _flushed(files: Lister, side: Status) -> int:
 def _add_originals(files: Lister, status: Status, out: Selected) -> None:
     if status.is_directory:
         for inner in files.list(status.path):
-            if inner.name[0] not in "._":
+            if not is_hidden(inner.name):
                 _add_originals(files, inner, out)
     elif status.length:
         out.originals.append(status.path)

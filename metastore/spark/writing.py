@@ -23,6 +23,7 @@ from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.partitions import found_or_added
+from metastore.hidden import is_hidden
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
@@ -172,7 +173,7 @@ def remove_staged(work: Work, table: AcidTableInfo, part: str) -> None:
 
 
 def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
-    listed = [status for status in work.files.list(folder) if status.name[0] not in "._" or status.name.startswith(f"{BUCKET}=")]
+    listed = [status for status in work.files.list(folder) if not is_hidden(status.name) or status.name.startswith(f"{BUCKET}=")]
     yield from ((inner, status) for status in listed if not status.is_directory)
     directories = [status for status in listed if status.is_directory]
     below = in_parallel(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from metastore.hidden import is_hidden
 from metastore.warehouse.directories import Warehouse
 from metastore.warehouse.locations import join
 
@@ -45,5 +46,5 @@ def folders_below(warehouse: Warehouse, location: str, depth: int) -> Iterator[s
         yield location
         return
     for name, is_directory in warehouse.entries(location):
-        if is_directory and name[0] not in "._":
+        if is_directory and not is_hidden(name):
             yield from folders_below(warehouse, join(location, name), depth - 1)

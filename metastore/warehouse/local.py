@@ -13,7 +13,8 @@ from contextlib import suppress
 
 import structlog
 
-from metastore.warehouse.summary import DirectorySummary, is_hidden
+from metastore.hidden import is_hidden
+from metastore.warehouse.summary import DirectorySummary
 
 log = structlog.get_logger()
 

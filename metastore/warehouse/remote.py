@@ -10,7 +10,8 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from metastore.warehouse.summary import DirectorySummary, is_hidden
+from metastore.hidden import is_hidden
+from metastore.warehouse.summary import DirectorySummary
 
 
 class RemoteFiles:

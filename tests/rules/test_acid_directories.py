@@ -116,6 +116,15 @@ def test_original_files_count_until_there_is_a_base() -> None:
     assert sorted(state.obsolete) == ["000000_0", "000001_0", "delta_1_1", "sub"]
 
 
+def test_the_notes_of_a_statement_under_way_are_nobodys_and_those_of_an_aborted_one_go() -> None:
+    names = "base_1 -tmp.delta_2_2_0 -tmp.delete_delta_3_3_0 -tmp.delta_4_4_0 -tmp.base_4 -tmp.x delta_2_2_0"
+    state = of(names, ids(4, (4,), (3,)))
+    assert (used(state), state.originals, state.obsolete, state.aborted) == (
+        "base_1 delta_2_2_0", [], [], ["-tmp.delete_delta_3_3_0"],
+    )
+    assert of("-tmp.delta_1_1_0", ids(1)) == State()
+
+
 def test_a_file_with_the_name_of_a_directory_is_an_original() -> None:
     assert decide([Entry("delta_1_1", is_directory=False)], ids(1)).originals == ["delta_1_1"]
 

@@ -30,6 +30,17 @@ def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) ->
     assert clean_aborted(call.metastore) == 0
 
 
+def test_what_a_killed_statement_has_noted_goes_with_its_delta(call: Call) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 1)
+    written(call, name, folder, 1, state="a", started=1)
+    written(call, name, folder, 1, state="o", started=1)
+    for number in (2, 3):
+        acid.fill(folder / f"-tmp.delta_{number:07d}_{number:07d}_0000")
+    assert clean_aborted(call.metastore) == 1
+    assert names(folder) == ["-tmp.delta_0000003_0000003_0000", "delta_0000001_0000001_0000", "delta_0000003_0000003_0000"]
+
+
 def test_what_aborted_transactions_left_is_deleted_when_it_is_much(call: Call, make_metastore: MetastoreMaker) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 3, state="a")

@@ -133,6 +133,16 @@ def test_original_files_go_once_there_is_a_base(call: Call) -> None:
     assert names(folder) == [f"base_0000001_v{transaction:07d}"]
 
 
+def test_what_a_statement_under_way_has_noted_stays(call: Call) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 2)
+    _, transaction = work(call, name, folder, 2)
+    written(call, name, folder, 1, state="o")
+    acid.fill(folder / "-tmp.delta_0000003_0000003_0000")
+    assert clean(call.metastore) == 1
+    assert names(folder) == ["-tmp.delta_0000003_0000003_0000", f"base_0000002_v{transaction:07d}", "delta_0000003_0000003_0000"]
+
+
 def test_partitions_are_cleaned_and_the_table_itself_never(call: Call) -> None:
     name, _ = acid_table(call, keys=(("k", "string"),))
     add_partitions(call, name, [["1"], ["2"]])

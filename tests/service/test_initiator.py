@@ -76,6 +76,13 @@ def test_large_deltas_are_compacted_with_the_base(call: Call) -> None:
     assert queue(call) == [("t", None, MAJOR, "initiated")]
 
 
+def test_what_the_tasks_of_a_statement_under_way_note_is_no_data(call: Call) -> None:
+    name, folder = acid_table(call)
+    write(call, name, folder, 2, size=100)
+    acid.fill(folder / "-tmp.delta_0000003_0000003_0000", 10)
+    assert (initiate(call.metastore), queue(call)) == (0, [])
+
+
 def test_partitions_are_looked_at_each_for_itself(call: Call) -> None:
     name, _ = acid_table(call, keys=(("k", "string"),))
     add_partitions(call, name, [["1"], ["2"], ["3"]])
