@@ -19,7 +19,7 @@ from metastore.listeners.contract import (
 )
 from metastore.listeners.events import Event, FunctionEnd
 from metastore.listeners.notifications import NotificationLog
-from metastore.store.notifications import New
+from metastore.store.notifications import LogRow
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -99,7 +99,7 @@ class Listeners:
         """Run the transactional listeners inside the changes' transaction; return the ids of notifications that got one at once."""
         return [key for listener in self.transactional for key in listener.within_all(changes, session)]
 
-    def log_row(self, event: Event) -> New | None:
+    def log_row(self, event: Event) -> LogRow | None:
         """Return the row that the notification log would write of a change which has one; None without the log."""
         return None if self._log is None else self._log.plain_row(event)
 

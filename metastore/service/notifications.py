@@ -58,7 +58,7 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
     )
     _number(call.metastore)
     found = call.database.read(lambda session: notifications.find(session, wanted, most))
-    events = (event for row in found for event in events_of(row) if event.eventId > wanted.after)
+    events = (event for last, row in found for event in events_of(last, row) if event.eventId > wanted.after)
     return list(islice(events, most))
 
 

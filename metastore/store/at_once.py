@@ -16,7 +16,7 @@ from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.components import COMPLETED_COLUMNS
 from metastore.store.database import Database, Session
-from metastore.store.notifications import New
+from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
     locks,
@@ -60,12 +60,12 @@ def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any])
 
 def _told(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
     """Return the insert of one notification if `source` has rows."""
-    values = {name: sa.cast(sa.bindparam(f"told_{name}"), notifications.c[name].type) for name in New._fields} | {"message": message}
+    values = {name: sa.cast(sa.bindparam(f"told_{name}"), notifications.c[name].type) for name in LogRow._fields} | {"message": message}
     row = sa.select(*values.values()).select_from(source).where(*where)
     return sa.insert(notifications).from_select(list(values), row, include_defaults=False).cte("told")
 
 
-def _parameters(row: New | None) -> dict[str, Any]:
+def _parameters(row: LogRow | None) -> dict[str, Any]:
     return {} if row is None else {f"told_{name}": value for name, value in row._asdict().items()}
 
 
@@ -147,7 +147,7 @@ def _allocating(told: bool) -> sa.Select[Any]:
     return query.add_cte(_told(taken, _replaced(_MESSAGE, pattern.format(WRITE_ID), value)))
 
 
-def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: New | None) -> list[int]:
+def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
     """Open transactions; return their ids ascending. The message has [FIRST, LAST] for their ids."""
     user, host, agent = who
     rows = session.rows(
@@ -157,7 +157,7 @@ def open_transactions(session: Session, count: int, kind: int, who: Who, now: in
     return sorted(id_ for (id_,) in rows)
 
 
-def commit(session: Session, key: int, state: str, inserting: str, now: int, told: New | None) -> tuple[int, int] | None:
+def commit(session: Session, key: int, state: str, inserting: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
     """Commit a transaction that changed no row that was there; return its id and type. `told` only if it is not read-only."""
     row = session.row(
         _ending(commits=True, told=told is not None), key=key, new_state=state, inserting=inserting, now=now, **_parameters(told)
@@ -165,13 +165,13 @@ def commit(session: Session, key: int, state: str, inserting: str, now: int, tol
     return None if row is None else (int(row[0]), int(row[1]))
 
 
-def abort(session: Session, key: int, state: str, now: int, told: New | None) -> tuple[int, int] | None:
+def abort(session: Session, key: int, state: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
     """Abort a transaction that noted no writes; return its id and type. `told` only if it is not read-only."""
     row = session.row(_ending(commits=False, told=told is not None), key=key, new_state=state, now=now, **_parameters(told))
     return None if row is None else (int(row[0]), int(row[1]))
 
 
-def allocate(session: Session, transaction: int, key: Key, told: New | None) -> int | None:
+def allocate(session: Session, transaction: int, key: Key, told: LogRow | None) -> int | None:
     """Give a transaction that has no write id one in a table; return it. The message has [WRITE_ID] for it."""
     row = session.row(_allocating(told is not None), key=transaction, **key._asdict(), **_parameters(told))
     return None if row is None else int(row[0])

@@ -238,19 +238,17 @@ class Database:
 
         `work` may therefore run more than once. An error that it raises rolls everything back and is passed on.
         """
-        driver = self.driver
-        if isinstance(driver, SQLiteDriver):
-            with driver.writer():
-                return self._attempt(work, driver.begin)
-        return self._attempt(work, driver.begin)
+        return self._changing(work, self.driver.begin)
 
     def change(self, work: Callable[[Session], T]) -> T:
         """Run a single statement that changes rows; it commits by itself, so it takes one round trip. It may run more than once."""
-        driver = self.driver
-        if isinstance(driver, SQLiteDriver):
-            with driver.writer():
-                return self._attempt(work, None)
-        return self._attempt(work, None)
+        return self._changing(work, None)
+
+    def _changing(self, work: Callable[[Session], T], begin: str | None) -> T:
+        if isinstance(self.driver, SQLiteDriver):
+            with self.driver.writer():
+                return self._attempt(work, begin)
+        return self._attempt(work, begin)
 
     def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
         """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""

@@ -25,8 +25,8 @@ BATCH = 500
 """Rows of one statement that numbers or removes events."""
 
 
-class New(NamedTuple):
-    """A row to write; time in seconds."""
+class LogRow(NamedTuple):
+    """A row without its id; time in seconds."""
 
     time: int
     type: str
@@ -37,20 +37,6 @@ class New(NamedTuple):
     format: str
     events: int = 1
     """How many events of one change the row stands for; its message is then what theirs are made of."""
-
-
-class Stored(NamedTuple):
-    """A row with the id of its last event; time in seconds."""
-
-    id: int
-    time: int
-    type: str
-    catalog: str | None
-    database: str | None
-    table: str | None
-    message: str
-    format: str
-    events: int
 
 
 class NewWrite(NamedTuple):
@@ -112,14 +98,14 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
     return f"SUBSTRING_INDEX(SUBSTRING_INDEX({values}, ',', FIND_IN_SET({column}, {keys})), ',', -1)"
 
 
-INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in New._fields})
+INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in LogRow._fields})
 PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
 HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
 HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
 LAST = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter"))
 COUNT_ON = sa.update(counters).where(counters.c.name == sa.bindparam("counter")).values(value=sa.bindparam("last"))
 NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(id=Matched(N.sequence, "order", "ids"))
-FIELDS = tuple(N[name] for name in Stored._fields)
+FIELDS = (N.id, *(N[name] for name in LogRow._fields))
 OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
 DELETE = sa.delete(notifications).where(N.id <= sa.bindparam("upto"))
 WRITES = (
@@ -130,19 +116,19 @@ OLDEST_WRITES = sa.select(W.id, W.time).order_by(W.id).limit(BATCH)
 DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"))
 
 
-def insert(session: Session, rows: Sequence[New]) -> None:
+def insert(session: Session, rows: Sequence[LogRow]) -> None:
     """Add events without ids."""
     if len(rows) == 1:
         session.execute(INSERT, **rows[0]._asdict())
     else:
-        session.insert_many(notifications, New._fields, rows)
+        session.insert_many(notifications, LogRow._fields, rows)
 
 
-def insert_numbered(session: Session, rows: Sequence[New]) -> list[int]:
+def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:
     """Add events together with their ids, which follow those of all events that are committed; return the ids."""
     last = number(session)
     ids = list(range(last + 1, last + 1 + len(rows)))
-    session.insert_many(notifications, ("id", *New._fields), [(key, *row) for key, row in zip(ids, rows, strict=True)])
+    session.insert_many(notifications, ("id", *LogRow._fields), [(key, *row) for key, row in zip(ids, rows, strict=True)])
     session.execute(COUNT_ON, counter=COUNTER, last=ids[-1])
     return ids
 
@@ -224,9 +210,12 @@ def _selects(wanted: Filter) -> tuple[Query, Query]:
     return found
 
 
-def find(session: Session, wanted: Filter, most: int) -> list[Stored]:
-    """Return the rows that hold the first `most` events of a filter, ascending by id; the first and last may hold others besides."""
-    return [Stored(*row) for row in session.rows(_selects(wanted)[0], **_values(wanted), most=most)]
+def find(session: Session, wanted: Filter, most: int) -> list[tuple[int, LogRow]]:
+    """Return the rows that hold the first `most` events of a filter with the ids of their last events, ascending by these.
+
+    The first and the last row may hold other events besides.
+    """
+    return [(int(last), LogRow(*row)) for last, *row in session.rows(_selects(wanted)[0], **_values(wanted), most=most)]
 
 
 def count(session: Session, wanted: Filter) -> int:

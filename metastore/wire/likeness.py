@@ -17,7 +17,7 @@ WIDTH = 4
 """Bytes of the size before a text."""
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a storage descriptor without texts that differ, from the begin of a struct: all but its location, say."""
 
     descriptor: int
@@ -28,23 +28,24 @@ class Part(NamedTuple):
 
 
 class Notes:
-    """What the walk over one struct met: where texts begin, and parts of storage descriptors; both in the message."""
+    """What the walk over one struct met: where texts begin, and pieces of storage descriptors; both in the message."""
 
     def __init__(self) -> None:
         self.texts: list[int] = []
-        self.parts: list[Part] = []
+        self.pieces: list[Piece] = []
 
 
 class _Runs:
     """A struct as bytes that are the same in each, with a text between one run and the next."""
 
-    def __init__(self, model: bytes, texts: Sequence[tuple[int, int]], parts: Sequence[Part]) -> None:
+    def __init__(self, model: bytes, texts: Sequence[tuple[int, int]], pieces: Sequence[Piece]) -> None:
         edges = [0, *(edge for text in texts for edge in text), len(model)]
         begins = edges[::2]
         self._runs = [model[begin:end] for begin, end in zip(begins, edges[1::2], strict=True)]
-        self.parts = [
-            (number, part._replace(begin=part.begin - begin, end=part.end - begin))
-            for part in parts for number, begin in enumerate(begins) if begin <= part.begin and part.end <= begin + len(self._runs[number])
+        self.pieces = [
+            (number, piece._replace(begin=piece.begin - begin, end=piece.end - begin))
+            for piece in pieces for number, begin in enumerate(begins)
+            if begin <= piece.begin and piece.end <= begin + len(self._runs[number])
         ]
 
     def places(self, data: bytearray, at: int) -> list[int] | None:
@@ -78,22 +79,22 @@ class Likeness:
     def __init__(self, model: bytes, notes: Notes, begin: int, descriptors: int) -> None:
         self._model = model
         self._texts = [(at, at + WIDTH + int(SIZE(model, at)[0])) for at in (text - begin for text in notes.texts)]
-        self._parts = [part._replace(begin=part.begin - begin, end=part.end - begin) for part in notes.parts]
+        self._pieces = [piece._replace(begin=piece.begin - begin, end=piece.end - begin) for piece in notes.pieces]
         self._differing: set[int] = set()
         self._all = _Runs(model, self._texts, ())
-        self._runs = _Runs(model, (), self._parts)
+        self._runs = _Runs(model, (), self._pieces)
         self.descriptors = descriptors
         """Storage descriptors in each struct."""
 
     @property
-    def parts(self) -> list[tuple[int, Part]]:
-        """The parts of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
-        return self._runs.parts
+    def pieces(self) -> list[tuple[int, Piece]]:
+        """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
+        return self._runs.pieces
 
     def places(self, data: bytearray, at: int) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
 
-        One whose texts differ within a part of a storage descriptor is not: the next ones may share that part with it.
+        One whose texts differ within a piece of a storage descriptor is not: the next ones may share that piece with it.
         """
         places = self._runs.places(data, at)
         if places is None and (wide := self._all.places(data, at)) is not None:
@@ -102,7 +103,7 @@ class Likeness:
                 if self._model[slice(*mine)] != data[slice(*other)]
             }
             texts = [self._texts[number] for number in sorted(differing)]
-            if not any(part.begin <= begin < part.end for part in self._parts for begin, _ in texts):
-                self._differing, self._runs = differing, _Runs(self._model, texts, self._parts)
+            if not any(piece.begin <= begin < piece.end for piece in self._pieces for begin, _ in texts):
+                self._differing, self._runs = differing, _Runs(self._model, texts, self._pieces)
                 places = self._runs.places(data, at)
         return places

@@ -15,16 +15,14 @@ from typing import Any, NamedTuple
 from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import StorageDescriptor
-from metastore.wire import likeness
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import Likeness, Notes
+from metastore.wire.likeness import SIZE, Likeness, Notes, Piece
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
 FIELD_HEADER = struct.Struct("!Bh").unpack_from
 LIST_HEADER = struct.Struct("!Bi").unpack_from
 MAP_HEADER = struct.Struct("!BBi").unpack_from
-SIZE = struct.Struct("!i").unpack_from
 LEAST_ALIKE = 4
 """Structs of a list from which on it is worth to look what they have in common."""
 LEAST_KNOWN = 16
@@ -171,7 +169,7 @@ class Outline:
                 if end < len(self.data) and (self.data[end] == TType.STOP or self.data[end : end + 3] == LOCATION):
                     self.repeated.append(Repeated(number, part.descriptor, part.fields, at, end))
                     if self._notes is not None:
-                        self._notes.parts.append(likeness.Part(part.descriptor, part.fields, at, end))
+                        self._notes.pieces.append(Piece(part.descriptor, part.fields, at, end))
                     return end
             elif at + len(known) <= len(self.data):
                 part.misses += 1
@@ -189,7 +187,7 @@ class Outline:
                 fields.append(spec[1])
             at = self._element(ttype, at + 3, _inner(spec, ttype), depth - 1)
         if self._notes is not None and fields:
-            self._notes.parts.append(likeness.Part(number, tuple(fields), begin, at))
+            self._notes.pieces.append(Piece(number, tuple(fields), begin, at))
         if part.misses == MOST_MISSES or at - begin > CHUNK:
             part.data = b""
         elif at - begin >= LEAST_KNOWN and not self.careful:
@@ -262,20 +260,30 @@ class Outline:
             if like is not None and places is not None:
                 at = places[-1]
                 self.need(at)
-                for run, (descriptor, fields, begin, end) in like.parts:
+                for run, (descriptor, fields, begin, end) in like.pieces:
                     self.repeated.append(Repeated(self.descriptors, descriptor, fields, places[run] + begin, places[run] + end))
                 self.descriptors += like.descriptors
                 continue
-            here, begin, number = len(self.data), at, self.descriptors
-            if misses < MOST_MISSES:
-                self._notes = notes = Notes()
-            at = self._value(TType.STRUCT, at, spec, depth)
-            self._notes = None
-            if misses < MOST_MISSES and (like is None or at <= here):
+            if misses == MOST_MISSES:
+                at = self._value(TType.STRUCT, at, spec, depth)
+                continue
+            here = len(self.data)
+            at, found = self._noted(at, spec, depth)
+            if like is None or at <= here:
                 misses += 1
-                alike = at - begin <= CHUNK and not self.careful and self.descriptors - number < 2
-                like = Likeness(bytes(self.data[begin:at]), notes, begin, self.descriptors - number) if alike else None
+                like = found
         return at
+
+    def _noted(self, at: int, spec: Any, depth: int) -> tuple[int, Likeness | None]:
+        """Return where a struct ends, and what others are compared by; None for one that is too long or too odd for that."""
+        begin, number = at, self.descriptors
+        self._notes = notes = Notes()
+        at = self._value(TType.STRUCT, at, spec, depth)
+        self._notes = None
+        descriptors = self.descriptors - number
+        if at - begin > CHUNK or self.careful or descriptors > 1:
+            return at, None
+        return at, Likeness(bytes(self.data[begin:at]), notes, begin, descriptors)
 
     def _map(self, at: int, spec: Any, depth: int) -> int:
         if at + 6 > len(self.data):

@@ -405,7 +405,7 @@ def test_what_is_too_old_goes_and_nothing_else(call: Call) -> None:
 
 def test_more_events_than_one_statement_numbers_or_removes(make_metastore: MetastoreMaker, call: Call) -> None:
     start = notifications.current_id(call)
-    new = [rows.New(1, "COMMIT_TXN", None, None, None, str(number), "json-0.2") for number in range(rows.BATCH * 2 + 3)]
+    new = [rows.LogRow(1, "COMMIT_TXN", None, None, None, str(number), "json-0.2") for number in range(rows.BATCH * 2 + 3)]
     call.database.write(lambda session: rows.insert(session, new))
     found = events(call, start)
     assert [event.eventId - start for event in found] == list(range(1, len(new) + 1))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -412,92 +410,3 @@ def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_told_once(
         assert both(partial(_alter, name, partitions.get_partitions(call, name))) == [None, None]
         assert both(partial(_drop, name, [f"k={value}" for value in values])) == [None, None]
     assert [len(memory.seen) for memory in told] == [15, 15]
-
-
-def test_more_threads_than_connections(make_metastore: MetastoreMaker, metastore: Metastore, call: Call) -> None:
-    small = make_metastore(database_pool_size=2)
-    name = make_table(call, "t", keys=KEYS)
-
-    def work(number: int) -> None:
-        add_partitions(call_of(small), name, [[str(number)]])
-        partitions.get_partitions(call_of(small), name)
-
-    errors = together(*(lambda n=n: work(n) for n in range(16)))
-    assert Counter(errors) == {None: 16}
-    assert len(partitions.get_partition_names(call, name)) == 16
-
-
-def end_connections(metastore: Metastore) -> None:
-    """End all connections of all servers to the database, as its restart does."""
-    url = make_url(metastore.config.db)
-    if url.get_backend_name() == "postgresql":
-        others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        execute(url, f"SELECT pg_terminate_backend(pid, 5000) {others}")
-    elif url.get_backend_name() == "mysql":
-        others = "FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-        for (number,) in execute(url, f"SELECT id {others}"):
-            with suppress(Exception):
-                execute(url, f"KILL {number}")
-
-
-def fill_pool(metastore: Metastore) -> None:
-    """Let a server open all its connections."""
-    size = metastore.config.database_pool_size
-    start = threading.Barrier(size)
-    waited: set[int] = set()
-
-    def hold(session: Any) -> None:
-        session.rows(sa.select(schema.catalogs.c.name))
-        if threading.get_ident() not in waited:
-            waited.add(threading.get_ident())
-            start.wait(30)
-
-    with ThreadPoolExecutor(size) as pool:
-        list(pool.map(lambda _: metastore.database.read(hold), range(size)))
-
-
-def test_nobody_sees_that_all_connections_ended_between_calls(call: Call, metastore: Metastore) -> None:
-    name = make_table(call, "t", keys=KEYS)
-    fill_pool(metastore)
-    end_connections(metastore)
-    assert tables.get_table(call, name).tableName == "t"
-    fill_pool(metastore)
-    end_connections(metastore)
-    add_partitions(call, name, [["1"]])
-    assert partitions.get_partition_names(call, name) == ["k=1"]
-
-
-def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, metastore: Metastore) -> None:
-    name = make_table(call, "t", keys=KEYS)
-    memory = Remembering()
-    ended: list[bool] = []
-
-    def end(_event: Event, _session: Any) -> None:
-        if not ended:
-            ended.append(True)
-            end_connections(metastore)
-
-    broken = call_of(listening(metastore, Within(end), memory))
-    with suppress(MetaError):  # the connection breaks at COMMIT: the client is told to look
-        add_partitions(broken, name, [["1"], ["2"]])
-    assert len(memory.seen) == 1
-    found = partitions.get_partitions(call, name)
-    assert len(found) in (0, 2)
-    directories = Path(parse(tables.get_table(call, name).sd.location).path).iterdir()
-    assert sorted(path.name for path in directories) == sorted(f"k={partition.values[0]}" for partition in found)
-
-
-def test_connections_that_end_within_a_read_are_replaced(call: Call, metastore: Metastore) -> None:
-    name = make_table(call, "t", keys=KEYS)
-    add_partitions(call, name, [["1"]])
-    fill_pool(metastore)
-    ended: list[str] = []
-
-    def end(text: str) -> None:
-        if "FROM partitions" in text and not ended:
-            ended.append(text)
-            end_connections(metastore)
-
-    metastore.database.observer = end
-    assert len(partitions.get_partitions(call, name)) == 1
-    assert ended

@@ -17,6 +17,15 @@ from tests.service.conftest import add_partitions
 from tests.service.test_initiator import acid_table
 
 
+def assert_it_goes_when_both_end(call: Call, folder: Path, dropping: int, reader: int) -> None:
+    acid.end(call.metastore, dropping)
+    assert clean(call.metastore) == 0
+    assert folder.exists()
+    acid.end(call.metastore, reader)
+    assert clean(call.metastore) == 1
+    assert not folder.exists()
+
+
 def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> None:
     folder = Path(call.metastore.warehouse.root.removeprefix("file:")) / "t.v5"
     acid.fill(folder / "delta_0000001_0000001")
@@ -27,12 +36,7 @@ def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> N
     )
     assert compactions.submit_for_cleanup(call, request, 1, dropping) is True
     assert clean(call.metastore) == 0
-    acid.end(call.metastore, dropping)
-    assert clean(call.metastore) == 0
-    assert folder.exists()
-    acid.end(call.metastore, reader)
-    assert clean(call.metastore) == 1
-    assert not folder.exists()
+    assert_it_goes_when_both_end(call, folder, dropping, reader)
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
@@ -58,12 +62,7 @@ def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gon
             drop_table(call, name, delete_data=False)
     (entry,) = shown(call)
     assert (entry.partitionname, entry.state) == ("k=1" if partitioned else None, "ready for cleaning")
-    acid.end(call.metastore, dropping)
-    assert clean(call.metastore) == 0
-    assert folder.exists()
-    acid.end(call.metastore, reader)
-    assert clean(call.metastore) == 1
-    assert not folder.exists()
+    assert_it_goes_when_both_end(call, folder, dropping, reader)
     assert states(call) == ["succeeded"]
 
 

@@ -54,20 +54,20 @@ class NotificationLog(TransactionalListener):
         notifications.insert(session, rows)
         return ()
 
-    def plain_row(self, event: Event) -> notifications.New:
+    def plain_row(self, event: Event) -> notifications.LogRow:
         """Return the row of a change that has one, its message plain: a statement may put into it what it alone knows."""
         (row,) = self._rows(event, None)
         return row
 
-    def _rows(self, event: Event, short: int | None) -> list[notifications.New]:
+    def _rows(self, event: Event, short: int | None) -> list[notifications.LogRow]:
         now = int(time.time())
         if packed := pack(event):
             like = next(of(event))
             return [self._row(now, like, payload, count) for count, payload in packed]
         return [self._row(now, each, self._message(_with_head(now, each.fields), short)) for each in of(event)]
 
-    def _row(self, now: int, about: Notification, message: str, count: int = 1) -> notifications.New:
-        return notifications.New(now, about.type, about.catalog, about.database, about.table, message, self._format, count)
+    def _row(self, now: int, about: Notification, message: str, count: int = 1) -> notifications.LogRow:
+        return notifications.LogRow(now, about.type, about.catalog, about.database, about.table, message, self._format, count)
 
     def _message(self, fields: dict[str, Any], short: int | None) -> str:
         text = orjson.dumps(fields)
@@ -91,18 +91,18 @@ class NotificationLog(TransactionalListener):
         return rows
 
 
-def events_of(row: notifications.Stored) -> Iterator[NotificationEvent]:
-    """Yield the events that a row stands for, their messages in the format that it names."""
+def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEvent]:
+    """Yield the events that a row stands for, `last` being the last one's id, their messages in the format that the row names."""
     if row.events == 1:
-        packed = row.message is not None and row.format == GZIP and row.message.startswith("{")
-        yield _event(row, row.id, compressed(row.message.encode()) if packed else row.message)
+        is_short = row.message is not None and row.format == GZIP and row.message.startswith("{")
+        yield _event(last, row, compressed(row.message.encode()) if is_short else row.message)
         return
-    for id_, told in enumerate(of(unpack(row.type, row.message)), row.id - row.events + 1):
+    for id_, told in enumerate(of(unpack(row.type, row.message)), last - row.events + 1):
         text = orjson.dumps(_with_head(row.time, told.fields))
-        yield _event(row, id_, text.decode() if row.format == PLAIN else compressed(text))
+        yield _event(id_, row, text.decode() if row.format == PLAIN else compressed(text))
 
 
-def _event(row: notifications.Stored, id_: int, message: str | None) -> NotificationEvent:
+def _event(id_: int, row: notifications.LogRow, message: str | None) -> NotificationEvent:
     return NotificationEvent(
         eventId=id_, eventTime=row.time, eventType=row.type, dbName=row.database, tableName=row.table, message=message,
         messageFormat=row.format, catName=row.catalog,

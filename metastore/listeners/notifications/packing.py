@@ -24,13 +24,13 @@ EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""
 LEVEL = 0
 """Of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
-PLAIN = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
+AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
 """The fields of a partition that JSON holds as they are."""
-OTHERS = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*PLAIN, "sd"))
+UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
 """Those that are not packed: the server has none of them, a request hardly ever."""
-NO_OTHERS = (None,) * len(OTHERS)
+NONE_UNPACKED = (None,) * len(UNPACKED)
 SHARED = tuple(spec[1] for spec in StorageDescriptor.thrift_spec.values() if spec[1] != "location")
-_plain, _others, _shared = attrgetter(*PLAIN), attrgetter(*OTHERS), attrgetter(*SHARED)
+_as_json, _unpacked_fields, _shared = attrgetter(*AS_JSON), attrgetter(*UNPACKED), attrgetter(*SHARED)
 
 Payload = tuple[int, str]
 """How many messages, and what they are made of."""
@@ -44,7 +44,7 @@ def compressed(text: bytes) -> str:
 def pack(event: Event) -> list[Payload]:
     """Return the payloads of the rows that stand for all messages of an event; none where each message needs a row of its own."""
     if isinstance(event, AlterPartitions) and len(event.after) > 1 and _can_be_read(event.table.sd):
-        if all(_others(each) == NO_OTHERS and _can_be_read(each.sd) for side in (event.before, event.after) for each in side):
+        if all(_unpacked_fields(each) == NONE_UNPACKED and _can_be_read(each.sd) for side in (event.before, event.after) for each in side):
             return list(_alterations(event))
     elif isinstance(event, UpdateStatistics) and len(event.statistics) > 1 and _can_be_read(event.table.sd):
         return list(_statistics(event))
@@ -90,7 +90,7 @@ class _Storage:
 
     def packed(self, partition: Partition) -> tuple[Any, ...]:
         sd = partition.sd
-        return (*_plain(partition), None, None) if sd is None else (*_plain(partition), self._place(sd), sd.location)
+        return (*_as_json(partition), None, None) if sd is None else (*_as_json(partition), self._place(sd), sd.location)
 
     def _place(self, sd: StorageDescriptor) -> int:
         key = tuple(map(id, _shared(sd)))
@@ -104,8 +104,8 @@ class _Storage:
 
 
 def _unpacked(packed: Sequence[Any], storage: Sequence[StorageDescriptor]) -> Partition:
-    *plain, place, location = packed
-    partition = Partition(**dict(zip(PLAIN, plain, strict=True)))
+    *fields, place, location = packed
+    partition = Partition(**dict(zip(AS_JSON, fields, strict=True)))
     if place is not None:
         partition.sd = copy(storage[place])
         partition.sd.location = location
