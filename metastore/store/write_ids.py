@@ -41,6 +41,16 @@ _SEEN = sa.select(sa.literal_column("1")).where(
     _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
 ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
 """In order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of others' may come first in the heap."""
+
+
+def _bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Return a column as an expression that no index begins with: rows are to be found by their transactions.
+
+    Before its first statistics PostgreSQL takes all write ids of a database to be fewer than those of a transaction.
+    """
+    return column.concat(sa.literal_column("''"))
+
+
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 """Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
@@ -51,7 +61,7 @@ SNAPSHOT = sa.union_all(
     ).where(Among(N.database, "databases"), Among(N.table, "tables")),
     *(
         sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
-            Among(I.database, "databases"), Among(I.table, "tables"), *which
+            Among(_bare(I.database), "databases"), Among(_bare(I.table), "tables"), *which
         )
         for which in (
             (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST),

@@ -14,6 +14,7 @@ from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.context import Call, Client, Metastore
 from metastore.store import transactions as transaction_rows
+from metastore.store import write_ids as write_id_rows
 from tests.service.conftest import MetastoreMaker, Statements
 from tests.service.txns import (
     INSERT,
@@ -179,3 +180,14 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
     text, _ = call.database.compiled(transaction_rows.LOCK_MANY)
     plan = call.database.read(lambda session: session.cursor.execute(f"EXPLAIN QUERY PLAN {text}", {"keys": "[1]"}).fetchall())
     assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
+
+
+def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_without_statistics(call: Call) -> None:
+    if call.database.driver.name != "postgresql":
+        pytest.skip("the others do not plan by the size of tables that were never analysed")
+    allocate(call, begin(call, 3000))
+    text, _ = call.database.compiled(write_id_rows.SNAPSHOT)
+    values = {"mark": 3000, "exceptions": "{7}", "databases": "{db}", "tables": "{t0}"}
+    plan = call.database.read(lambda session: [line for (line,) in session.cursor.execute(f"EXPLAIN {text}", values).fetchall()])
+    scans = [line for line in plan if "Scan" in line and "write_ids" in line]
+    assert len([line for line in scans if "on pk_write_ids" in line or "using pk_write_ids" in line]) == 2, plan
