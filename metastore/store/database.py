@@ -156,8 +156,10 @@ class Session:
             self.executemany(self._database.insert_missing(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert many rows as one batch; values in the order of `columns`."""
-        self._database.driver.insert_many(self, table, columns, rows)
+        """Insert many rows, or none, as one batch; values in the order of `columns`."""
+        given = list(rows)
+        if given:
+            self._database.driver.insert_many(self, table, columns, given)
 
 
 class Database:

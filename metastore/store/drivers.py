@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -76,8 +76,8 @@ class Driver:
         """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
         raise AssertionError(self.name, error)
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert rows in one statement or one stream."""
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Insert at least one row, all in one statement or one stream."""
         session.executemany(session.inserting(table, columns), [dict(zip(columns, row, strict=True)) for row in rows])
 
 
@@ -178,19 +178,18 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        given = list(rows)
-        if len(given) == 1:
-            session.execute(session.inserting(table, columns), **dict(zip(columns, given[0], strict=True)))
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            session.execute(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
-        if len(given) <= FEW:  # COPY takes two more round trips
-            arrays = [list(values) for values in zip(*given, strict=True)]
+        if len(rows) <= FEW:  # COPY takes two more round trips
+            arrays = [list(values) for values in zip(*rows, strict=True)]
             session.execute(_inserting_arrays(table, tuple(columns)), **dict(zip(columns, arrays, strict=True)))
             return
         names = ", ".join(f'"{column}"' for column in columns)
         session.observe(f"COPY {table.name}")
         with session.cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
-            for row in given:
+            for row in rows:
                 copy.write_row(row)
 
 

@@ -157,6 +157,15 @@ def test_partitions_found_while_writing_replace_the_table_as_a_whole(call: Call)
     assert rows(call, schema.transaction_components, *stored)[2:] == [("u", "p=c", "u", 1)]
 
 
+def test_a_statement_that_met_no_row_writes_no_partition(call: Call) -> None:
+    key = begin_one(call)
+    number = write(call, key, UPDATE)
+    request = AddDynamicPartitions(txnid=key, writeid=number, dbname="db", tablename="t", partitionnames=[], operationType=UPDATE)
+    write_ids.add_dynamic_partitions(call, request)
+    assert rows(call, schema.transaction_components, "partition") == []
+    commit(call, key)
+
+
 def test_only_an_open_transaction_may_say_what_it_writes(call: Call) -> None:
     committed, aborted = begin(call, 2)
     write(call, committed, INSERT)
