@@ -22,6 +22,7 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event, OpenTransactions
+from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.snapshots import aborted_bits
 from metastore.rules.transactions import (
@@ -249,6 +250,17 @@ def _abort_at_once(call: Call, key: int) -> bool:
     )
 
 
+def _abort_all_at_once(call: Call, keys: Sequence[int]) -> bool:
+    """Abort open transactions that have no rows elsewhere with one statement; tell whether all of them were such."""
+    listeners = call.listeners
+    if len(keys) == 1:
+        return _abort_at_once(call, keys[0])
+    if not 0 < len(keys) <= EVENTS or not listeners.only_log or not at_once.possible(call.database):
+        return False
+    told = listeners.log_row(AbortTransactions(client=call.info, transactions=keys))
+    return call.database.change(lambda session: at_once.abort_all(session, keys, ABORTED, now_ms(), told))
+
+
 def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
     """Abort those of the transactions that are open and leave the others alone; return the ids of the aborted, ascending."""
 
@@ -257,7 +269,8 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
         abort(call, session, found)
         return [each.id for each in found]
 
-    aborted = [keys[0]] if len(keys) == 1 and _abort_at_once(call, keys[0]) else call.database.write(work)
+    wanted = sorted(set(keys))
+    aborted = wanted if _abort_all_at_once(call, wanted) else call.database.write(work)
     if aborted and call.listeners.post:
         call.listeners.after(AbortTransactions(client=call.info, transactions=aborted), None)
     return aborted

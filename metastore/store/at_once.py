@@ -6,6 +6,7 @@ open transaction holds the transaction's row, so a statement that finds this row
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.components import COMPLETED_COLUMNS
-from metastore.store.database import Database, Session
+from metastore.store.database import Among, Database, Session
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
@@ -48,6 +49,9 @@ def possible(database: Database) -> bool:
 
 def _number(value: int) -> sa.ColumnElement[Any]:
     return sa.literal_column(str(value))
+
+
+_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(_number(WROTE))}
 
 
 def _of_type(*types: int) -> sa.ColumnElement[bool]:
@@ -95,20 +99,22 @@ def _opening(told: bool) -> sa.Select[Any]:
     return query.add_cte(_told(span, _replaced(_replaced(message, str(FIRST), span.c.first), str(LAST), span.c.last)))
 
 
+def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of an open transaction that holds no more than `plain`, and is as it was when the statement began."""
+    own = transactions.alias("own")
+    version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == T.id).scalar_subquery()
+    return _IS_OPEN, T.holds.bitwise_and(_number(~plain)) == _number(0), sa.literal_column("transactions.xmin") == version
+
+
 @cache
 def _ending(commits: bool, told: bool) -> sa.Select[Any]:
     """End a transaction that holds nothing but locks and write ids; a commit also takes along what it inserted, which meets nothing."""
-    own = transactions.alias("own")
-    plain = LOCKS | WRITE_IDS | (COMPONENTS if commits else 0)
     where = [
-        T.id == _KEY, _IS_OPEN, sa.not_(_of_type(TxnType.COMPACTION)), T.holds.bitwise_and(_number(~plain)) == _number(0),
-        sa.literal_column("transactions.xmin") == sa.select(sa.literal_column("own.xmin")).where(own.c.id == _KEY).scalar_subquery(),
+        T.id == _KEY, sa.not_(_of_type(TxnType.COMPACTION)), *_unchanged(LOCKS | WRITE_IDS | (COMPONENTS if commits else 0))
     ]
     if commits:
         where.append(sa.not_(sa.exists(sa.select(_number(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting")))))
-    ended = sa.update(transactions).where(*where).values(
-        state=sa.bindparam("new_state"), ended_ms=_NOW, holds=T.holds.bitwise_and(_number(WROTE))
-    ).returning(T.id, T.type).cte("ended")
+    ended = sa.update(transactions).where(*where).values(_ENDED).returning(T.id, T.type).cte("ended")
     is_ended = sa.exists(sa.select(_number(1)).select_from(ended))
     parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
     if commits:
@@ -120,6 +126,20 @@ def _ending(commits: bool, told: bool) -> sa.Select[Any]:
     if told:
         parts.append(_told(ended, _MESSAGE, ended.c.type != _number(TxnType.READ_ONLY)))
     return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
+
+
+@cache
+def _aborting(told: bool) -> sa.Select[Any]:
+    """End transactions that hold nothing but locks and write ids, unless one of `count` has ended, is read-only or compacts."""
+    found = sa.select(T.id).where(
+        Among(T.id, "keys"), sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(LOCKS | WRITE_IDS)
+    ).order_by(T.id).with_for_update().cte("found")
+    are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == sa.bindparam("count", type_=sa.BigInteger())
+    ended = sa.update(transactions).where(T.id.in_(sa.select(found.c.id)), are_all).values(_ENDED).returning(T.id).cte("ended")
+    freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
+    number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
+    query = sa.select(number.c.number).add_cte(freed)
+    return query.add_cte(_told(number, _MESSAGE, number.c.number > _number(0))) if told else query
 
 
 @cache
@@ -169,6 +189,14 @@ def abort(session: Session, key: int, state: str, now: int, told: LogRow | None)
     """Abort a transaction that noted no writes; return its id and type. `told` only if it is not read-only."""
     row = session.row(_ending(commits=False, told=told is not None), key=key, new_state=state, now=now, **_parameters(told))
     return None if row is None else (int(row[0]), int(row[1]))
+
+
+def abort_all(session: Session, keys: Collection[int], state: str, now: int, told: LogRow | None) -> bool:
+    """Abort transactions that noted no writes; tell whether it was done, for all of them or none."""
+    row = session.row(
+        _aborting(told is not None), keys=list(keys), count=len(keys), new_state=state, now=now, **_parameters(told)
+    )
+    return row is not None and bool(row[0])
 
 
 def allocate(session: Session, transaction: int, key: Key, told: LogRow | None) -> int | None:

@@ -22,7 +22,7 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from metastore.listeners.events import AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
 from metastore.listeners.notifications.messages import of
 from metastore.listeners.notifications.packing import EVENTS, pack, unpack
 
@@ -68,6 +68,11 @@ def statistics(count: int) -> UpdateStatistics:
     return UpdateStatistics(client=ClientInfo("host", None, (), "set_aggr_stats_for"), table=TABLE, statistics=each)
 
 
+def aborts(count: int) -> AbortTransactions:
+    client = ClientInfo("host", None, (), "abort_txns")
+    return AbortTransactions(client=client, transactions=range(5, 5 + count), databases={6: ["ü", "d"], 5 + count: ["other"]})
+
+
 def told(event: Event) -> list[tuple[Any, ...]]:
     return [(*notification[:-1], orjson.dumps(notification.fields)) for notification in of(event)]
 
@@ -75,13 +80,15 @@ def told(event: Event) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("event", [
     alteration(BEFORE, [partition(f"{number}", storage(f"file:/n/{number}"), writeId=8) for number in range(4)]),
     alteration(BEFORE * 60, deepcopy(BEFORE) * 60, "truncate_table_req"),
-    statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1),
+    statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1), aborts(2), aborts(EVENTS + 1),
 ])  # fmt: skip
-def test_packed_events_tell_the_same(event: AlterPartitions | UpdateStatistics) -> None:
+def test_packed_events_tell_the_same(event: Event) -> None:
     wanted = told(event)
     packed = pack(event)
-    assert [count for count, _ in packed] == [len(wanted[first : first + EVENTS]) for first in range(0, len(wanted), EVENTS)]
+    assert len(packed) == -(-len(wanted) // EVENTS)
+    assert all(1 < count <= EVENTS for count, _ in packed), "a row of one event holds its message"
     assert [each for _, payload in packed for each in told(unpack(wanted[0][0], payload))] == wanted
+    assert [count for count, _ in packed] == [len(told(unpack(wanted[0][0], payload))) for _, payload in packed]
 
 
 def test_equal_storage_is_packed_once() -> None:
@@ -103,3 +110,4 @@ def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
     assert pack(alteration([skewed, BEFORE[1]], BEFORE[:2])) == []
     assert pack(alteration(BEFORE[:1], BEFORE[:1])) == []
     assert pack(statistics(1)) == []
+    assert pack(aborts(1)) == []

@@ -10,6 +10,7 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import NotificationEventRequest, TxnType
+from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
 from metastore.service import notifications, transactions
@@ -80,6 +81,46 @@ def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
     key = begin_one(call)
     beside(call, lambda session: None if hold(session, key, 0, 1) else pytest.fail("not open"), lambda: commit(call, key))
     assert transactions.get_open_transactions(call).open_txns == []
+
+
+def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call) -> None:
+    keys = begin(logged, 3)
+    number = write(logged, keys[0], INSERT)
+    allocate(logged, keys)
+    ask(logged, component(READ), transaction=keys[2])
+    last = notifications.current_id(logged)
+
+    def change(session: Session) -> None:
+        assert hold(session, keys[1], COMPONENTS, 1)
+        components.insert(session, [(keys[1], Intent("hive", "other", "t", None, UPDATED, number))])
+
+    beside(logged, change, lambda: transactions.abort_transactions(logged, keys))
+    assert transactions.get_open_transactions(logged).abortedBits == b"\x07"
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=last))
+    told = [orjson.loads(each.message) for each in events]
+    assert [(each["txnid"], each["dbsUpdated"]) for each in told] == [(keys[0], ["db"]), (keys[1], ["other"]), (keys[2], [])]
+    assert count(logged, [schema.locks]) == {"locks": 0}
+
+
+@pytest.mark.parametrize("kind", [TxnType.READ_ONLY, TxnType.COMPACTION])
+def test_those_of_which_one_is_special_are_aborted_too(logged: Call, kind: int) -> None:
+    keys = [*begin(logged, 2), *begin(logged, 1, txn_type=kind)]
+    assert transactions.abort_transactions(logged, [keys[2], *keys, *keys]) == keys
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=0))
+    told = [orjson.loads(each.message)["txnid"] for each in events if each.eventType == "ABORT_TXN"]
+    assert told == (keys[:2] if kind == TxnType.READ_ONLY else keys)
+
+
+@pytest.mark.parametrize("size", [2, EVENTS, EVENTS + 1])
+def test_many_are_aborted_once(logged: Call, size: int) -> None:
+    keys = begin(logged, size)
+    ask(logged, component(READ), transaction=keys[1])
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda _: transactions.abort_transactions(logged, keys), range(2)))
+    assert sorted(done) == [[], keys]
+    assert count(logged, [schema.locks]) == {"locks": 0}
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=1))
+    assert [orjson.loads(each.message)["txnid"] for each in events] == keys
 
 
 def test_two_requests_for_the_first_write_id_get_one(call: Call) -> None:

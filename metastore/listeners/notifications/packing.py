@@ -1,8 +1,8 @@
-"""Pack what a change tells of many partitions into few rows, each with what its messages are made of when they are read.
+"""Pack what a change tells of many partitions or transactions into few rows, each with what its messages are made of when they are read.
 
 A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them.
-A row's payload is JSON: the table, and for up to EVENTS partitions what differs, beside the storage descriptors that they share. It never
-decides what a message says: `messages.py` does, of the event that is unpacked.
+A row's payload is JSON: of partitions the table, and for up to EVENTS of them what differs, beside the storage descriptors that they
+share. It never decides what a message says: `messages.py` does, of the event that is unpacked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isal import igzip
 
 from metastore.binary import from_bytes, list_from_bytes, to_bytes
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor, Table
-from metastore.listeners.events import AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
 
 EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""
@@ -48,32 +48,55 @@ def pack(event: Event) -> list[Payload]:
             return list(_alterations(event))
     elif isinstance(event, UpdateStatistics) and len(event.statistics) > 1 and _can_be_read(event.table.sd):
         return list(_statistics(event))
+    elif isinstance(event, AbortTransactions) and len(event.transactions) > 1:
+        return list(_aborts(event))
     return []
 
 
 def unpack(event_type: str, payload: str) -> Event:
     """Return an event with the same messages as the part of one that a row stands for."""
     told = orjson.loads(igzip.decompress(b64decode(payload)))  # type: ignore[no-untyped-call]  # the package has stubs for some
-    client = ClientInfo("", None, (), told["method"])
-    return UNPACK[event_type](client, from_bytes(Table, b64decode(told["table"])), told)
+    return UNPACK[event_type](ClientInfo("", None, (), told["method"]), told)
 
 
-def _payload(event: AlterPartitions | UpdateStatistics, count: int, fields: dict[str, Any]) -> Payload:
-    head = {"method": event.client.method, "table": b64encode(to_bytes(event.table)).decode()}
-    return count, compressed(orjson.dumps(head | fields))
+def _payload(event: Event, count: int, fields: dict[str, Any]) -> Payload:
+    return count, compressed(orjson.dumps({"method": event.client.method, **fields}))
+
+
+def _packed_table(table: Table) -> str:
+    return b64encode(to_bytes(table)).decode()
+
+
+def _table(told: dict[str, Any]) -> Table:
+    return from_bytes(Table, b64decode(told["table"]))
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Share out events among as few rows as there may be, about as many to each: a row of one event holds its message."""
+    rows = -(-count // EVENTS)
+    ends = [count * row // rows for row in range(rows + 1)]
+    return map(slice, ends, ends[1:])
 
 
 def _alterations(event: AlterPartitions) -> Iterator[Payload]:
-    for first in range(0, len(event.after), EVENTS):
+    table = _packed_table(event.table)
+    for part in _parts(len(event.after)):
         storage = _Storage()
-        sides = [[storage.packed(each) for each in side[first : first + EVENTS]] for side in (event.before, event.after)]
-        yield _payload(event, len(sides[0]), {"sides": sides, "storage": storage.bodies})
+        sides = [[storage.packed(each) for each in side[part]] for side in (event.before, event.after)]
+        yield _payload(event, len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies})
 
 
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
-    for first in range(0, len(event.statistics), EVENTS):
-        part = event.statistics[first : first + EVENTS]
-        yield _payload(event, len(part), {"statistics": [b64encode(to_bytes(each)).decode() for each in part]})
+    table = _packed_table(event.table)
+    for part in _parts(len(event.statistics)):
+        packed = [b64encode(to_bytes(each)).decode() for each in event.statistics[part]]
+        yield _payload(event, len(packed), {"table": table, "statistics": packed})
+
+
+def _aborts(event: AbortTransactions) -> Iterator[Payload]:
+    for part in _parts(len(event.transactions)):
+        keys = list(event.transactions[part])
+        yield _payload(event, len(keys), {"transactions": keys, "databases": {str(key): event.databases.get(key, ()) for key in keys}})
 
 
 def _can_be_read(sd: StorageDescriptor | None) -> bool:
@@ -112,17 +135,22 @@ def _unpacked(packed: Sequence[Any], storage: Sequence[StorageDescriptor]) -> Pa
     return partition
 
 
-def _altered(client: ClientInfo, table: Table, told: dict[str, Any]) -> Event:
+def _altered(client: ClientInfo, told: dict[str, Any]) -> Event:
     storage = [from_bytes(StorageDescriptor, b64decode(body)) for body in told["storage"]]
     before, after = ([_unpacked(each, storage) for each in side] for side in told["sides"])
-    return AlterPartitions(client=client, table=table, before=before, after=after)
+    return AlterPartitions(client=client, table=_table(told), before=before, after=after)
 
 
-def _updated(client: ClientInfo, table: Table, told: dict[str, Any]) -> Event:
+def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
     found = list_from_bytes(ColumnStatistics, [b64decode(each) for each in told["statistics"]])
-    return UpdateStatistics(client=client, table=table, statistics=found)
+    return UpdateStatistics(client=client, table=_table(told), statistics=found)
 
 
-UNPACK: dict[str, Callable[[ClientInfo, Table, dict[str, Any]], Event]] = {
-    "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated,
+def _aborted(client: ClientInfo, told: dict[str, Any]) -> Event:
+    databases = {int(key): names for key, names in told["databases"].items()}
+    return AbortTransactions(client=client, transactions=told["transactions"], databases=databases)
+
+
+UNPACK: dict[str, Callable[[ClientInfo, dict[str, Any]], Event]] = {
+    "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated, "ABORT_TXN": _aborted,
 }
