@@ -2,19 +2,22 @@
 
 A thousand partitions have the same fields, the same columns and the same serde; values, locations and some parameters differ. What is
 between those texts is one comparison each. Nothing is taken for granted: what a struct has in place of a text is a size and so many bytes,
-and everything else is equal to bytes that were walked over.
+and everything else is equal to bytes that were walked over. Of a struct that is not here wholly more is waited for only while what is here
+is such a begin of one, which a message can not end with.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 SIZE = struct.Struct("!i").unpack_from
 WIDTH = 4
 """Bytes of the size before a text."""
+Need = Callable[[int], None]
+"""Waits until so many bytes of the message are here."""
 
 
 class Piece(NamedTuple):
@@ -47,30 +50,43 @@ class _Runs:
             for piece in pieces for number, begin in enumerate(begins)
             if begin <= piece.begin and piece.end <= begin + len(self._runs[number])
         ]
+        *before_texts, self._last = self._runs
+        self._before_texts = [(run, len(run)) for run in before_texts]
 
-    def places(self, data: bytearray, at: int) -> list[int] | None:
-        """Return where the runs of the struct at a place begin, and its end; None for one that is not like this, or not here wholly."""
+    def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
+        """Return where the runs of the struct at a place begin, and its end; None for one that is not like this."""
         places = []
-        *runs, last = self._runs
-        for run in runs:
-            if not data.startswith(run, at):
+        for run, length in self._before_texts:
+            if not data.startswith(run, at) and not _comes(run, data, at, need):
                 return None
             places.append(at)
-            at += len(run)
+            at += length
             if at + WIDTH > len(data):
-                return None
+                need(at + WIDTH)
             size = SIZE(data, at)[0]
             if size < 0:
                 return None
             at += WIDTH + size
-        if not data.startswith(last, at):
+        if not data.startswith(self._last, at) and not _comes(self._last, data, at, need):
             return None
-        places += (at, at + len(last))
+        places += (at, at + len(self._last))
         return places
 
     def texts(self, places: Sequence[int]) -> list[tuple[int, int]]:
         """Return where the texts of a struct stand, given the places of its runs."""
         return [(begin + len(run), end) for run, (begin, end) in zip(self._runs, pairwise(places[:-1]), strict=False)]
+
+
+def _comes(run: bytes, data: bytearray, at: int, need: Need) -> bool:
+    """Tell whether a run that is not here, or not wholly, stands at a place; wait for more of it as long as what is here is its begin."""
+    seen = 0
+    need(at + 1)
+    while (here := len(data) - at) < len(run):
+        if data[at + seen :] != run[seen:here]:
+            return False
+        seen = here
+        need(at + here + 1)
+    return data.startswith(run, at)
 
 
 class Likeness:
@@ -91,13 +107,13 @@ class Likeness:
         """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
         return self._runs.pieces
 
-    def places(self, data: bytearray, at: int) -> list[int] | None:
+    def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
 
         One whose texts differ within a piece of a storage descriptor is not: the next ones may share that piece with it.
         """
-        places = self._runs.places(data, at)
-        if places is None and (wide := self._all.places(data, at)) is not None:
+        places = self._runs.places(data, at, need)
+        if places is None and (wide := self._all.places(data, at, need)) is not None:
             differing = self._differing | {
                 number for number, (mine, other) in enumerate(zip(self._texts, self._all.texts(wide), strict=True))
                 if self._model[slice(*mine)] != data[slice(*other)]
@@ -105,5 +121,5 @@ class Likeness:
             texts = [self._texts[number] for number in sorted(differing)]
             if not any(piece.begin <= begin < piece.end for piece in self._pieces for begin, _ in texts):
                 self._differing, self._runs = differing, _Runs(self._model, texts, self._pieces)
-                places = self._runs.places(data, at)
+                places = self._runs.places(data, at, need)
         return places

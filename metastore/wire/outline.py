@@ -10,7 +10,7 @@ No struct is made. `likeness.py` has how structs of a list are compared.
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from thriftpy2.thrift import TPayload, TType
 
@@ -38,16 +38,9 @@ LOCATION = next(TType.STRING.to_bytes(1, "big") + fid.to_bytes(2, "big") for fid
 TEXT = frozenset((TType.STRING, TType.BINARY))
 
 
-class Repeated(NamedTuple):
-    """Fields of a storage descriptor that stand as the same bytes in an earlier descriptor; both are counted from 0."""
-
-    descriptor: int
-    earlier: int
-    fields: tuple[str, ...]
-    begin: int
-    """Where the first field's header stands in the message."""
-    end: int
-    """Where the last field ends; the STOP of its struct is not counted."""
+Repeated = tuple[int, int, tuple[str, ...], int, int]
+"""Fields of a storage descriptor that stand as the same bytes in an earlier one: the numbers of both descriptors, counted from 0, the names
+of the fields, where the first one's header stands in the message, and where the last one ends; the STOP of its struct is not counted."""
 
 
 class Part:
@@ -167,7 +160,7 @@ class Outline:
             if self.data.startswith(known, at):
                 end = at + len(known)
                 if end < len(self.data) and (self.data[end] == TType.STOP or self.data[end : end + 3] == LOCATION):
-                    self.repeated.append(Repeated(number, part.descriptor, part.fields, at, end))
+                    self.repeated.append((number, part.descriptor, part.fields, at, end))
                     if self._notes is not None:
                         self._notes.pieces.append(Piece(part.descriptor, part.fields, at, end))
                     return end
@@ -256,22 +249,18 @@ class Outline:
         like: Likeness | None = None
         misses = 0
         for _ in range(size):
-            places = like.places(self.data, at) if like is not None else None
+            places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:
                 at = places[-1]
-                self.need(at)
                 for run, (descriptor, fields, begin, end) in like.pieces:
-                    self.repeated.append(Repeated(self.descriptors, descriptor, fields, places[run] + begin, places[run] + end))
+                    self.repeated.append((self.descriptors, descriptor, fields, places[run] + begin, places[run] + end))
                 self.descriptors += like.descriptors
                 continue
             if misses == MOST_MISSES:
                 at = self._value(TType.STRUCT, at, spec, depth)
                 continue
-            here = len(self.data)
-            at, found = self._noted(at, spec, depth)
-            if like is None or at <= here:
-                misses += 1
-                like = found
+            at, like = self._noted(at, spec, depth)
+            misses += 1
         return at
 
     def _noted(self, at: int, spec: Any, depth: int) -> tuple[int, Likeness | None]:

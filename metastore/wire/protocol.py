@@ -135,15 +135,16 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
         raise
     except Exception as error:
         raise _unreadable(error, name, seqid) from error
-    data = bytes(outline.data[:end])
-    feed.unread(bytes(outline.data[end:]))
+    with memoryview(outline.data) as walked:
+        data = bytes(walked[:end])
+        feed.unread(bytes(walked[end:]))
     if cls is None:
         return Message(name, kind, seqid, None, data)
     if not outline.careful:
         path = partitions_path(cls) if outline.repeated else None
         try:
             if path is not None:
-                body = _decoded(cls, without_repetition(outline, begin, end))
+                body = _decoded(cls, without_repetition(data, outline, begin))
                 if share_repeated(body, path, outline):
                     return Message(name, kind, seqid, body, data)
             return Message(name, kind, seqid, _decoded(cls, data[begin:]), data)

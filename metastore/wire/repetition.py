@@ -30,13 +30,13 @@ def partitions_path(cls: type[TPayload]) -> tuple[str, ...] | None:
     return None
 
 
-def without_repetition(outline: Outline, begin: int, end: int) -> bytes:
-    """Return the message's struct, which stands between `begin` and `end`, without the fields that repeat another descriptor's."""
+def without_repetition(data: bytes, outline: Outline, begin: int) -> bytes:
+    """Return the message's struct, which stands from `begin` on in `data`, without the fields that repeat another descriptor's."""
     parts = []
-    for each in outline.repeated:
-        parts.append(outline.data[begin : each.begin])
-        begin = each.end
-    parts.append(outline.data[begin:end])
+    for _, _, _, repeated, end in outline.repeated:
+        parts.append(data[begin:repeated])
+        begin = end
+    parts.append(data[begin:])
     return b"".join(parts)
 
 

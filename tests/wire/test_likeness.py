@@ -39,8 +39,8 @@ def walk(data: bytes, piece: int = 1000, limit: int = 1 << 20) -> tuple[Any, ...
     except EndOfStream:
         return ("cut short",)
     same = all(
-        walked.data[each.begin : each.end] in data[: each.begin] and each.earlier < each.descriptor < walked.descriptors
-        for each in walked.repeated
+        walked.data[begin:end] in data[:begin] and earlier < number < walked.descriptors
+        for number, earlier, _, begin, end in walked.repeated
     )
     return end, walked.descriptors, walked.careful, same
 
@@ -53,7 +53,7 @@ def both(data: bytes, monkeypatch: pytest.MonkeyPatch, **how: int) -> tuple[tupl
         return compared, walk(data, **how)
 
 
-def structs_walked(data: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
+def structs_walked(data: bytes, monkeypatch: pytest.MonkeyPatch, piece: int = 1 << 20) -> int:
     count = 0
     value = Outline._value
 
@@ -64,12 +64,16 @@ def structs_walked(data: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(Outline, "_value", counted)
-        assert walk(data, len(data))[:2] == (len(data), 100)
+        assert walk(data, piece)[:2] == (len(data), 100)
     return count
 
 
 def test_partitions_that_differ_in_texts_are_walked_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert structs_walked(message([partition(number) for number in range(100)]), monkeypatch) == 1
+
+
+def test_partitions_that_come_in_pieces_are_walked_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert structs_walked(message([partition(number) for number in range(100)]), monkeypatch, piece=300) == 1
 
 
 def test_of_other_partitions_only_the_first_ones_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
