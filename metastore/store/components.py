@@ -41,7 +41,7 @@ Write = tuple[str, str, str, str | None, int, int, str]
 
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
     """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
-    session.insert_many(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
+    session.insert_later(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
 def of(session: Session, transaction: int) -> Sequence[Row]:
@@ -56,12 +56,12 @@ def take(session: Session, transaction: int) -> Sequence[Row]:
 
 def delete(session: Session, transaction: int) -> None:
     """Remove what a transaction meant to write."""
-    session.execute(DELETE, key=transaction)
+    session.later(DELETE, key=transaction)
 
 
 def delete_whole_table(session: Session, transaction: int, catalog: str, database: str, table: str) -> None:
     """Remove what a transaction meant to write to a table as a whole: the partitions are known now."""
-    session.execute(DELETE_DYNAMIC, key=transaction, catalog_key=catalog, database_key=database, table_key=table)
+    session.later(DELETE_DYNAMIC, key=transaction, catalog_key=catalog, database_key=database, table_key=table)
 
 
 def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[str]]:
@@ -75,7 +75,7 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
 def complete(session: Session, transaction: int, intents: Iterable[Intent], changes: Collection[str], now: int) -> None:
     """Note what a committed transaction wrote; `changes` are the operations by which rows were updated or deleted."""
     rows = [(transaction, *where, write_id, int(operation in changes), now) for *where, operation, write_id in intents]
-    session.insert_many(completed_components, COMPLETED_COLUMNS, rows)
+    session.insert_later(completed_components, COMPLETED_COLUMNS, rows)
 
 
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Sequence[Row]:
@@ -88,4 +88,4 @@ def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int
 
 def insert_writes(session: Session, writes: Iterable[Write]) -> None:
     """Add to the set that conflicts are judged by."""
-    session.insert_many(write_set, WRITE_COLUMNS, writes)
+    session.insert_later(write_set, WRITE_COLUMNS, writes)

@@ -105,7 +105,7 @@ class Session:
         if self._database.observer is not None:
             self._database.observer(text)
 
-    def _run(self, clause: ClauseElement, params: Mapping[str, Any]) -> Any:
+    def _statement(self, clause: ClauseElement, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         text, literals = self._database.compiled(clause)
         convert = self._database.driver.convert
         values = {**literals, **params} if literals else dict(params)
@@ -113,7 +113,10 @@ class Session:
             if type(value) is list:
                 values[key] = convert(value)
         self.observe(text)
-        self.cursor.execute(text, values)
+        return text, values
+
+    def _run(self, clause: ClauseElement, params: Mapping[str, Any]) -> Any:
+        self.cursor.execute(*self._statement(clause, params))
         return self.cursor
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
@@ -132,6 +135,13 @@ class Session:
         """Run a statement and return how many rows it matched."""
         count: int = self._run(clause, params).rowcount
         return count
+
+    def later(self, clause: ClauseElement, **params: Any) -> None:
+        """Run a statement whose result nobody needs: PostgreSQL gets it with the next one, and its errors are raised there.
+
+        Not for one that holds rows on which something outside the database depends.
+        """
+        self._database.driver.later(self.cursor, *self._statement(clause, params))
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
@@ -159,7 +169,13 @@ class Session:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given)
+            self._database.driver.insert_many(self, table, columns, given, self.execute)
+
+    def insert_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Like `insert_many`, but as `later` does it: for rows that can not be there already."""
+        given = list(rows)
+        if given:
+            self._database.driver.insert_many(self, table, columns, given, self.later)
 
 
 class Database:
@@ -288,18 +304,20 @@ class Database:
     def _plain(self, connection: Any, work: Callable[[Session], T]) -> T:
         cursor = connection.cursor()
         try:
-            return work(Session(self, cursor))
+            result = work(Session(self, cursor))
+            self.driver.flush(cursor)
+            return result
         finally:
             cursor.close()
 
     def _transaction(self, connection: Any, work: Callable[[Session], T], begin: str) -> T:
         cursor = connection.cursor()
-        cursor.execute(begin)
+        self.driver.later(cursor, begin)
         try:
             result = work(Session(self, cursor))
         except BaseException as error:
             with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
-                cursor.execute("ROLLBACK")
+                self.driver.rollback(cursor)
             raise
         self._commit(cursor)
         return result
@@ -309,7 +327,7 @@ class Database:
             cursor.execute("COMMIT")
         except Exception as error:
             with suppress(Exception):
-                cursor.execute("ROLLBACK")  # SQLite keeps a transaction open that it could not commit
+                self.driver.rollback(cursor)  # SQLite keeps a transaction open that it could not commit
             kind = self.driver.classify(error)
             if kind is Unavailable:
                 raise BrokenAtCommit(

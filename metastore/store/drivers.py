@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from metastore.store.database import Session
 
 Row = tuple[Any, ...]
+Run = Callable[..., Any]
+"""Runs a construct with named parameters: `Session.execute` or `Session.later`."""
 FEW = 200
 """Rows that PostgreSQL is given as arrays in one statement; more go by COPY."""
 
@@ -76,9 +78,24 @@ class Driver:
         """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
         raise AssertionError(self.name, error)
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert at least one row, all in one statement or one stream."""
-        session.executemany(session.inserting(table, columns), [dict(zip(columns, row, strict=True)) for row in rows])
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
+        """Run a statement whose result nobody needs, at once or together with the next one."""
+        cursor.execute(text, params or {})
+
+    def flush(self, cursor: Any) -> None:
+        """Run what waits for the next statement."""
+
+    def rollback(self, cursor: Any) -> None:
+        """End the transaction; what waits for its next statement is not run."""
+        cursor.execute("ROLLBACK")
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
+        """Insert at least one row: all in one statement that `run` is given, or as one stream."""
+        each = [dict(zip(columns, row, strict=True)) for row in rows]
+        if len(each) == 1:
+            run(session.inserting(table, columns), **each[0])
+        else:
+            session.executemany(session.inserting(table, columns), each)
 
 
 class Retry(Exception):
@@ -178,13 +195,23 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
+        cursor.later(text, params)
+
+    def flush(self, cursor: Any) -> None:
+        cursor.flush()
+
+    def rollback(self, cursor: Any) -> None:
+        cursor.forget()
+        cursor.execute("ROLLBACK")
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
         if len(rows) == 1:
-            session.execute(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
+            run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= FEW:  # COPY takes two more round trips
             arrays = [list(values) for values in zip(*rows, strict=True)]
-            session.execute(_inserting_arrays(table, tuple(columns)), **dict(zip(columns, arrays, strict=True)))
+            run(_inserting_arrays(table, tuple(columns)), **dict(zip(columns, arrays, strict=True)))
             return
         names = ", ".join(f'"{column}"' for column in columns)
         session.observe(f"COPY {table.name}")

@@ -125,7 +125,7 @@ def insert(
         acquired_ms=now if state == ACQUIRED else None, writers_wait=int(writers_wait),
     )
     rows = [(key, number, *component) for number, component in enumerate(components, 1)]
-    session.insert_many(lock_components, COMPONENT_COLUMNS, rows)
+    session.insert_later(lock_components, COMPONENT_COLUMNS, rows)
     return key
 
 
@@ -163,5 +163,5 @@ def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
     held = [key for (key,) in session.rows(HOLD, keys=list(keys), since=since)]
     if held:
-        session.execute(DELETE, keys=held)
+        session.later(DELETE, keys=held)
     return len(held)

@@ -1,15 +1,18 @@
 """Connections to PostgreSQL whose cursors call libpq through psycopg's own layer for it (`psycopg.pq`), without psycopg's machinery above.
 
-A prepared statement costs the process 20 us instead of 60. Errors are psycopg's. It never begins a transaction by itself.
+A prepared statement costs the process 20 us instead of 60, and one whose result nobody needs goes out with the next, in libpq's pipeline
+mode: six statements that go as two take 110 us instead of 170. Errors are psycopg's. It never begins a transaction by itself.
 """
 
 from __future__ import annotations
 
 import re
+import select
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors, pq
@@ -38,6 +41,8 @@ class Connection(psycopg.Connection[Any]):
         self.planned = time.monotonic()
         self.loading: Any = Transformer(self)
         """Turns what comes into values; it remembers how, by type."""
+        self.input = select.poll()
+        self.input.register(self.pgconn.socket, select.POLLIN)
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
@@ -53,52 +58,129 @@ class Connection(psycopg.Connection[Any]):
         return super().cursor()
 
 
+class _Message(NamedTuple):
+    """A statement as it goes out: what it is remembered by, its text and its parameters."""
+
+    key: Statement
+    text: bytes
+    values: Sequence[Any]
+    types: Sequence[int]
+
+
 class Cursor:
     """Runs statements with named parameters (`%(name)s`) of type int, str, bool, float, bytes or None."""
 
-    __slots__ = ("_at", "_connection", "_result")
+    __slots__ = ("_at", "_connection", "_result", "_waiting")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._result: Any = None
         self._at = 0
+        self._waiting: list[_Message] = []
 
     def execute(self, query: str, params: Mapping[str, Any] | None = None) -> Cursor:
-        """Run a statement and return the cursor; without `params` its text goes as it is. psycopg.Error, TypeError."""
+        """Run a statement and return the cursor; without `params` its text goes as it is. psycopg.Error, TypeError.
+
+        What waits goes with it, and its errors are raised here.
+        """
+        if self._waiting:
+            self.later(query, params)
+            self.flush()
+            return self
         pgconn = self._connection.pgconn
         if params is None:
             self._take(pgconn.exec_(query.encode()))
             return self
-        text, names = _parsed(query)
-        values: list[Any] = []
-        types = []
-        for each in names:
-            value, kind = _encoded(params[each])
-            values.append(value)
-            types.append(kind)
-        key = query, tuple(types)
+        key, text, values, types = _message(query, params)
         statements = self._connection.statements
         name = statements.get(key)
         if name is not None:
             self._take(pgconn.exec_prepared(name, values))
         elif key in statements:
-            name = b"metastore_%d" % self._connection.prepared
-            self._connection.prepared += 1
+            name = self._new_name()
             self._take(pgconn.prepare(name, text, types))
             statements[key] = name
             self._take(pgconn.exec_prepared(name, values))
         else:
-            if len(statements) >= MOST_STATEMENTS:
-                self._forget()
+            self._make_room(1)
             self._take(pgconn.exec_params(text, values, types))
             statements[key] = None
         return self
 
-    def _forget(self) -> None:
+    def later(self, query: str, params: Mapping[str, Any] | None = None) -> None:
+        """Run a statement together with the next one. DataError or TypeError at once, all else then."""
+        self._waiting.append(_message(query, params) if params is not None else _Message((query, ()), query.encode(), (), ()))
+
+    def forget(self) -> None:
+        """Do not run what waits."""
+        self._waiting.clear()
+
+    def flush(self) -> None:
+        """Run what waits, in one round trip. psycopg.Error for the first that fails; those after it are not run."""
+        messages, self._waiting = self._waiting, []
+        if not messages:
+            return
+        self._make_room(len(messages))
+        pgconn, statements = self._connection.pgconn, self._connection.statements
+        prepared: dict[Statement, bytes] = {}
+        pgconn.enter_pipeline_mode()
+        try:
+            number = 0
+            for key, text, values, types in messages:
+                name = statements.get(key) or prepared.get(key)
+                if name is None and key in statements:
+                    name = prepared[key] = self._new_name()
+                    pgconn.send_prepare(name, text, types)
+                    number += 1
+                if name is not None:
+                    pgconn.send_query_prepared(name, values)
+                else:
+                    pgconn.send_query_params(text, values, types)
+                number += 1
+            pgconn.pipeline_sync()
+            results = [self._next_result() for _ in range(number)]
+            self._next()  # the end of the pipeline
+        finally:
+            with suppress(psycopg.OperationalError):  # of a connection that broke, and is about to be dropped
+                pgconn.exit_pipeline_mode()
+        for result in results:
+            self._take(result)
+        for message in messages:
+            statements.setdefault(message.key, None)
+        statements.update(prepared)
+
+    def _next_result(self) -> Any:
+        result = self._next()
+        if result is None:
+            raise errors.OperationalError(self._connection.pgconn.get_error_message())
+        while self._next() is not None:
+            pass
+        return result
+
+    def _next(self) -> Any:
+        """Return what comes next in a pipeline; None stands between the results of two statements. Other threads run while it waits."""
+        connection = self._connection
+        pgconn = connection.pgconn
+        while pgconn.flush():
+            both = select.poll()
+            both.register(pgconn.socket, select.POLLIN | select.POLLOUT)
+            both.poll()
+            pgconn.consume_input()
+        while pgconn.is_busy():
+            connection.input.poll()
+            pgconn.consume_input()
+        return pgconn.get_result()
+
+    def _new_name(self) -> bytes:
+        self._connection.prepared += 1
+        return b"metastore_%d" % (self._connection.prepared - 1)
+
+    def _make_room(self, number: int) -> None:
         statements = self._connection.statements
-        oldest = statements.pop(next(iter(statements)))
-        if oldest is not None:
-            self._take(self._connection.pgconn.exec_(b"DEALLOCATE " + oldest))
+        while statements and len(statements) > MOST_STATEMENTS - number:
+            oldest = statements.pop(next(iter(statements)))
+            if oldest is not None:
+                self._take(self._connection.pgconn.exec_(b"DEALLOCATE " + oldest))
 
     def _take(self, result: Any) -> None:
         """Keep a result. psycopg.Error for one that is an error."""
@@ -135,17 +217,30 @@ class Cursor:
 
     def executemany(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement for each set of parameters, without waiting for each."""
+        self.flush()
         with self._connection.full_cursor() as cursor:
             cursor.executemany(query, params)
 
     def copy(self, query: str) -> Any:
         """Begin a COPY; psycopg's."""
+        self.flush()
         return self._connection.full_cursor().copy(query)
 
     def close(self) -> None:
         """Let the last result go."""
         self._result = None
         self._connection.loading.set_pgresult(None)
+
+
+def _message(query: str, params: Mapping[str, Any]) -> _Message:
+    text, names = _parsed(query)
+    values: list[bytes | None] = []
+    types = []
+    for each in names:
+        value, kind = _encoded(params[each])
+        values.append(value)
+        types.append(kind)
+    return _Message((query, tuple(types)), text, values, types)
 
 
 @lru_cache(maxsize=5000)

@@ -161,7 +161,7 @@ def open_count(session: Session) -> int:
 
 def insert(session: Session, ids: Iterable[int], state: str, kind: int, who: Who, now: int) -> None:
     """Add transactions."""
-    session.insert_many(transactions, COLUMNS, [(id_, state, kind, *who, now, now) for id_ in ids])
+    session.insert_later(transactions, COLUMNS, [(id_, state, kind, *who, now, now) for id_ in ids])
 
 
 def find(session: Session, key: int) -> Transaction | None:
@@ -194,8 +194,8 @@ def end(session: Session, ended: Sequence[Transaction], state: str, now: int, co
         holds |= each.holds
     for bit, statement in HELD.items():
         if holds & bit:
-            session.execute(statement, keys=keys)
-    session.execute(END, keys=keys, new_state=state, now=now, number=commit_id)
+            session.later(statement, keys=keys)
+    session.later(END, keys=keys, new_state=state, now=now, number=commit_id)
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
@@ -220,7 +220,7 @@ def hold(session: Session, key: int, bits: int, now: int) -> bool:
 
 def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
     """Note that there are rows elsewhere of transactions that are locked."""
-    session.execute(HOLD_MANY, keys=list(keys), bits=bits)
+    session.later(HOLD_MANY, keys=list(keys), bits=bits)
 
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
@@ -268,9 +268,9 @@ def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int
 
 def forget_target(session: Session, policy: str, source: int) -> None:
     """Forget a replicated transaction that has ended."""
-    session.execute(FORGET_TARGET, policy_key=policy, source=source)
+    session.later(FORGET_TARGET, policy_key=policy, source=source)
 
 
 def forget_targets(session: Session, keys: Sequence[int]) -> None:
     """Forget those of these transactions that replicate others."""
-    session.execute(FORGET_TARGETS, keys=list(keys))
+    session.later(FORGET_TARGETS, keys=list(keys))

@@ -124,7 +124,7 @@ def owner(session: Session, key: Key, write_id: int) -> int | None:
 
 def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
     """Add pairs of a transaction and its write id in a table."""
-    session.insert_many(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
+    session.insert_later(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
 
 
 def forget(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:

@@ -89,6 +89,82 @@ def test_the_oldest_statements_are_forgotten(connection: postgresql.Connection, 
     assert there == (4,)
 
 
+@pytest.fixture
+def filled(connection: postgresql.Connection) -> postgresql.Cursor:
+    """A cursor, and a table `t` that holds 0."""
+    cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
+    return cursor.execute("INSERT INTO t VALUES (0)")
+
+
+ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text FROM t"
+
+
+def test_what_waits_goes_before_the_next_statement(filled: postgresql.Cursor) -> None:
+    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
+        filled.later("BEGIN")
+        filled.later(ADD, {"a": first})
+        filled.later(ADD, {"a": first + 1})
+        assert filled.execute(ALL, {}).fetchone()[0].endswith(f",{first},{first + 1}}}")
+        filled.later(ADD, {"a": first + 2})
+        filled.execute("COMMIT")
+    filled.later(ADD, {"a": 50})
+    filled.executemany(ADD, [{"a": 51}, {"a": 52}])
+    filled.later(ADD, {"a": 53})
+    with filled.copy("COPY t FROM STDIN") as copy:
+        copy.write_row((54,))
+    filled.later(ADD, {"a": 55})
+    filled.flush()
+    assert filled.execute(ALL).fetchone() == ("{0,10,11,12,20,21,22,30,31,32,50,51,52,53,54,55}",)
+
+
+def test_only_what_is_prepared_is_remembered_so(connection: postgresql.Connection, filled: postgresql.Cursor) -> None:
+    for first in range(3):
+        for number in range(3):
+            filled.later(ADD, {"a": 10 * first + number + 1})
+        filled.flush()
+    there = filled.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert there == (len([name for name in connection.statements.values() if name]),) == (1,)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql.Cursor, known: bool) -> None:
+    for number in range(3 * known):
+        filled.execute(ADD, {"a": number + 1})
+    filled.later("BEGIN")
+    filled.later(ADD, {"a": 7})
+    filled.later(ADD, {"a": 7})
+    filled.later(ADD, {"a": 8})
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        filled.execute("COMMIT")
+    filled.later(ADD, {"a": 9})
+    filled.forget()
+    filled.execute("ROLLBACK")
+    assert filled.execute(ALL).fetchone() == ("{0,1,2,3}" if known else "{0}",)
+    with pytest.raises(TypeError):
+        filled.later(ADD, {"a": object()})
+    filled.flush()
+    assert filled.execute("SELECT 1", {}).fetchone() == (1,)
+
+
+def test_what_waits_may_be_long(connection: postgresql.Connection) -> None:
+    cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
+    text = "x" * 30_000_000
+    cursor.later("INSERT INTO t VALUES (%(a)s)", {"a": text})
+    cursor.later("SELECT a FROM t", {})
+    assert cursor.execute("SELECT %(a)s || a FROM t", {"a": text}).fetchone() == (text + text,)
+
+
+def test_a_connection_ends_under_what_waits(connection: postgresql.Connection) -> None:
+    cursor = connection.cursor()
+    process = cursor.execute("SELECT pg_backend_pid()").fetchone()
+    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
+    cursor.later("SELECT %(a)s::int", {"a": 1})
+    with pytest.raises(psycopg.OperationalError):
+        cursor.execute("COMMIT")
+    assert connection.broken
+
+
 def test_a_connection_that_the_server_ends(connection: postgresql.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
@@ -99,12 +175,16 @@ def test_a_connection_that_the_server_ends(connection: postgresql.Connection) ->
     assert connection.broken
 
 
-def test_other_threads_run_while_a_statement_does(connection: postgresql.Connection) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_other_threads_run_while_a_statement_does(connection: postgresql.Connection, waits: bool) -> None:
     ended = threading.Event()
 
     def wait() -> None:
         for _ in range(3):
-            connection.cursor().execute("SELECT pg_sleep(%(s)s)", {"s": 0.3})
+            cursor = connection.cursor()
+            if waits:
+                cursor.later("SELECT %(s)s", {"s": 1})
+            cursor.execute("SELECT pg_sleep(%(s)s)", {"s": 0.3})
         ended.set()
 
     thread = threading.Thread(target=wait)
