@@ -175,7 +175,7 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
 def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
     """Write changed partitions (key, new name, struct) under their old keys."""
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    session.execute(DELETE, keys=[key for key, _, _ in changed])
+    session.later(DELETE, keys=[key for key, _, _ in changed])
     session.insert_many(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
