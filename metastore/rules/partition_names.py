@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from metastore.errors import InvalidObject, MetaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """What stands in a name for a null or empty value (`hive.exec.default.partition.name`)."""
@@ -52,17 +52,25 @@ def make_partition_name(keys: Sequence[str], values: Sequence[str], default_name
 
     Keys are lowered, values keep their case; an empty value becomes `default_name`. MetaError when the counts differ.
     """
-    if len(keys) != len(values) or not keys:
-        raise MetaError(f"Invalid partition key & values; keys {_java_list(keys)}, values {_java_list(values)}")
+    return make_partition_names(keys, [values], default_name)[0]
+
+
+def make_partition_names(keys: Sequence[str], many: Iterable[Sequence[str]], default_name: str = DEFAULT_PARTITION) -> list[str]:
+    """Return the names of many partitions of one table, as `make_partition_name` does. MetaError."""
+    prefixes = _prefixes(tuple(keys))
     must_escape = _MUST_ESCAPE.search
-    parts = []
-    for prefix, value in zip(_prefixes(tuple(keys)), values, strict=True):
-        parts.append(prefix)
-        if not value:
-            parts.append(default_name)
-        else:
-            parts.append(value.translate(_ESCAPES) if must_escape(value) else value)
-    return "".join(parts)
+    names = []
+    for values in many:
+        if len(values) != len(prefixes) or not prefixes:
+            raise MetaError(f"Invalid partition key & values; keys {_java_list(keys)}, values {_java_list(values)}")
+        name = ""
+        for prefix, value in zip(prefixes, values, strict=True):
+            if not value:
+                name += prefix + default_name
+            else:
+                name += prefix + (value.translate(_ESCAPES) if must_escape(value) else value)
+        names.append(name)
+    return names
 
 
 def _java_list(items: Sequence[str]) -> str:

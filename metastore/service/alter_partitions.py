@@ -47,32 +47,30 @@ def alter_partitions(
     for partition in new:
         _check_belongs(name, partition)
     partitions.share_columns(call.database, new)
-    named = list(zip(partition_names(call, table, [partition.values for partition in new]), new, strict=True))
-    if len({each for each, _ in named}) < len(named):
+    names = partition_names(call, table, [partition.values for partition in new])
+    if len(set(names)) < len(names):
         raise MetaError(f"Duplicate partitions in the list for {name}")
     event = AlterPartitions(client=call.info, table=table, before=[], after=new, environment=environment)
-    with change(call, event, ("partitions", *name, [each for each, _ in named])) as current:
+    with change(call, event, ("partitions", *name, names)) as current:
 
         def work(session: Session) -> None:
             held = _hold(call, session, name, table)
-            locked = partitions.lock_named(call.database, session, held, [each for each, _ in named])
-            found = {each: (key, old) for key, each, old in locked}
+            found = {each: (key, old) for key, each, old in partitions.lock_named(call.database, session, held, names)}
             altered = _Altered(call, held, environment)
-            changed = []
-            for each, partition in named:
+            before, changed = [], []
+            for each, partition in zip(names, new, strict=True):
                 if each not in found:
                     raise InvalidOperation(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
                     )
                 key, old = found[each]
+                before.append(old)
                 changed.append((key, each, altered.from_request(old, partition, by)))
             if changed:
                 partitions.replace(session, held, changed)
-                _keep_statistics(session, [(key, found[each][1], stored) for key, each, stored in changed])
-            current.event = AlterPartitions(
-                client=call.info, table=held, before=[found[each][1] for each, _ in named],
-                after=[stored for _, _, stored in changed], environment=environment,
-            )
+                _keep_statistics(session, before, changed)
+            after = [stored for _, _, stored in changed]
+            current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)
 
@@ -164,17 +162,20 @@ class _Altered:
         table = self._table
         stored = copy(new)
         stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
-        stored.sd = copy(new.sd if new.sd is not None else old.sd)
-        if stored.sd is not None:
-            self._check_columns(old, stored)
-            if not stored.sd.location and old.sd is not None:
-                stored.sd.location = old.sd.location
+        sd = new.sd if new.sd is not None else old.sd
+        if sd is not None:
+            if old.sd is None or sd.cols is not old.sd.cols:
+                self._check_columns(old.sd, sd, new.values)
+            if not sd.location and old.sd is not None:
+                sd = copy(sd)
+                sd.location = old.sd.location
+        stored.sd = sd
         stored.createTime = new.createTime or old.createTime
-        parameters = dict(new.parameters or {})
+        parameters = new.parameters or {}
         if parameters.get(DDL_TIME) in (None, "", "0"):
-            parameters[DDL_TIME] = self._now
-        if self._has_directories and self._needs_quick_stats(old.parameters, parameters, stored.sd):
-            parameters = quick_stats.from_directory(self._call, parameters, stored.sd.location, self._environment, force=True)
+            parameters = {**parameters, DDL_TIME: self._now}
+        if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
+            parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
             counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
@@ -184,43 +185,36 @@ class _Altered:
             stored.writeId = accuracy.new_write_id(old.writeId, by)
         return stored
 
-    def _check_columns(self, old: Partition, new: Partition) -> None:
+    def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
-        if old.sd is not None and new.sd.cols is old.sd.cols:
-            return
-        if wrong := invalid_column(new.sd.cols or []):
+        if wrong := invalid_column(new.cols or []):
             table = f"{self._table.dbName}.{self._table.tableName}"
-            raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(new.values)}] of {table}")
-        if self._call.config.disallow_incompatible_col_type_changes and old.sd is not None and new.sd.cols:
-            validate_column_changes(old.sd.cols or [], new.sd.cols)
+            raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
+        if self._call.config.disallow_incompatible_col_type_changes and old is not None and new.cols:
+            validate_column_changes(old.cols or [], new.cols)
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
         """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
-        if not quick_stats.wanted(self._call, new, self._environment) or not is_absolute(sd.location):
-            return False
-        if self._says_who_counted:
-            return True
-        for key in quick_stats.FAST:
-            value = new.get(key)
-            if value is None or old.get(key, value) != value:
-                return True
-        return False
+        return (
+            (self._says_who_counted or not quick_stats.are_same(old, new))
+            and quick_stats.wanted(self._call, new, self._environment) and is_absolute(sd.location)
+        )
 
 
 def _columns(partition: Partition) -> Sequence[FieldSchema]:
     return (partition.sd.cols if partition.sd is not None else None) or []
 
 
-def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, Partition]]) -> None:
-    """Delete the statistics of columns that went or changed their type."""
+def _keep_statistics(session: Session, before: Sequence[Partition], changed: Sequence[tuple[int, str, Partition]]) -> None:
+    """Delete the statistics of columns that went or changed their type; of changed partitions (key, name, struct) as they were before."""
     lost: dict[int, list[str]] = {}
-    for key, old, new in changed:
+    for old, (key, _, new) in zip(before, changed, strict=True):
         if old.sd is not None and new.sd is not None and old.sd.cols is new.sd.cols:
             continue
-        before, after = _columns(old), _columns(new)
-        if not columns_equal(before, after):
-            kept = {(normalize(column.name), column.type) for column in after}
-            gone = [normalize(column.name) for column in before if (normalize(column.name), column.type) not in kept]
+        had, has = _columns(old), _columns(new)
+        if not columns_equal(had, has):
+            kept = {(normalize(column.name), column.type) for column in has}
+            gone = [normalize(column.name) for column in had if (normalize(column.name), column.type) not in kept]
             if gone:
                 lost[key] = gone
     if lost:
@@ -231,6 +225,7 @@ def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_nam
     """Set the location after a rename, whatever the request says; return the move that it asks for."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
+    new.sd = copy(new.sd)
     place = new.sd.location = old.sd.location
     if not moves_on_rename(table) or not is_absolute(place) or not same_place(place, join(table.sd.location, old_name)):
         return None

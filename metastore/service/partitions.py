@@ -12,7 +12,7 @@ from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
 from metastore.rules.filters import compile_partition_filter, leading_prefixes, parse
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import make_partition_name, partial_values, values_for_keys
+from metastore.rules.partition_names import make_partition_names, partial_values, values_for_keys
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -31,8 +31,9 @@ def partition_name(call: Call, table: Table, values: Sequence[str] | None) -> st
 
 def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | None]) -> list[str]:
     """Return the names that lists of values make for a table. MetaError when their number is wrong."""
-    keys, default = tuple(key.name for key in table.partitionKeys), call.config.default_partition_name
-    return [make_partition_name(keys, values or (), default) for values in many]
+    return make_partition_names(
+        [key.name for key in table.partitionKeys], [values or () for values in many], call.config.default_partition_name
+    )
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:

@@ -23,6 +23,15 @@ def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, 
     return call.config.stats_autogather and "true" not in said
 
 
+def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Tell whether a request has numFiles and totalSize, neither of them changed."""
+    for key in FAST:
+        value = after.get(key)
+        if value is None or before.get(key, value) != value:
+            return False
+    return True
+
+
 def from_directory(
     call: Call, parameters: Mapping[str, str], location: str, environment: Mapping[str, str], *, force: bool = False
 ) -> dict[str, str]:

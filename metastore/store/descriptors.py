@@ -6,8 +6,9 @@ struct that came from here in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -25,6 +26,9 @@ BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(
 DELETE = sa.delete(descriptors).where(descriptors.c.table_id == sa.bindparam("key"))
 
 Columns = list[FieldSchema]
+PARTS = tuple(field[1] for field in StorageDescriptor.thrift_spec.values() if field[1] != "location")
+parts: Callable[[StorageDescriptor], tuple[Any, ...]] = attrgetter(*PARTS)
+"""Returns what partitions in turn have in common: all of a storage descriptor but its location."""
 
 
 def encode_columns(columns: Iterable[FieldSchema]) -> str:

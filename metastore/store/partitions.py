@@ -97,9 +97,17 @@ class _Bodies:
         self.by_hash: dict[int, str] = {}
         self._columns: dict[int, int] = {}
         self._storage: dict[tuple[object, ...], int] = {}
+        self._last: tuple[Any, ...] = ()
+        self._hashes_of_last: tuple[int | None, int] = None, 0
 
-    def columns(self, sd: StorageDescriptor) -> int | None:
-        """Return the hash of the column list."""
+    def hashes(self, sd: StorageDescriptor) -> tuple[int | None, int]:
+        """Return the hashes of the column list and of the storage format. Hundreds of partitions in turn have the same ones."""
+        parts = descriptors.parts(sd)
+        if parts != self._last:
+            self._last, self._hashes_of_last = parts, (self._hash_of_columns(sd), self._hash_of_storage(sd))
+        return self._hashes_of_last
+
+    def _hash_of_columns(self, sd: StorageDescriptor) -> int | None:
         if sd.cols is None:
             return None
         found = self._columns.get(id(sd.cols))
@@ -107,8 +115,7 @@ class _Bodies:
             found = self._columns[id(sd.cols)] = self._add(descriptors.encode_columns(sd.cols))
         return found
 
-    def storage(self, sd: StorageDescriptor) -> int:
-        """Return the hash of the storage format."""
+    def _hash_of_storage(self, sd: StorageDescriptor) -> int:
         if sd.parameters or sd.sortCols or sd.bucketCols:
             return self._add(descriptors.encode_storage(sd))
         key = (
@@ -125,30 +132,28 @@ class _Bodies:
         return hash_
 
 
-def _row(table_id: int, base: str | None, name: str, partition: Partition, bodies: _Bodies) -> Row:
-    sd = partition.sd
-    columns: int | None = None
-    storage: int | None = None
-    location: str | None = None
-    if sd is not None:
-        location = sd.location
-        if location is not None and base and location.startswith(base) and location[len(base) : len(base) + 1] == "/":
-            location = "." + location[len(base) :]
-        columns, storage = bodies.columns(sd), bodies.storage(sd)
-    return (
-        table_id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
-        orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
-        -1 if partition.writeId is None else partition.writeId,
-    )
-
-
 def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> list[Row]:
     """Return the rows of partitions; their descriptors are stored where the table lacks them."""
     assert table.id is not None
     bodies = _Bodies()
     place = table.sd.location if table.sd is not None else None
-    base = place.rstrip("/") if place else None
-    rows = [_row(table.id, base, name, partition, bodies) for name, partition in named]
+    base = place.rstrip("/") if place else ""
+    below, skipped = base + "/", len(base)
+    rows: list[Row] = []
+    for name, partition in named:
+        sd = partition.sd
+        location, columns, storage = None, None, None
+        if sd is not None:
+            location = sd.location
+            if base and location is not None and location.startswith(below):
+                location = "." + location[skipped:]
+            columns, storage = bodies.hashes(sd)
+        write_id = partition.writeId
+        rows.append((
+            table.id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
+            orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
+            -1 if write_id is None else write_id,
+        ))
     if table.sd is not None:
         bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
         bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)

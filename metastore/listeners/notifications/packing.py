@@ -10,6 +10,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +20,7 @@ from isal import igzip
 from metastore.binary import from_bytes, list_from_bytes, to_bytes
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.store import descriptors
 
 EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""
@@ -29,8 +31,7 @@ AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "d
 UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
 """Those that are not packed: the server has none of them, a request hardly ever."""
 NONE_UNPACKED = (None,) * len(UNPACKED)
-SHARED = tuple(spec[1] for spec in StorageDescriptor.thrift_spec.values() if spec[1] != "location")
-_as_json, _unpacked_fields, _shared = attrgetter(*AS_JSON), attrgetter(*UNPACKED), attrgetter(*SHARED)
+_as_json, _unpacked_fields = attrgetter(*AS_JSON), attrgetter(*UNPACKED)
 
 Payload = tuple[int, str]
 """How many messages, and what they are made of."""
@@ -44,11 +45,10 @@ def compressed(text: bytes) -> str:
 def pack(event: Event) -> list[Payload]:
     """Return the payloads of the rows that stand for all messages of an event; none where each message needs a row of its own."""
     if isinstance(event, AlterPartitions) and len(event.after) > 1 and _can_be_read(event.table.sd):
-        if all(_unpacked_fields(each) == NONE_UNPACKED and _can_be_read(each.sd) for side in (event.before, event.after) for each in side):
-            return list(_alterations(event))
-    elif isinstance(event, UpdateStatistics) and len(event.statistics) > 1 and _can_be_read(event.table.sd):
+        return _alterations(event)
+    if isinstance(event, UpdateStatistics) and len(event.statistics) > 1 and _can_be_read(event.table.sd):
         return list(_statistics(event))
-    elif isinstance(event, AbortTransactions) and len(event.transactions) > 1:
+    if isinstance(event, AbortTransactions) and len(event.transactions) > 1:
         return list(_aborts(event))
     return []
 
@@ -78,12 +78,19 @@ def _parts(count: int) -> Iterator[slice]:
     return map(slice, ends, ends[1:])
 
 
-def _alterations(event: AlterPartitions) -> Iterator[Payload]:
+def _alterations(event: AlterPartitions) -> list[Payload]:
+    """Return no payloads when a partition has what they do not hold."""
+    if not all(map(NONE_UNPACKED.__eq__, map(_unpacked_fields, chain(event.before, event.after)))):
+        return []
     table = _packed_table(event.table)
+    payloads = []
     for part in _parts(len(event.after)):
         storage = _Storage()
-        sides = [[storage.packed(each) for each in side[part]] for side in (event.before, event.after)]
-        yield _payload(event, len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies})
+        sides = [storage.packed(side[part]) for side in (event.before, event.after)]
+        if not storage.can_be_read:
+            return []
+        payloads.append(_payload(event, len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies}))
+    return payloads
 
 
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
@@ -105,20 +112,31 @@ def _can_be_read(sd: StorageDescriptor | None) -> bool:
 
 
 class _Storage:
-    """The storage descriptors of a payload, without their locations."""
+    """The storage descriptors of a payload, without their locations. Hundreds of partitions in turn have the same one."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
+        self.can_be_read = True
         self._places: dict[tuple[int, ...], int] = {}
+        self._last: tuple[Any, ...] = ()
+        self._place_of_last = 0
 
-    def packed(self, partition: Partition) -> tuple[Any, ...]:
-        sd = partition.sd
-        return (*_as_json(partition), None, None) if sd is None else (*_as_json(partition), self._place(sd), sd.location)
+    def packed(self, partitions: Sequence[Partition]) -> list[tuple[Any, ...]]:
+        return [
+            (*_as_json(each), None, None) if each.sd is None else (*_as_json(each), self._place(each.sd), each.sd.location)
+            for each in partitions
+        ]
 
     def _place(self, sd: StorageDescriptor) -> int:
-        key = tuple(map(id, _shared(sd)))
+        parts = descriptors.parts(sd)
+        if parts != self._last:
+            self._last, self._place_of_last = parts, self._find(sd, tuple(map(id, parts)))
+        return self._place_of_last
+
+    def _find(self, sd: StorageDescriptor, key: tuple[int, ...]) -> int:
         found = self._places.get(key)
         if found is None:
+            self.can_be_read = self.can_be_read and _can_be_read(sd)
             rest = copy(sd)
             rest.location = None  # type: ignore[assignment]  # each partition has its own
             found = self._places[key] = len(self.bodies)
