@@ -80,13 +80,15 @@ class Driver:
 
     def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
         """Run a statement whose result nobody needs, at once or together with the next one."""
-        cursor.execute(text, params or {})
+        cursor.later(text, params)
 
     def flush(self, cursor: Any) -> None:
         """Run what waits for the next statement."""
+        cursor.flush()
 
     def rollback(self, cursor: Any) -> None:
         """End the transaction; what waits for its next statement is not run."""
+        cursor.forget()
         cursor.execute("ROLLBACK")
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
@@ -129,6 +131,15 @@ class SQLiteDriver(Driver):
 
     def convert(self, value: list[Any]) -> str:
         return orjson.dumps(value).decode()
+
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
+        cursor.execute(text, params or {})
+
+    def flush(self, cursor: Any) -> None:
+        pass
+
+    def rollback(self, cursor: Any) -> None:
+        cursor.execute("ROLLBACK")
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = getattr(error, "sqlite_errorname", "") or ""
@@ -195,16 +206,6 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
-        cursor.later(text, params)
-
-    def flush(self, cursor: Any) -> None:
-        cursor.flush()
-
-    def rollback(self, cursor: Any) -> None:
-        cursor.forget()
-        cursor.execute("ROLLBACK")
-
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
         if len(rows) == 1:
             run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
@@ -252,7 +253,9 @@ class MySQLDriver(Driver):
             raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
-        self.pymysql = pymysql
+        from metastore.store.mysql import Cursor
+
+        self.pymysql, self.cursor = pymysql, Cursor
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
             "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
@@ -262,9 +265,10 @@ class MySQLDriver(Driver):
             self.arguments["unix_socket"] = url.query["unix_socket"]
 
     def connect(self) -> Any:
+        flags = self.pymysql.constants.CLIENT
         connection = self.pymysql.connect(
-            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=self.pymysql.constants.CLIENT.FOUND_ROWS,
-            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
+            cursorclass=self.cursor, init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION group_concat_max_len = 1073741824")
