@@ -297,7 +297,7 @@ def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(serv
                         granted.value += 1
 
     def begin(place: int, life: int) -> BaseProcess:
-        process = CONTEXT.Process(target=client, args=(place, life))
+        process = CONTEXT.Process(target=client, args=(place, life), daemon=True)
         process.start()
         return process
 
@@ -310,10 +310,11 @@ def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(serv
             servers.kill()
             servers.start(TIMEOUT)
         for place, process in list(alive.items()):
-            if process.exitcode == 0:
+            code = process.exitcode
+            if code == 0:
                 del alive[place]
-            elif process.exitcode is not None:
-                assert process.exitcode == -signal.SIGKILL, "a client failed: see its trace in the output"
+            elif code is not None:
+                assert code == -signal.SIGKILL, "a client failed: see its trace in the output"
                 alive[place] = begin(place, next(lives))
     ending = time.monotonic()
     with servers.connect(1) as last:
