@@ -183,15 +183,20 @@ class Transaction:
         """Commit. TxnAbortedException when another transaction won; TransactionLost when the server had given it up.
 
         `table_parameter` (table id, key that begins with `_meta`, value) is written into a table's parameters by the same commit.
+        After an error the transaction is over: aborted, or left to its time-out; only after OSError it may be committed all the same.
         """
-        self.check()
         value = None if table_parameter is None else CommitTxnKeyValue(*table_parameter)
         request = CommitTxnRequest(txnid=self.id, keyValue=value, exclWriteEnabled=True, txn_type=self._kind)
         try:
-            self.call(lambda client: client.commit_txn(request))
-        except OSError:
-            # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
-            self.call(lambda client: client.commit_txn(request))
+            self.check()
+            try:
+                self.call(lambda client: client.commit_txn(request))
+            except OSError:
+                # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
+                self.call(lambda client: client.commit_txn(request))
+        except BaseException:
+            self.abort()  # the server refuses that for one that is committed
+            raise
         self._end("committed")
 
     def abort(self) -> None:
