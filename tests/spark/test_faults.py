@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -250,19 +250,21 @@ def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None
     random_ = random.Random(7)
     cluster.make(keys, columns)
     model: Model = {}
-    happened = []
+    for action in ("insert", "merge"):
+        started = time.monotonic()
+        model = _done(cluster, model, action, some(random_, model), keys)
+    span = time.monotonic() - started  # of one that is not disturbed
     for _ in range(6):
-        action = random_.choice(["insert", "update", "merge", "compact"]) if model else "insert"
+        action = random_.choice(["insert", "update", "merge", "compact"])
         what: object = random_.randrange(4) if action == "update" else some(random_, model)
         after = model if action == "compact" else changed(model, action, what)
-        done = _beside_a_restart(cluster, random_.randrange(1, 60), partial(_do, cluster, action, what, keys))
+        done = _beside_a_restart(cluster, random_.uniform(0, 1.2) * span, partial(_do, cluster, action, what, keys))
         found = cluster.read()
         assert found in ((after,) if done else (model, after))
-        happened.append(found == after)
         model = found
     worker = Compactor(cluster.spark, cluster.uri)
     until(lambda: worker.attempt() is None and cluster.kept(), "all is given up or done")
-    assert any(happened)
+    model = _done(cluster, model, "merge", some(random_, model), keys)
     until(lambda: not cluster.staging(), "no staging folders")
     cluster.table.compact("major", "k=k0" if keys else None)
     outcome = worker.run_once()
@@ -282,13 +284,17 @@ def _do(cluster: Cluster, action: str, what: object, keys: str) -> None:
         driver.do(cluster.spark, cluster.table, action, what)
 
 
-def _beside_a_restart(cluster: Cluster, calls: int, work: Callable[[], None]) -> bool:
-    """Do work while the server is killed after so many looks at the table's directory; tell whether it ended well."""
+def _done(cluster: Cluster, model: Model, action: str, what: object, keys: str) -> Model:
+    _do(cluster, action, what, keys)
+    after = changed(model, action, what)
+    assert cluster.read() == after
+    return after
+
+
+def _beside_a_restart(cluster: Cluster, seconds: float, work: Callable[[], None]) -> bool:
+    """Do work while the server is killed after so many seconds, or once it is done; tell whether it ended well."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
-        before = cluster.directories()
-        for _ in range(calls):
-            if cluster.directories() != before or running.done():
-                break
+        wait([running], seconds)
         cluster.kill_server()
         return running.exception() is None
