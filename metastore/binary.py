@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from struct import Struct as Layout
 from typing import Any, TypeVar
@@ -18,10 +18,19 @@ LIST_OF_STRUCTS = Layout("!bhbi").pack
 
 def to_bytes(struct: TPayload) -> bytes:
     """Return a struct's bytes, its STOP included."""
+    return each_to_bytes([struct])[0]
+
+
+def each_to_bytes(structs: Iterable[TPayload]) -> list[bytes]:
+    """Return the bytes of each struct, its STOP included."""
     buffer = TCyMemoryBuffer()
-    _Protocol(buffer).write_struct(struct)
-    data: bytes = buffer.getvalue()
-    return data
+    protocol = _Protocol(buffer)
+    out: list[bytes] = []
+    for struct in structs:
+        protocol.write_struct(struct)
+        out.append(buffer.getvalue())
+        buffer.clean()
+    return out
 
 
 def from_bytes(cls: type[Struct], data: bytes) -> Struct:

@@ -8,6 +8,7 @@ Source: Hive's StatsSetupConst, ObjectStore.isCurrentStatsValidForTheQuery and v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import orjson
@@ -70,9 +71,16 @@ def exact_columns(parameters: Mapping[str, str]) -> set[str]:
 
 def with_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
     """Return parameters that say that these columns' statistics are exact."""
-    mark = _mark(parameters)
-    mark[_COLUMNS] = dict.fromkeys(sorted({*exact_columns(parameters), *columns}), "true")
-    return {**parameters, ACCURATE: orjson.dumps(mark).decode()}
+    return {**parameters, ACCURATE: _mark_with(parameters.get(ACCURATE) or "{}", tuple(columns))}
+
+
+@lru_cache(maxsize=16)
+def _mark_with(text: str, columns: tuple[str, ...]) -> str:
+    """Return a mark with these columns: hundreds of partitions of one request have the same one."""
+    before = {ACCURATE: text}
+    mark = _mark(before)
+    mark[_COLUMNS] = dict.fromkeys(sorted({*exact_columns(before), *columns}), "true")
+    return orjson.dumps(mark).decode()
 
 
 def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:

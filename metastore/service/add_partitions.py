@@ -18,7 +18,7 @@ from metastore.service import quick_stats
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_name
+from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
 from metastore.store import partitions, tables
 from metastore.store.database import Session
@@ -108,24 +108,23 @@ def append_partition_by_name(
 def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) -> list[tuple[str, Partition]]:
     """Check partitions against the table and each other; return them with their names."""
     pattern = whitelist(call.config.partition_name_whitelist)
-    seen: set[str] = set()
-    out = []
     for partition in new:
         if partition is None:
             raise MetaError(f"{name}: a partition in the list is null")
-        _check_belongs(call, name, partition)
+        _check_belongs(name, partition)
         validate_values(partition.values or [], pattern)
-        each = partition_name(call, table, partition.values)
+    named = list(zip(partition_names(call, table, [partition.values for partition in new]), new, strict=True))
+    seen: set[str] = set()
+    for each, partition in named:
         if each in seen:
             raise MetaError(f"Duplicate partitions in the list: {name} {each}")
         seen.add(each)
         if table.tableType not in VIEWS and (partition.sd is None or partition.sd.serdeInfo is None):
             raise MetaError(f"Partition {each} of {name} has no storage descriptor with a serde: set sd and sd.serdeInfo")
-        out.append((each, partition))
-    return out
+    return named
 
 
-def _check_belongs(call: Call, name: TableName, partition: Partition) -> None:
+def _check_belongs(name: TableName, partition: Partition) -> None:
     database, table, catalog = partition.dbName, partition.tableName, partition.catName
     if (
         (database != name.database and normalize(database or "") != name.database)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from operator import attrgetter
 from typing import NamedTuple
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
@@ -31,6 +32,8 @@ from metastore.store.database import Session
 
 ENGINE = "hive"
 NDV_TUNER = "metastore.stats.ndv.tuner"
+
+_table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
 
 StoredColumn = tuple[str, str, bytes]
 """A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
@@ -61,8 +64,9 @@ def set_statistics(
         if len(new) > 1:
             raise MetaError(f"Expecting only 1 ColumnStatistics for table's column stats, but find {len(new)}")
         return update_table(call, name, new[0], merged=merged, engine=engine, by=by)
+    said = _table_named(new[0])
     for each in new:
-        if each.statsDesc.isTblLevel or name_of(call, each) != name:
+        if each.statsDesc.isTblLevel or (_table_named(each) != said and name_of(call, each) != name):
             raise MetaError(f"Column statistics of several objects in one request: all must be of partitions of {name}")
     return update_partitions(call, name, new, merged=merged, engine=engine, by=by)
 
@@ -85,7 +89,8 @@ def update_table(
             change = _change(str(name), state, wanted, by, transactional=is_transactional(found), merged=merged)
             if change.columns:
                 old = statistics.of_table(session, key, engine)
-                statistics.write_table(session, key, engine, _together(old, change.columns, merged=merged))
+                together = _together({key: old}, {key: change.columns}, merged=merged)
+                statistics.write_table(session, key, engine, together[key])
             if change.state != state:
                 tables.set_parameters(session, key, change.state.parameters, change.state.write_id)
             return change.joins
@@ -157,9 +162,7 @@ def update_partitions(
             written = {each.key: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
             if written:
                 old = statistics.of_keys(session, list(written), engine)
-                statistics.write_partitions(session, table.id, engine, {
-                    key: _together(old.get(key, {}), columns, merged=merged) for key, columns in written.items()
-                })
+                statistics.write_partitions(session, table.id, engine, _together(old, written, merged=merged))
             changed = [
                 each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
                 for each, change in zip(locked, changes, strict=True) if change.state != (each.parameters, each.write_id)
@@ -197,26 +200,28 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
     for column in new.statsObj or []:
         if column.colName is None or column.statsData is None:
             raise InvalidObject(f"Statistics of {table.dbName}.{table.tableName} without colName or statsData can not be stored")
-        column_name, column_type = normalize(column.colName), (column.colType or "").lower()
         stored = column
-        if column_name != column.colName or column_type != column.colType:
+        if column.colName not in known or column.colType is None or not column.colType.islower():
             stored = copy(column)
-            stored.colName, stored.colType = column_name, column_type
-        if column_name not in known:
-            raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
+            stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
+            if stored.colName not in known:
+                raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
         out.append(stored)
     return out
 
 
-def _together(old: statistics.Encoded, new: Iterable[ColumnStatisticsObj], *, merged: bool) -> statistics.Encoded:
-    """Return the statistics that will be stored."""
-    now = int(time.time())
-    out = dict(old)
-    for column in new:
-        if merged and column.colName in old:
-            column = merge(statistics.decode(column.colName, old[column.colName]), column)  # noqa: PLW2901  # the joined one is stored
-        out[column.colName] = statistics.encode(column, now)
-    return out
+def _together(
+    old: Mapping[int, statistics.Encoded], new: Mapping[int, Sequence[ColumnStatisticsObj]], *, merged: bool
+) -> dict[int, statistics.Encoded]:
+    """Return the statistics that will be stored, by the key of their partition or table as what is there and what is new."""
+    if merged:
+        new = {key: [_merged(old.get(key, {}), column) for column in columns] for key, columns in new.items()}
+    encoded = iter(statistics.encode([column for columns in new.values() for column in columns], int(time.time())))
+    return {key: {**old.get(key, {}), **{column.colName: next(encoded) for column in columns}} for key, columns in new.items()}
+
+
+def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
+    return merge(statistics.decode(new.colName, old[new.colName]), new) if new.colName in old else new
 
 
 def get_table(

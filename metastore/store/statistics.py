@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
-from metastore.binary import from_bytes, list_from_bytes, to_bytes
+from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
 from metastore.store import partitions as partition_rows
 from metastore.store.database import Among, Session
@@ -57,9 +57,10 @@ class Partition(NamedTuple):
     row: Row
 
 
-def encode(column: ColumnStatisticsObj, analyzed: int) -> list[Any]:
-    """Return a column's statistics as they stand in the JSON; `analyzed` in seconds."""
-    return [column.colType, analyzed, b64encode(to_bytes(column.statsData)).decode()]
+def encode(columns: Sequence[ColumnStatisticsObj], analyzed: int) -> list[list[Any]]:
+    """Return columns' statistics as they stand in the JSON; `analyzed` in seconds."""
+    data = each_to_bytes([column.statsData for column in columns])
+    return [[column.colType, analyzed, b64encode(raw).decode()] for column, raw in zip(columns, data, strict=True)]
 
 
 def data_of(raw: Sequence[Any]) -> bytes:

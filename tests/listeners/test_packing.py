@@ -24,7 +24,7 @@ from metastore.idl import (
 )
 from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
 from metastore.listeners.notifications.messages import of
-from metastore.listeners.notifications.packing import EVENTS, pack, unpack
+from metastore.listeners.notifications.packing import EVENTS, pack, subject, unpack
 
 TABLE = Table(
     catName="hive", dbName="d", tableName="t", tableType="MANAGED_TABLE", sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
@@ -87,6 +87,7 @@ def test_packed_events_tell_the_same(event: Event) -> None:
     packed = pack(event)
     assert len(packed) == -(-len(wanted) // EVENTS)
     assert all(1 < count <= EVENTS for count, _ in packed), "a row of one event holds its message"
+    assert subject(event)[:-1] == wanted[0][:-1]
     assert [each for _, payload in packed for each in told(unpack(wanted[0][0], payload))] == wanted
     assert [count for count, _ in packed] == [len(told(unpack(wanted[0][0], payload))) for _, payload in packed]
 

@@ -16,7 +16,7 @@ from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
 from metastore.listeners.notifications.messages import Notification, files, of
-from metastore.listeners.notifications.packing import compressed, pack, unpack
+from metastore.listeners.notifications.packing import compressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
 from metastore.rules.partition_names import make_partition_name
 from metastore.store import notifications
@@ -62,8 +62,8 @@ class NotificationLog(TransactionalListener):
     def _rows(self, event: Event, short: int | None) -> list[notifications.LogRow]:
         now = int(time.time())
         if packed := pack(event):
-            like = next(of(event))
-            return [self._row(now, like, payload, count) for count, payload in packed]
+            about = subject(event)
+            return [self._row(now, about, payload, count) for count, payload in packed]
         return [self._row(now, each, self._message(_with_head(now, each.fields), short)) for each in of(event)]
 
     def _row(self, now: int, about: Notification, message: str, count: int = 1) -> notifications.LogRow:

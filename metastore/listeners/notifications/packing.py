@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 from isal import igzip
 
-from metastore.binary import from_bytes, list_from_bytes, to_bytes
+from metastore.binary import each_to_bytes, from_bytes, list_from_bytes, to_bytes
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.notifications.messages import Notification
 from metastore.store import descriptors
 
 EVENTS = 100
@@ -51,6 +52,19 @@ def pack(event: Event) -> list[Payload]:
     if isinstance(event, AbortTransactions) and len(event.transactions) > 1:
         return list(_aborts(event))
     return []
+
+
+def subject(event: Event) -> Notification:
+    """Return what the messages of an event that was packed are about, without their fields: making one takes longer than packing ten."""
+    if isinstance(event, AlterPartitions):
+        return _on("ALTER_PARTITION", event.table)
+    if isinstance(event, UpdateStatistics):
+        return _on("UPDATE_PARTITION_COLUMN_STAT", event.table)
+    return Notification("ABORT_TXN", None, None, None, {})
+
+
+def _on(kind: str, table: Table) -> Notification:
+    return Notification(kind, table.catName, table.dbName, table.tableName, {})
 
 
 def unpack(event_type: str, payload: str) -> Event:
@@ -96,7 +110,7 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
     table = _packed_table(event.table)
     for part in _parts(len(event.statistics)):
-        packed = [b64encode(to_bytes(each)).decode() for each in event.statistics[part]]
+        packed = [b64encode(each).decode() for each in each_to_bytes(event.statistics[part])]
         yield _payload(event, len(packed), {"table": table, "statistics": packed})
 
 
