@@ -57,19 +57,22 @@ def alter_partitions(
             held = _hold(call, session, name, table)
             found = {each: (key, old) for key, each, old in partitions.lock_named(call.database, session, held, names)}
             altered = _Altered(call, held, environment)
-            before, changed = [], []
+            before, after, changed, other_columns = [], [], [], []
             for each, partition in zip(names, new, strict=True):
                 if each not in found:
                     raise InvalidOperation(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
                     )
                 key, old = found[each]
+                stored = altered.from_request(old, partition, by)
                 before.append(old)
-                changed.append((key, each, altered.from_request(old, partition, by)))
+                after.append(stored)
+                changed.append((key, each, stored))
+                if old.sd is None or stored.sd.cols is not old.sd.cols:
+                    other_columns.append((key, old, stored))
             if changed:
                 partitions.replace(session, held, changed)
-                _keep_statistics(session, before, changed)
-            after = [stored for _, _, stored in changed]
+                _keep_statistics(session, other_columns)
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)
@@ -205,12 +208,10 @@ def _columns(partition: Partition) -> Sequence[FieldSchema]:
     return (partition.sd.cols if partition.sd is not None else None) or []
 
 
-def _keep_statistics(session: Session, before: Sequence[Partition], changed: Sequence[tuple[int, str, Partition]]) -> None:
-    """Delete the statistics of columns that went or changed their type; of changed partitions (key, name, struct) as they were before."""
+def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, Partition]]) -> None:
+    """Delete the statistics of columns that went or changed their type."""
     lost: dict[int, list[str]] = {}
-    for old, (key, _, new) in zip(before, changed, strict=True):
-        if old.sd is not None and new.sd is not None and old.sd.cols is new.sd.cols:
-            continue
+    for key, old, new in changed:
         had, has = _columns(old), _columns(new)
         if not columns_equal(had, has):
             kept = {(normalize(column.name), column.type) for column in has}

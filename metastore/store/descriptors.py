@@ -95,14 +95,15 @@ def share(database: Database, columns: Columns) -> Columns:
 class StorageFormat:
     """A decoded storage format from which storage descriptors are made; its parts are shared by all of them."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_fields",)
 
     def __init__(self, body: str) -> None:
         raw: dict[str, Any] = orjson.loads(body)
         name, library, parameters, description, serializer, deserializer, kind = raw["serde"]
         names, values, places = raw["skew"]
-        self._parts = {
-            "inputFormat": raw["input"], "outputFormat": raw["output"], "compressed": raw["compressed"], "numBuckets": raw["buckets"],
+        self._fields = {
+            "cols": None, "location": None, "inputFormat": raw["input"], "outputFormat": raw["output"], "compressed": raw["compressed"],
+            "numBuckets": raw["buckets"],
             "serdeInfo": SerDeInfo(name, library, parameters, description, serializer, deserializer, kind),
             "bucketCols": raw["bucket_columns"],
             "sortCols": [Order(column, order) for column, order in raw["sort_columns"]],
@@ -114,7 +115,8 @@ class StorageFormat:
     def at(self, location: str | None, columns: Columns | None) -> StorageDescriptor:
         """Return a storage descriptor of this format."""
         sd = StorageDescriptor.__new__(StorageDescriptor)
-        sd.__dict__ = {"cols": columns, "location": location, **self._parts}
+        fields = sd.__dict__ = self._fields.copy()
+        fields["cols"], fields["location"] = columns, location
         return sd
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -94,14 +93,12 @@ def _parts(count: int) -> Iterator[slice]:
 
 def _alterations(event: AlterPartitions) -> list[Payload]:
     """Return no payloads when a partition has what they do not hold."""
-    if not all(map(NONE_UNPACKED.__eq__, map(_unpacked_fields, chain(event.before, event.after)))):
-        return []
     table = _packed_table(event.table)
     payloads = []
     for part in _parts(len(event.after)):
         storage = _Storage()
         sides = [storage.packed(side[part]) for side in (event.before, event.after)]
-        if not storage.can_be_read:
+        if not storage.holds_all:
             return []
         payloads.append(_payload(event, len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies}))
     return payloads
@@ -130,16 +127,19 @@ class _Storage:
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
-        self.can_be_read = True
+        self.holds_all = True
         self._places: dict[tuple[int, ...], int] = {}
         self._last: tuple[Any, ...] = ()
         self._place_of_last = 0
 
     def packed(self, partitions: Sequence[Partition]) -> list[tuple[Any, ...]]:
-        return [
-            (*_as_json(each), None, None) if each.sd is None else (*_as_json(each), self._place(each.sd), each.sd.location)
-            for each in partitions
-        ]
+        out: list[tuple[Any, ...]] = []
+        for each in partitions:
+            if _unpacked_fields(each) != NONE_UNPACKED:
+                self.holds_all = False
+            sd = each.sd
+            out.append((*_as_json(each), None, None) if sd is None else (*_as_json(each), self._place(sd), sd.location))
+        return out
 
     def _place(self, sd: StorageDescriptor) -> int:
         parts = descriptors.parts(sd)
@@ -150,7 +150,7 @@ class _Storage:
     def _find(self, sd: StorageDescriptor, key: tuple[int, ...]) -> int:
         found = self._places.get(key)
         if found is None:
-            self.can_be_read = self.can_be_read and _can_be_read(sd)
+            self.holds_all = self.holds_all and _can_be_read(sd)
             rest = copy(sd)
             rest.location = None  # type: ignore[assignment]  # each partition has its own
             found = self._places[key] = len(self.bodies)
