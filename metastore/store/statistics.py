@@ -116,10 +116,10 @@ def write_table(session: Session, table_id: int, engine: str, columns: Encoded) 
 
 
 def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Encoded]) -> None:
-    """Replace the statistics of partitions, given by key: two statements."""
-    session.execute(DELETE_KEYED_ENGINE, keys=list(statistics), engine_key=engine)
+    """Replace the statistics of partitions, given by key, whose rows are locked: two statements."""
+    session.later(DELETE_KEYED_ENGINE, keys=list(statistics), engine_key=engine)
     rows = [(key, engine, _dump(columns), table_id) for key, columns in statistics.items()]
-    session.insert_many(partition_statistics, PARTITION_COLUMNS, rows)
+    session.insert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
 def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition]:
@@ -129,8 +129,8 @@ def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> lis
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
     """Change the parameters and write ids of locked partitions: two statements, since not every database updates many rows in one."""
-    session.execute(partition_rows.DELETE, keys=[partition.key for partition in changed])
-    session.insert_many(partitions, ("table_id", "id", *(field.name for field in partition_rows.FIELDS[1:])), [
+    session.later(partition_rows.DELETE, keys=[partition.key for partition in changed])
+    session.insert_later(partitions, ("table_id", "id", *(field.name for field in partition_rows.FIELDS[1:])), [
         (table_id, *each.row[:6], orjson.dumps(each.parameters).decode(), *each.row[7:9], each.write_id, *each.row[10:]) for each in changed
     ])
 
