@@ -178,10 +178,13 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
 
 
 def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
-    """Write changed partitions (key, new name, struct) under their old keys."""
+    """Write changed partitions (key, new name, struct) under their old keys.
+
+    A new name that another partition has may be found out by the next statement only: run one before directories move.
+    """
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
     session.later(DELETE, keys=[key for key, _, _ in changed])
-    session.insert_many(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
+    session.insert_later(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
 def hand_over(session: Session, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -282,10 +285,10 @@ def locations_outside(session: Session, table_id: int) -> list[str]:
 
 
 def delete(session: Session, keys: Sequence[int]) -> None:
-    """Remove partitions with what hangs on them."""
-    session.execute(DELETE_STATISTICS, keys=list(keys))
-    session.execute(DELETE_PRIVILEGES, keys=list(keys))
-    session.execute(DELETE, keys=list(keys))
+    """Remove locked partitions with what hangs on them."""
+    session.later(DELETE_STATISTICS, keys=list(keys))
+    session.later(DELETE_PRIVILEGES, keys=list(keys))
+    session.later(DELETE, keys=list(keys))
 
 
 def detach(session: Session, table_id: int, base: str) -> None:
