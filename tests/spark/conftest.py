@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +15,9 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from tests.servers import Server, serving
 from tests.spark.sessions import session
+
+if TYPE_CHECKING:
+    from tests.spark.cluster import Cluster
 
 FORMATS = {
     "orc": (
@@ -103,3 +107,13 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
 def _fields(text: str) -> list[FieldSchema]:
     """Read `a int, b struct<c:string,d:int>`: columns apart by comma and space, types without spaces."""
     return [FieldSchema(*part.split(" ", 1)) for part in text.split(", ")] if text else []
+
+
+@pytest.fixture
+def cluster(spark: SparkSession, tmp_path: Path) -> Iterator[Cluster]:
+    """A server that can be killed, and one table on it."""
+    from tests.spark.cluster import Cluster  # makes its table by `definition`
+
+    made = Cluster(spark, tmp_path)
+    yield made
+    made.stop()

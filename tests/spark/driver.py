@@ -1,6 +1,6 @@
 """A Spark program that the tests kill: it does to a table what its input says and tells what has been done.
 
-    python -m tests.spark.driver URI TABLE
+    python -m tests.spark.driver URI TABLE [MASTER]
 
 Each line is a JSON list: insert, update or merge, then rows (id, v, k), or for an update the v whose rows get v + 1. Each is answered by
 `done`.
@@ -36,10 +36,10 @@ def _answer(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(uri: str, name: str) -> None:
+def main(uri: str, name: str, master: str = "local[1]") -> None:
     """Serve one table."""
     spark = (
-        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
+        SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
         .getOrCreate()
     )
     table = AcidTable.forName(spark, name, uri)
