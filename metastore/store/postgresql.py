@@ -10,7 +10,6 @@ import re
 import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -140,9 +139,10 @@ class Cursor:
             pgconn.pipeline_sync()
             results = [self._next_result() for _ in range(number)]
             self._next()  # the end of the pipeline
-        finally:
-            with suppress(psycopg.OperationalError):  # of a connection that broke, and is about to be dropped
-                pgconn.exit_pipeline_mode()
+        except BaseException:
+            self._connection.close()  # answers may still be on their way to it
+            raise
+        pgconn.exit_pipeline_mode()
         for result in results:
             self._take(result)
         for message in messages:

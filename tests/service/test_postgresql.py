@@ -162,7 +162,24 @@ def test_a_connection_ends_under_what_waits(connection: postgresql.Connection) -
     cursor.later("SELECT %(a)s::int", {"a": 1})
     with pytest.raises(psycopg.OperationalError):
         cursor.execute("COMMIT")
-    assert connection.broken
+    assert connection.closed
+
+
+def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
+    connection: postgresql.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def poll(self) -> None:
+            raise KeyboardInterrupt
+
+    cursor = connection.cursor()
+    monkeypatch.setattr(connection, "input", Interrupted())
+    cursor.later("SELECT pg_sleep(0.2)")
+    with pytest.raises(KeyboardInterrupt):
+        cursor.flush()
+    assert connection.closed
+    with pytest.raises(psycopg.OperationalError):
+        cursor.execute("SELECT 1")
 
 
 def test_a_connection_that_the_server_ends(connection: postgresql.Connection) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -55,6 +56,11 @@ def kill_one(victim: Victim) -> None:
         os.kill(executors(victim)[0], signal.SIGKILL)
 
 
+def writes(cluster: Cluster, known: set[str]) -> bool:
+    """Tell whether something is there that was not."""
+    return bool(cluster.staging()) or cluster.directories() != known
+
+
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
 def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None:
     random_ = random.Random(keys)
@@ -68,7 +74,7 @@ def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None
             what: object = 1 if action == "update" else changes if action == "merge" else some(random_, model)
             known = cluster.directories()
             victim.say(json.dumps([action, what]))
-            until(lambda known=known: bool(cluster.staging()) or cluster.directories() != known, "a task writes")  # type: ignore[misc]
+            until(partial(writes, cluster, known), "a task writes")
             kill_one(victim)
             assert victim.hear() == "done", (cluster.home / "victim.log").read_text()[-2000:]
             model = changed(model, action, what)
