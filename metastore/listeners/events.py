@@ -160,6 +160,8 @@ class UpdateStatistics(Event):
 
     table: Table
     statistics: Sequence[ColumnStatistics]
+    data: Sequence[str]
+    """The ColumnStatisticsData of each of their columns in turn, in Thrift's binary protocol as base64: what is stored of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,8 +77,10 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    wanted = _normalized(table, _known(table), new)
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new])) as current:
+    columns = _normalized(table, _known(table), new)
+    data = statistics.encode(columns)
+    wanted = list(map(Column, columns, data))
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
 
         def work(session: Session) -> bool:
             key = tables.lock(session, *name)
@@ -105,16 +107,23 @@ class State(NamedTuple):
     write_id: int
 
 
+class Column(NamedTuple):
+    """The statistics of a column, and their data as it is stored."""
+
+    struct: ColumnStatisticsObj
+    data: str
+
+
 class Change(NamedTuple):
     """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
 
     state: State
-    columns: list[ColumnStatisticsObj]
+    columns: list[Column]
     joins: bool = True
 
 
 def _change(
-    label: str, old: State, new: list[ColumnStatisticsObj], by: Writer, *, transactional: bool, merged: bool
+    label: str, old: State, new: list[Column], by: Writer, *, transactional: bool, merged: bool
 ) -> Change:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
@@ -122,10 +131,10 @@ def _change(
         if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
             return Change(State(accuracy.without_mark(old.parameters), write_id), [], joins=False)
         exact = accuracy.exact_columns(old.parameters)
-        new = [column for column in new if column.colName in exact]
+        new = [column for column in new if column.struct.colName in exact]
         if not new:
             return Change(old, [])
-    marked = accuracy.with_columns(old.parameters, [column.colName for column in new])
+    marked = accuracy.with_columns(old.parameters, [column.struct.colName for column in new])
     if transactional:
         marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
     return Change(State(marked, write_id), new)
@@ -138,12 +147,15 @@ def update_partitions(
     table = find_table(call, name)
     engine = engine or new[0].engine or ENGINE
     known, transactional = _known(table), is_transactional(table)
-    wanted: dict[str, list[ColumnStatisticsObj]] = {}
+    columns: dict[str, list[ColumnStatisticsObj]] = {}
     for partition, each in zip(stored_names(call, table, [each.statsDesc.partName for each in new]), new, strict=True):
-        if partition in wanted:
+        if partition in columns:
             raise MetaError(f"Partition {partition} of {name} comes more than once in one request for statistics")
-        wanted[partition] = _normalized(table, known, each)
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=new)) as current:
+        columns[partition] = _normalized(table, known, each)
+    data = statistics.encode([column for each in columns.values() for column in each])
+    texts = iter(data)
+    wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
             if table.id is None or tables.share(session, *name) != table.id:
@@ -211,13 +223,18 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
 
 
 def _together(
-    old: Mapping[int, statistics.Encoded], new: Mapping[int, Sequence[ColumnStatisticsObj]], *, merged: bool
+    old: Mapping[int, statistics.Encoded], new: Mapping[int, Sequence[Column]], *, merged: bool
 ) -> dict[int, statistics.Encoded]:
     """Return the statistics that will be stored, by the key of their partition or table as what is there and what is new."""
     if merged:
-        new = {key: [_merged(old.get(key, {}), column) for column in columns] for key, columns in new.items()}
-    encoded = iter(statistics.encode([column for columns in new.values() for column in columns], int(time.time())))
-    return {key: {**old.get(key, {}), **{column.colName: next(encoded) for column in columns}} for key, columns in new.items()}
+        structs = {key: [_merged(old.get(key, {}), column.struct) for column in columns] for key, columns in new.items()}
+        data = iter(statistics.encode([struct for columns in structs.values() for struct in columns]))
+        new = {key: [Column(struct, next(data)) for struct in columns] for key, columns in structs.items()}
+    now = int(time.time())
+    return {
+        key: {**old.get(key, {}), **{struct.colName: [struct.colType, now, data] for struct, data in columns}}
+        for key, columns in new.items()
+    }
 
 
 def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:

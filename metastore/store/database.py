@@ -169,13 +169,13 @@ class Session:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, self.execute)
+            self._database.driver.insert_many(self, table, columns, given, later=False)
 
     def insert_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Like `insert_many`, but as `later` does it: for rows that can not be there already."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, self.later)
+            self._database.driver.insert_many(self, table, columns, given, later=True)
 
 
 class Database:

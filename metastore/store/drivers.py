@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from metastore.store.database import Session
 
 Row = tuple[Any, ...]
-Run = Callable[..., Any]
-"""Runs a construct with named parameters: `Session.execute` or `Session.later`."""
-FEW = 200
-"""Rows that PostgreSQL is given as arrays in one statement; more go by COPY."""
+FEW, MANY = 200, 10_000
+"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which nothing can go on beside."""
 
 
 class UniqueViolation(Exception):
@@ -91,11 +89,11 @@ class Driver:
         cursor.forget()
         cursor.execute("ROLLBACK")
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
-        """Insert at least one row: all in one statement that `run` is given, or as one stream."""
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        """Insert at least one row: all in one statement, or as one stream; `later` as in `Session.insert_later`."""
         each = [dict(zip(columns, row, strict=True)) for row in rows]
         if len(each) == 1:
-            run(session.inserting(table, columns), **each[0])
+            (session.later if later else session.execute)(session.inserting(table, columns), **each[0])
         else:
             session.executemany(session.inserting(table, columns), each)
 
@@ -206,11 +204,12 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], run: Run) -> None:
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        run: Callable[..., Any] = session.later if later else session.execute
         if len(rows) == 1:
             run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
-        if len(rows) <= FEW:  # COPY takes two more round trips
+        if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
             arrays = [list(values) for values in zip(*rows, strict=True)]
             run(_inserting_arrays(table, tuple(columns)), **dict(zip(columns, arrays, strict=True)))
             return

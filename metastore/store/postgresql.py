@@ -22,6 +22,9 @@ MOST_STATEMENTS = 500
 PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
 and PostgreSQL itself makes it anew only after it has analysed them, up to minutes later."""
+LONG = 4096
+"""Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
+system takes to send it."""
 INT8, BOOL, FLOAT8, BYTEA, UNKNOWN = 20, 16, 701, 17, 0
 """Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
@@ -66,24 +69,36 @@ class _Message(NamedTuple):
     types: Sequence[int]
 
 
+class _Pipeline:
+    """What has gone out in libpq's pipeline mode and is not answered."""
+
+    __slots__ = ("answers", "messages", "prepared")
+
+    def __init__(self) -> None:
+        self.messages: list[_Message] = []
+        self.prepared: dict[Statement, bytes] = {}
+        self.answers = 0
+
+
 class Cursor:
     """Runs statements with named parameters (`%(name)s`) of type int, str, bool, float, bytes or None."""
 
-    __slots__ = ("_at", "_connection", "_result", "_waiting")
+    __slots__ = ("_at", "_connection", "_pipeline", "_result", "_waiting")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._result: Any = None
         self._at = 0
         self._waiting: list[_Message] = []
+        self._pipeline: _Pipeline | None = None
 
     def execute(self, query: str, params: Mapping[str, Any] | None = None) -> Cursor:
         """Run a statement and return the cursor; without `params` its text goes as it is. psycopg.Error, TypeError.
 
         What waits goes with it, and its errors are raised here.
         """
-        if self._waiting:
-            self.later(query, params)
+        if self._waiting or self._pipeline is not None:
+            self._waiting.append(_message(query, params))
             self.flush()
             return self
         pgconn = self._connection.pgconn
@@ -107,47 +122,82 @@ class Cursor:
         return self
 
     def later(self, query: str, params: Mapping[str, Any] | None = None) -> None:
-        """Run a statement together with the next one. DataError or TypeError at once, all else then."""
-        self._waiting.append(_message(query, params) if params is not None else _Message((query, ()), query.encode(), (), ()))
+        """Run a statement together with the next one. DataError or TypeError at once, all else then.
+
+        In a transaction that has begun a long one goes out at once, with what waits, and PostgreSQL works while the caller does.
+        """
+        message = _message(query, params)
+        self._waiting.append(message)
+        if sum(len(value) for value in message.values if value) >= LONG and (
+            self._pipeline is not None or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
+        ):
+            self._send()
 
     def forget(self) -> None:
-        """Do not run what waits."""
+        """Do not run what waits; wait for what runs."""
         self._waiting.clear()
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            self._answers(pipeline)
 
     def flush(self) -> None:
         """Run what waits, in one round trip. psycopg.Error for the first that fails; those after it are not run."""
-        messages, self._waiting = self._waiting, []
-        if not messages:
+        if self._waiting:
+            self._send()
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is None:
             return
-        self._make_room(len(messages))
-        pgconn, statements = self._connection.pgconn, self._connection.statements
-        prepared: dict[Statement, bytes] = {}
-        pgconn.enter_pipeline_mode()
+        for result in self._answers(pipeline):
+            self._take(result)
+        statements = self._connection.statements
+        for message in pipeline.messages:
+            statements.setdefault(message.key, None)
+        statements.update(pipeline.prepared)
+
+    def _send(self) -> None:
+        """Let what waits go out."""
+        messages, self._waiting = self._waiting, []
+        pgconn, statements, pipeline = self._connection.pgconn, self._connection.statements, self._pipeline
         try:
-            number = 0
-            for key, text, values, types in messages:
-                name = statements.get(key) or prepared.get(key)
+            if pipeline is None:
+                self._make_room(len(messages))
+                pgconn.enter_pipeline_mode()
+                pipeline = self._pipeline = _Pipeline()
+            for message in messages:
+                key, text, values, types = message
+                name = statements.get(key) or pipeline.prepared.get(key)
                 if name is None and key in statements:
-                    name = prepared[key] = self._new_name()
+                    name = pipeline.prepared[key] = self._new_name()
                     pgconn.send_prepare(name, text, types)
-                    number += 1
+                    pipeline.answers += 1
                 if name is not None:
                     pgconn.send_query_prepared(name, values)
                 else:
                     pgconn.send_query_params(text, values, types)
-                number += 1
-            pgconn.pipeline_sync()
-            results = [self._next_result() for _ in range(number)]
-            self._next()  # the end of the pipeline
+                pipeline.answers += 1
+                pipeline.messages.append(message)
+            pgconn.flush()
         except BaseException:
-            self._connection.close()  # answers may still be on their way to it
+            self._end()
             raise
-        pgconn.exit_pipeline_mode()
-        for result in results:
-            self._take(result)
-        for message in messages:
-            statements.setdefault(message.key, None)
-        statements.update(prepared)
+
+    def _answers(self, pipeline: _Pipeline) -> list[Any]:
+        """Return the results of what has gone out; the connection is in its plain mode again."""
+        pgconn = self._connection.pgconn
+        try:
+            pgconn.pipeline_sync()
+            results = [self._next_result() for _ in range(pipeline.answers)]
+            self._next()  # the end of the pipeline
+            pgconn.exit_pipeline_mode()
+        except BaseException:
+            self._end()
+            raise
+        return results
+
+    def _end(self) -> None:
+        """Close the connection: answers may still be on their way to it."""
+        self._pipeline = None
+        self._connection.close()
 
     def _next_result(self) -> Any:
         result = self._next()
@@ -232,7 +282,9 @@ class Cursor:
         self._connection.loading.set_pgresult(None)
 
 
-def _message(query: str, params: Mapping[str, Any]) -> _Message:
+def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
+    if params is None:
+        return _Message((query, ()), query.encode(), (), ())
     text, names = _parsed(query)
     values: list[bytes | None] = []
     types = []

@@ -57,10 +57,9 @@ class Partition(NamedTuple):
     row: Row
 
 
-def encode(columns: Sequence[ColumnStatisticsObj], analyzed: int) -> list[list[Any]]:
-    """Return columns' statistics as they stand in the JSON; `analyzed` in seconds."""
-    data = each_to_bytes([column.statsData for column in columns])
-    return [[column.colType, analyzed, b64encode(raw).decode()] for column, raw in zip(columns, data, strict=True)]
+def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
+    """Return the ColumnStatisticsData of each column as it stands in the JSON."""
+    return [b64encode(raw).decode() for raw in each_to_bytes([column.statsData for column in columns])]
 
 
 def data_of(raw: Sequence[Any]) -> bytes:

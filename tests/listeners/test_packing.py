@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from copy import deepcopy
 from typing import Any
 
 import orjson
 import pytest
 
+from metastore.binary import to_bytes
 from metastore.idl import (
     BooleanColumnStatsData,
     ColumnStatistics,
@@ -15,6 +17,7 @@ from metastore.idl import (
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     FieldSchema,
+    LongColumnStatsData,
     Partition,
     PrincipalPrivilegeSet,
     SerDeInfo,
@@ -57,15 +60,20 @@ def alteration(before: list[Partition], after: list[Partition], method: str = "a
 
 
 def statistics(count: int) -> UpdateStatistics:
-    data = ColumnStatisticsData(booleanStats=BooleanColumnStatsData(numTrues=1, numFalses=2, numNulls=0, bitVectors=b"\xff\x00"))
+    values = [
+        ColumnStatisticsData(booleanStats=BooleanColumnStatsData(numTrues=1, numFalses=2, numNulls=0, bitVectors=b"\xff\x00")),
+        ColumnStatisticsData(longStats=LongColumnStatsData(lowValue=-1, highValue=2**60, numNulls=0, numDVs=5)),
+    ]
     each = [
         ColumnStatistics(
             statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=f"k={number}", lastAnalyzed=9),
-            statsObj=[ColumnStatisticsObj("a", "boolean", data)], engine="hive", isStatsCompliant=True,
+            statsObj=[ColumnStatisticsObj(f"c{column}", "boolean", data) for column, data in enumerate(values[: number % 3])],
+            engine="hive", isStatsCompliant=True,
         )
         for number in range(count)
     ]
-    return UpdateStatistics(client=ClientInfo("host", None, (), "set_aggr_stats_for"), table=TABLE, statistics=each)
+    data = [b64encode(to_bytes(column.statsData)).decode() for one in each for column in one.statsObj]
+    return UpdateStatistics(client=ClientInfo("host", None, (), "set_aggr_stats_for"), table=TABLE, statistics=each, data=data)
 
 
 def aborts(count: int) -> AbortTransactions:

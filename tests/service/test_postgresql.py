@@ -146,6 +146,68 @@ def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql.Cursor,
     assert filled.execute("SELECT 1", {}).fetchone() == (1,)
 
 
+LONG = "x" * postgresql.LONG
+TAKE = "SELECT pg_advisory_xact_lock(%(key)s), %(long)s::text"
+
+
+def is_taken(key: int) -> bool:
+    """Tell whether a transaction has come to hold an advisory lock, within ten seconds."""
+    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+        for _ in range(1000):
+            if other.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [key]).fetchone():
+                return True
+            time.sleep(0.01)
+    return False
+
+
+def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql.Cursor) -> None:
+    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
+        filled.later("BEGIN")
+        filled.execute("SELECT 1", {})
+        filled.later(ADD, {"a": first})
+        filled.later(TAKE, {"key": 770 + first, "long": LONG})
+        assert is_taken(770 + first)
+        filled.later(ADD, {"a": first + 1})
+        filled.later(TAKE, {"key": 771 + first, "long": LONG})
+        assert is_taken(771 + first)
+        assert filled.execute(ALL, {}).fetchone()[0].endswith(f",{first},{first + 1}}}")
+        filled.execute("COMMIT")
+    assert filled.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid BETWEEN 770 AND 801").fetchone() == (0,)
+
+
+def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql.Cursor) -> None:
+    filled.execute("BEGIN")
+    filled.later(TAKE, {"key": 769, "long": LONG})
+    filled.later(ADD, {"a": 1})
+    filled.later("SELECT 1 / 0, %(long)s::text", {"long": LONG})
+    filled.forget()
+    filled.execute("ROLLBACK")
+    assert filled.execute(ALL).fetchone() == ("{0}",)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        filled.execute("BEGIN").later("SELECT 1 / 0, %(long)s::text", {"long": LONG}) or filled.execute(ALL)
+    filled.execute("ROLLBACK")
+    assert filled.execute(ALL).fetchone() == ("{0}",)
+
+
+def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql.Cursor) -> None:
+    filled.later("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
+    filled.forget()
+    assert filled.execute(ALL).fetchone() == ("{0}",)
+
+
+@pytest.mark.parametrize("ends", ["flush", "forget"])
+def test_a_connection_ends_under_a_long_statement(connection: postgresql.Connection, ends: str) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    process = cursor.execute("SELECT pg_backend_pid()").fetchone()
+    cursor.later(TAKE, {"key": 768, "long": LONG})
+    assert is_taken(768)
+    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
+    with pytest.raises(psycopg.OperationalError):
+        getattr(cursor, ends)()
+    assert connection.closed
+
+
 def test_what_waits_may_be_long(connection: postgresql.Connection) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
     text = "x" * 30_000_000

@@ -16,8 +16,16 @@ from typing import Any
 import orjson
 from isal import igzip
 
-from metastore.binary import each_to_bytes, from_bytes, list_from_bytes, to_bytes
-from metastore.idl import ColumnStatistics, Partition, StorageDescriptor, Table
+from metastore.binary import from_bytes, list_from_bytes, to_bytes
+from metastore.idl import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Partition,
+    StorageDescriptor,
+    Table,
+)
 from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
 from metastore.listeners.notifications.messages import Notification
 from metastore.store import descriptors
@@ -31,7 +39,10 @@ AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "d
 UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
 """Those that are not packed: the server has none of them, a request hardly ever."""
 NONE_UNPACKED = (None,) * len(UNPACKED)
+DESCRIPTION = tuple(spec[1] for spec in ColumnStatisticsDesc.thrift_spec.values())
+OF_STATISTICS = tuple(spec[1] for spec in ColumnStatistics.thrift_spec.values() if spec[1] not in ("statsDesc", "statsObj"))
 _as_json, _unpacked_fields = attrgetter(*AS_JSON), attrgetter(*UNPACKED)
+_description, _of_statistics = attrgetter(*DESCRIPTION), attrgetter(*OF_STATISTICS)
 
 Payload = tuple[int, str]
 """How many messages, and what they are made of."""
@@ -105,9 +116,12 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
 
 
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
-    table = _packed_table(event.table)
+    table, data = _packed_table(event.table), iter(event.data)
     for part in _parts(len(event.statistics)):
-        packed = [b64encode(each).decode() for each in each_to_bytes(event.statistics[part])]
+        packed = [
+            (_description(each.statsDesc), _of_statistics(each), [(of.colName, of.colType, next(data)) for of in each.statsObj or ()])
+            for each in event.statistics[part]
+        ]
         yield _payload(event, len(packed), {"table": table, "statistics": packed})
 
 
@@ -174,8 +188,16 @@ def _altered(client: ClientInfo, told: dict[str, Any]) -> Event:
 
 
 def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
-    found = list_from_bytes(ColumnStatistics, [b64decode(each) for each in told["statistics"]])
-    return UpdateStatistics(client=client, table=_table(told), statistics=found)
+    data = [each for *_, columns in told["statistics"] for *_, each in columns]
+    decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(each) for each in data]))
+    found = [
+        ColumnStatistics(
+            statsDesc=ColumnStatisticsDesc(*description), **dict(zip(OF_STATISTICS, fields, strict=True)),
+            statsObj=[ColumnStatisticsObj(name, kind, next(decoded)) for name, kind, _ in columns],
+        )
+        for description, fields, columns in told["statistics"]
+    ]
+    return UpdateStatistics(client=client, table=_table(told), statistics=found, data=data)
 
 
 def _aborted(client: ClientInfo, told: dict[str, Any]) -> Event:
