@@ -172,10 +172,11 @@ class Warehouse:
             if not files.makes_directories:
                 return []
             while name and begin + name not in present:
-                if files.is_directory(path):
+                found = files.look(path)
+                if found:
                     present.add(begin + name)
                     break
-                if files.is_in_the_way(path):
+                if found is False:
                     raise MetaError(f"{begin + name} is not a directory or unable to create one: a file of that name is there")
                 out.append(begin + name)
                 name, path = name.rpartition("/")[0], path.rpartition("/")[0]

@@ -32,13 +32,13 @@ class LocalFiles:
     def is_directory(self, path: str) -> bool:
         return os.path.isdir(path)
 
-    def is_in_the_way(self, path: str) -> bool:
-        """Tell by one look whether something is there that is no directory; directories come and go meanwhile."""
+    def look(self, path: str) -> bool | None:
+        """Tell by one look, since directories come and go, whether a directory is there: False for anything else, None for nothing."""
         try:
             mode = os.lstat(path).st_mode
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
+            return None
+        return stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path))
 
     def is_empty(self, path: str) -> bool:
         """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""

@@ -30,12 +30,12 @@ class RemoteFiles:
         """Tell whether a directory is there; on an object store, whether anything lies below it."""
         return bool(self._system.isdir(path))
 
-    def is_in_the_way(self, path: str) -> bool:
-        """Tell by one look whether something is there that is no directory; directories come and go meanwhile."""
+    def look(self, path: str) -> bool | None:
+        """Tell by one look, since directories come and go, whether a directory is there: False for anything else, None for nothing."""
         try:
-            return bool(self._system.info(path)["type"] != "directory")
+            return bool(self._system.info(path)["type"] == "directory")
         except FileNotFoundError:
-            return False
+            return None
 
     def is_empty(self, path: str) -> bool:
         """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""
