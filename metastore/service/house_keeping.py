@@ -6,7 +6,7 @@ Each function may run in several servers at once; none waits for a client. `docs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import structlog
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from metastore.service.context import Metastore
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 BATCH = 1000
 """Most transactions or locks that end in one database transaction."""
@@ -125,11 +126,11 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
     database = metastore.database
     before = since(metastore.config, now_ms(), None)
 
-    def batches(find: Callable[[Session], list[int]], remove: Callable[[Session, list[int]], object]) -> int:
+    def batches(find: Callable[[Session], list[T]], remove: Callable[[Session, list[T]], object]) -> int:
         count = 0
-        while keys := database.read(find):
-            database.write(lambda session, keys=keys: remove(session, keys))  # type: ignore[misc]  # bound now
-            count += len(keys)
+        while found := database.read(find):
+            database.write(lambda session, found=found: remove(session, found))  # type: ignore[misc]  # bound now
+            count += len(found)
         return count
 
     def mark(session: Session, keys: list[int]) -> None:
@@ -150,7 +151,5 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))
     low = min_open if needed is None else min(needed, min_open)
-    counts["write ids"] = batches(
-        lambda session: rows.owners_below(session, low, BATCH), lambda session, keys: rows.delete_write_ids(session, keys[-1])
-    )
+    counts["write ids"] = batches(lambda session: rows.free_write_ids(session, low, BATCH), rows.delete_write_ids)
     return counts

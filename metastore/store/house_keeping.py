@@ -16,6 +16,7 @@ from metastore.store.schema import (
     write_set,
 )
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
+from metastore.store.write_ids import Key
 
 T, C, I, W = transactions.c, completed_components.c, write_ids.c, write_set.c  # noqa: E741  # beside the others
 _STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}
@@ -37,13 +38,20 @@ FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_trans
 LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(sa.or_(
     T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL))
 ))
-OWNERS = sa.select(I.transaction_id).where(I.transaction_id < sa.bindparam("low")).distinct().order_by(I.transaction_id).limit(
-    sa.bindparam("most")
+_NAMES = ("catalog", "database", "table")
+_KEPT = sa.select(*(I[name] for name in _NAMES), sa.func.min(I.write_id).label("lowest")).where(
+    I.transaction_id >= sa.bindparam("low")
+).group_by(*(I[name] for name in _NAMES)).subquery("kept")
+FREE = sa.select(*(I[name] for name in _NAMES), I.write_id).select_from(
+    write_ids.outerjoin(_KEPT, sa.and_(*(I[name] == _KEPT.c[name] for name in _NAMES)))
+).where(
+    I.transaction_id < sa.bindparam("low"), sa.or_(_KEPT.c.lowest.is_(None), I.write_id < _KEPT.c.lowest)
+).order_by(*(I[name] for name in _NAMES), I.write_id).limit(sa.bindparam("most"))
+DELETE_WRITE_IDS = sa.delete(write_ids).where(
+    *(I[name] == sa.bindparam(f"{name}_key") for name in _NAMES), I.write_id <= sa.bindparam("last")
 )
-DELETE_WRITE_IDS = sa.delete(write_ids).where(I.transaction_id <= sa.bindparam("last"))
 DELETE_WRITES = sa.delete(write_set).where(W.commit_id < sa.bindparam("min_open"))
 
-_NAMES = ("catalog", "database", "table")
 _LATEST = sa.select(
     *(C[name] for name in _NAMES), C.partition, C.updates, sa.func.max(C.write_id).label("write_id")
 ).group_by(*(C[name] for name in _NAMES), C.partition, C.updates).having(sa.func.count() > _ONE).subquery("latest")
@@ -86,14 +94,19 @@ def lowest_needed(session: Session, min_open: int) -> int | None:
     return None if row is None or row[0] is None else int(row[0])
 
 
-def owners_below(session: Session, low: int, most: int) -> list[int]:
-    """Return transactions below an id that have write ids, the lowest first."""
-    return [key for (key,) in session.rows(OWNERS, low=low, most=most)]
+def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
+    """Return write ids of transactions below an id, by table and ascending.
+
+    A table's go in their order: those that are gone are taken to be seen, so none may go before a lower one that is not.
+    """
+    return [(Key(*table), int(write_id)) for *table, write_id in session.rows(FREE, low=low, most=most)]
 
 
-def delete_write_ids(session: Session, last: int) -> int:
-    """Remove the write ids of transactions up to an id; return how many."""
-    return session.execute(DELETE_WRITE_IDS, last=last)
+def delete_write_ids(session: Session, found: Sequence[tuple[Key, int]]) -> None:
+    """Remove these write ids and all lower ones of the same tables."""
+    session.executemany(DELETE_WRITE_IDS, [
+        {**{f"{name}_key": value for name, value in key._asdict().items()}, "last": last} for key, last in dict(found).items()
+    ])
 
 
 def delete_writes(session: Session, min_open: int) -> int:

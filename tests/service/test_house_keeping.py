@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -142,6 +142,25 @@ def test_what_an_open_reader_may_not_see_stays(call: Call, hasty: Metastore) -> 
     assert ids(call) == []
     assert rows(call, schema.write_ids, "write_id") == []
     assert valid(call) == (1, [], set(), None)
+
+
+@pytest.mark.parametrize("ends", [commit, abort])
+def test_what_an_earlier_transaction_wrote_later_stays_seen(
+    call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ends: Callable[[Call, int], object]
+) -> None:
+    """Write ids do not come in the order of transactions, and those that are gone are taken to be seen only below all that are there."""
+    monkeypatch.setattr(house_keeping, "BATCH", 1)
+    first, early, later = begin(call, 3)
+    assert [write(call, key, INSERT) for key in (first, later, early)] == [1, 2, 3]
+    commit(call, first)
+    commit(call, early)
+    ends(call, later)
+    tick()
+    expected = (3, [], set(), None) if ends is commit else (3, [2], {2}, None)
+    assert valid(call) == expected
+    house_keeping.forget_ended(hasty)
+    assert valid(call) == expected
+    assert [row[0] for row in rows(call, schema.write_ids, "write_id")] == ([] if ends is commit else [3, 2])
 
 
 def test_an_aborted_transaction_stays_until_what_it_wrote_is_cleaned(call: Call, hasty: Metastore) -> None:
