@@ -21,6 +21,7 @@ from metastore.service.context import Call
 from metastore.service.names import database_name
 from metastore.service.transactions import ended_error, heartbeat_transaction
 from metastore.store import components, locks, transactions, write_ids
+from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.locks import ACQUIRED, WAITING, Held
 from metastore.store.transactions import COMPONENTS, LOCKS, OPEN
@@ -44,33 +45,37 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
     bits = LOCKS | (COMPONENTS if intents else 0)
 
-    def work(session: Session) -> LockResponse | set[house_keeping.Holder]:
+    def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
-        if transaction and not transactions.hold(session, transaction, bits, now):
+        held = transactions.hold_later(session, transaction, bits, now) if transaction else None
+        numbers = write_ids.of_transaction(session, transaction) if intents else None
+        met = _living(locks.meeting(session, wanted))
+        if held is not None and not held.count:
             raise ended_error(transaction, transactions.find(session, transaction))
-        locks.queue(session, [f"{each.catalog}.{each.database}" for each in wanted])
-        held = _living(locks.meeting(session, wanted))
-        found = blocker(wanted, transaction, map(_earlier, held), writers_wait=before_hive_4)
+        found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
         if found is not None:
-            late = house_keeping.late_holders(call.config, held, now)
+            late = house_keeping.late_holders(call.config, met, now)
             if any(each.lock == found.by.lock for each in late):
                 return late
             if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
                 return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
         state = ACQUIRED if found is None else WAITING
         who = (request.user, request.hostname, request.agentInfo)
-        key = locks.insert(session, transaction, state, who, now, wanted, writers_wait=before_hive_4)
-        if intents:
-            numbers = write_ids.of_transaction(session, transaction)
+        lock = locks.insert(session, transaction, state, who, now, wanted, writers_wait=before_hive_4)
+        if numbers is not None:
+            given = write_ids.by_table(numbers)
             components.insert(session, (
-                (transaction, each._replace(write_id=numbers.get(Key(each.catalog, each.database, each.table or "")))) for each in intents
+                (transaction, each._replace(write_id=given.get(Key(each.catalog, each.database, each.table or "")))) for each in intents
             ))
-        return LockResponse(lockid=key, state=LockState.ACQUIRED if found is None else LockState.WAITING)
+        return lock, LockState.ACQUIRED if found is None else LockState.WAITING
 
     while True:
         answer = call.database.write(work)
         if isinstance(answer, LockResponse):
             return answer
+        if isinstance(answer, tuple):
+            lock, state = answer
+            return LockResponse(lockid=lock.key, state=state)
         house_keeping.give_up(call.metastore, answer)
 
 

@@ -117,12 +117,14 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         target = transactions.targets(session, request.replPolicy or "", [key]).get(key) if replayed else key
         if target is None:
             return None
-        found = transactions.lock(session, target)
+        answer = transactions.lock_later(session, target)
+        intents = [Intent(*row) for row in components.take(session, target)]
+        found = transactions.locked(answer)
         if found is None or found.state == ABORTED:
             raise ended_error(target, found)
         if found.state == COMMITTED:
             return None
-        outcome = _commit(call, session, found, request, replayed=replayed)
+        outcome = _commit(call, session, found, intents, request, replayed=replayed)
         if outcome is None:
             if parameters is not None and request.keyValue is not None:
                 tables.set_parameters(session, request.keyValue.tableId, parameters)
@@ -166,24 +168,19 @@ def _is_replayed(policy: str | None, kind: int | None) -> bool:
 
 
 def _commit(
-    call: Call, session: Session, found: Transaction, request: CommitTxnRequest, *, replayed: bool
+    call: Call, session: Session, found: Transaction, intents: Sequence[Intent], request: CommitTxnRequest, *, replayed: bool
 ) -> TransactionAborted | None:
-    """Commit a locked open transaction, or abort it and return why."""
+    """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
     now = now_ms()
-    intents = [Intent(*row) for row in components.take(session, found.id)] if found.holds & COMPONENTS else []
     commit_id = None
     changes = [] if replayed or found.type in WITHOUT_CONFLICTS else [each for each in intents if each.operation in CHANGES]
     if changes:
-        held = {Key(each.catalog, each.database, each.table or "") for each in changes}
-        write_ids.hold(session, held)
-        commit_id = counters.share(session, counters.TRANSACTION)
-        if not request.exclWriteEnabled:
-            committed = [Write(*row) for row in components.writes_since(session, [key[1:] for key in held], found.id)]
-            lost = conflict(found.id, changes, committed)
-            if lost is not None:
-                transactions.end(session, [found], ABORTED, now)
-                _tell_aborted(call, session, [found])
-                return TransactionAborted(conflict_text(found.id, commit_id, *lost))
+        commit_id, committed = _turn(session, found.id, changes, judges=not request.exclWriteEnabled)
+        lost = conflict(found.id, changes, committed)
+        if lost is not None:
+            transactions.end(session, [found], ABORTED, now)
+            _tell_aborted(call, session, [found])
+            return TransactionAborted(conflict_text(found.id, commit_id, *lost))
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
     if intents:
@@ -201,6 +198,20 @@ def _commit(
         transactions.forget_target(session, request.replPolicy or "", request.txnid)
     transactions.end(session, [found], COMMITTED, now, commit_id)
     return None
+
+
+def _turn(session: Session, transaction: int, changes: Sequence[Intent], *, judges: bool) -> tuple[int, list[Write]]:
+    """Keep others who change the same tables waiting; return the commit id, and what was committed since the transaction began.
+
+    Without `judges` the latter is not looked for.
+    """
+    tables = {Key(each.catalog, each.database, each.table or "") for each in changes}
+    while True:
+        held = write_ids.hold(session, tables)
+        mark = counters.share(session, counters.TRANSACTION)
+        committed = components.writes_since(session, [key[1:] for key in tables], transaction) if judges else ()
+        if not write_ids.make_missing(session, tables, held):
+            return counters.last(mark), [Write(*row) for row in committed]
 
 
 def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:

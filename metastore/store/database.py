@@ -23,6 +23,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import InvalidObject, MetaError
+from metastore.store.answer import Answer
 from metastore.store.drivers import (
     DRIVERS,
     BrokenAtCommit,
@@ -136,12 +137,12 @@ class Session:
         count: int = self._run(clause, params).rowcount
         return count
 
-    def later(self, clause: ClauseElement, **params: Any) -> None:
-        """Run a statement whose result nobody needs: PostgreSQL gets it with the next one, and its errors are raised there.
+    def later(self, clause: ClauseElement, **params: Any) -> Answer:
+        """Run a statement together with the next one, or when its answer is asked for: PostgreSQL and MariaDB get them in one packet.
 
-        Not for one that holds rows on which something outside the database depends.
+        Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
         """
-        self._database.driver.later(self.cursor, *self._statement(clause, params))
+        return self._database.driver.later(self.cursor, *self._statement(clause, params))
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
@@ -155,6 +156,17 @@ class Session:
             row = self._run(self._database.returning_key(clause), params).fetchone()
             return int(row[0])
         return int(self._run(clause, params).lastrowid)
+
+    def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
+        """Insert one row, later; the answer has its key."""
+        driver = self._database.driver
+        return self.later(self._database.returning_key(clause) if driver.name == "postgresql" else clause, **params)
+
+    def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
+        given = list(rows)
+        if given:
+            self._database.driver.insert_below(self, above, table, columns, given)
 
     def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
         """Return the insert of one row."""

@@ -22,13 +22,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Dialect
 
 from metastore.errors import MetaError
+from metastore.store.answer import Answer
 
 if TYPE_CHECKING:
     from metastore.store.database import Session
 
 Row = tuple[Any, ...]
 FEW, MANY = 200, 10_000
-"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which nothing can go on beside."""
+"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which nothing can go on beside.
+MariaDB and MySQL are given few in one statement, later; more go in packets of their own."""
 
 
 class UniqueViolation(Exception):
@@ -76,9 +78,10 @@ class Driver:
         """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
         raise AssertionError(self.name, error)
 
-    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
-        """Run a statement whose result nobody needs, at once or together with the next one."""
-        cursor.later(text, params)
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+        """Run a statement, at once or together with the next one."""
+        answer: Answer = cursor.later(text, params)
+        return answer
 
     def flush(self, cursor: Any) -> None:
         """Run what waits for the next statement."""
@@ -96,6 +99,12 @@ class Driver:
             (session.later if later else session.execute)(session.inserting(table, columns), **each[0])
         else:
             session.executemany(session.inserting(table, columns), each)
+
+    def insert_below(
+        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Insert at least one row, later; the first of the columns, which the rows lack, is the key of the row inserted just before."""
+        self.insert_many(session, table, columns, [(above.key, *row) for row in rows], later=True)
 
 
 class Retry(Exception):
@@ -130,8 +139,11 @@ class SQLiteDriver(Driver):
     def convert(self, value: list[Any]) -> str:
         return orjson.dumps(value).decode()
 
-    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> None:
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+        answer = Answer(int)
         cursor.execute(text, params or {})
+        answer.settle(cursor.fetchall() if cursor.description else (), cursor.rowcount, cursor.lastrowid)
+        return answer
 
     def flush(self, cursor: Any) -> None:
         pass
@@ -219,13 +231,23 @@ class PostgreSQLDriver(Driver):
             for row in rows:
                 copy.write_row(row)
 
+    def insert_below(
+        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]  # noqa: ARG002
+    ) -> None:
+        arrays = [list(values) for values in zip(*rows, strict=True)]
+        session.later(_inserting_arrays(table, tuple(columns), below=True), **dict(zip(columns[1:], arrays, strict=True)))
+
 
 @cache
-def _inserting_arrays(table: sa.Table, columns: tuple[str, ...]) -> sa.TextClause:
-    """Return PostgreSQL's insert of rows whose values are given as one array for each column."""
-    kinds = ", ".join(f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])" for column in columns)
+def _inserting_arrays(table: sa.Table, columns: tuple[str, ...], *, below: bool = False) -> sa.TextClause:
+    """Return PostgreSQL's insert of rows whose values are given as one array for each column.
+
+    `below` tells that the first column has the number that this connection was given last, the key of a row.
+    """
+    kinds = ", ".join(f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])" for column in columns[below:])
     names = ", ".join(f'"{column}"' for column in columns)
-    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT * FROM unnest({kinds})')
+    first = "lastval(), " if below else ""
+    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT {first}given.* FROM unnest({kinds}) AS given')
 
 
 _ARRAYS: dict[type[Any], str] = {sa.BigInteger: "bigint", sa.Integer: "integer", sa.Boolean: "boolean"}
@@ -275,6 +297,29 @@ class MySQLDriver(Driver):
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        if later and len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows, "")
+        else:
+            super().insert_many(session, table, columns, rows, later=later)
+
+    def insert_below(
+        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        if len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows, "LAST_INSERT_ID(), ")
+        else:
+            super().insert_below(session, above, table, columns, rows)
+
+    def _insert_later(
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], first: str
+    ) -> None:
+        """Insert rows in one statement; `first` stands before the values of each."""
+        names = ", ".join(f"`{column}`" for column in columns)
+        row = f"({first}{', '.join(['%s'] * len(rows[0]))})"
+        session.observe(f"INSERT INTO {table.name}")
+        session.cursor.later(f"INSERT INTO `{table.name}` ({names}) VALUES {', '.join(session.cursor.mogrify(row, each) for each in rows)}")
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = error.args[0] if error.args else None

@@ -7,11 +7,12 @@ there, none with a smaller id can appear before it. The components of a lock go 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Session, unsynced
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
@@ -82,26 +83,31 @@ def _held(rows: Iterable[Row]) -> list[Held]:
     return [Held(*row) for row in rows]
 
 
-def queue(session: Session, names: Sequence[str]) -> None:
-    """Wait for the turn in the queues of databases (catalog.database) and keep it until the transaction ends."""
-    wanted = sorted(set(names))
-    found = session.rows(QUEUES, names=wanted)
-    if len(found) < len(wanted):
-        session.insert_missing(lock_queues, [{"name": name} for name in wanted])
-        session.rows(QUEUES, names=wanted)
-
-
 Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
 
-def meeting(session: Session, components: Iterable[Component]) -> list[Held]:
-    """Return the components of all locks that may meet some, ascending."""
+def meeting(session: Session, components: Collection[Component]) -> list[Held]:
+    """Return the components of all locks that may meet some, ascending, when it is their turn in the queues of their databases.
+
+    It stays their turn until the transaction ends.
+    """
+    queues = sorted({f"{catalog}.{database}" for catalog, database, *_ in components})
+    turn = session.later(QUEUES, names=queues)
+    found = _meeting(session, components)
+    if len(turn.rows) < len(queues):
+        session.insert_missing(lock_queues, [{"name": name} for name in queues])
+        session.later(QUEUES, names=queues)
+        found = _meeting(session, components)
+    return _held(found)
+
+
+def _meeting(session: Session, components: Iterable[Component]) -> Sequence[Row]:
     databases = sorted({each[1] for each in components})
     tables = {each[2] for each in components}
     if None in tables:
-        return _held(session.rows(IN_DATABASES, databases=databases))
-    return _held(session.rows(ON_TABLES, databases=databases, tables=sorted(tables, key=str)))
+        return session.rows(IN_DATABASES, databases=databases)
+    return session.rows(ON_TABLES, databases=databases, tables=sorted(tables, key=str))
 
 
 def up_to(session: Session, key: int) -> list[Held]:
@@ -117,16 +123,16 @@ def all_of(session: Session) -> list[Held]:
 def insert(
     session: Session, transaction: int, state: str, who: tuple[str | None, str | None, str | None], now: int,
     components: Sequence[Component], *, writers_wait: bool,
-) -> int:
-    """Add a lock of `who` (user, host, agent) with its components; return its id."""
+) -> Answer:
+    """Add a lock of `who` (user, host, agent) with its components, together with the next statement; the answer has its id."""
     user, host, agent = who
-    key = session.insert(
+    lock = session.insert_keyed(
         INSERT, transaction_id=transaction, state=state, user=user, host=host, agent=agent, heartbeat_ms=now,
         acquired_ms=now if state == ACQUIRED else None, writers_wait=int(writers_wait),
     )
-    rows = [(key, number, *component) for number, component in enumerate(components, 1)]
-    session.insert_later(lock_components, COMPONENT_COLUMNS, rows)
-    return key
+    rows = [(number, *component) for number, component in enumerate(components, 1)]
+    session.insert_below(lock, lock_components, COMPONENT_COLUMNS, rows)
+    return lock
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pymysql.cursors import Cursor as PlainCursor
 
+from metastore.store.answer import Answer
+
 TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
 
@@ -16,29 +18,38 @@ class Cursor(PlainCursor):
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, Answer]] = []
 
     def execute(self, query: str, args: Mapping[str, Any] | None = None) -> int:  # type: ignore[override]  # no positional parameters
         """Run a statement, after what waits; return how many rows it found or changed. pymysql.Error."""
-        if not self._waiting:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
             return super().execute(query, args)
-        self.later(query, args)
-        texts, self._waiting = self._waiting, []
-        if sum(map(len, texts)) > TOGETHER:
-            return [super(Cursor, self).execute(text) for text in texts][-1]
-        super().execute(";".join(texts))
-        while self.nextset():
-            pass
+        text = self.mogrify(query, args)
+        if len(text) + sum(len(each) for each, _ in waiting) > TOGETHER:
+            for each, answer in waiting:
+                super().execute(each)
+                self._settle(answer)
+            return super().execute(text)
+        super().execute(";".join((*(each for each, _ in waiting), text)))
+        for _, answer in waiting:
+            self._settle(answer)
+            self.nextset()
         return self.rowcount
+
+    def _settle(self, answer: Answer) -> None:
+        answer.settle(self.fetchall() if self.description else (), self.rowcount, self.lastrowid)
 
     def executemany(self, query: str, args: Iterable[Mapping[str, Any]]) -> int | None:  # type: ignore[override]  # see above
         """Run a statement for each set of parameters, after what waits."""
         self.flush()
         return super().executemany(query, list(args))
 
-    def later(self, query: str, params: Mapping[str, Any] | None = None) -> None:
+    def later(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement together with the next one."""
-        self._waiting.append(self.mogrify(query, params))
+        answer = Answer(self.flush)
+        self._waiting.append((self.mogrify(query, params), answer))
+        return answer
 
     def forget(self) -> None:
         """Do not run what waits."""
@@ -47,4 +58,6 @@ class Cursor(PlainCursor):
     def flush(self) -> None:
         """Run what waits."""
         if self._waiting:
-            self.execute(self._waiting.pop())
+            text, answer = self._waiting.pop()
+            self.execute(text)
+            self._settle(answer)

@@ -17,6 +17,8 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 
+from metastore.store.answer import Answer
+
 MOST_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
 PLANS_LAST = 2.0
@@ -69,15 +71,18 @@ class _Message(NamedTuple):
     types: Sequence[int]
 
 
-class _Pipeline:
-    """What has gone out in libpq's pipeline mode and is not answered."""
+Asked = tuple[_Message, Answer | None]
+"""A statement, and who is told what it returns."""
 
-    __slots__ = ("answers", "messages", "prepared")
+
+class _Pipeline:
+    """What has gone out in libpq's pipeline mode and is not answered: statements, and before some of them their preparation."""
+
+    __slots__ = ("asked", "prepared")
 
     def __init__(self) -> None:
-        self.messages: list[_Message] = []
+        self.asked: list[Asked | None] = []
         self.prepared: dict[Statement, bytes] = {}
-        self.answers = 0
 
 
 class Cursor:
@@ -89,7 +94,7 @@ class Cursor:
         self._connection = connection
         self._result: Any = None
         self._at = 0
-        self._waiting: list[_Message] = []
+        self._waiting: list[Asked] = []
         self._pipeline: _Pipeline | None = None
 
     def execute(self, query: str, params: Mapping[str, Any] | None = None) -> Cursor:
@@ -98,7 +103,7 @@ class Cursor:
         What waits goes with it, and its errors are raised here.
         """
         if self._waiting or self._pipeline is not None:
-            self._waiting.append(_message(query, params))
+            self._waiting.append((_message(query, params), None))
             self.flush()
             return self
         pgconn = self._connection.pgconn
@@ -121,17 +126,19 @@ class Cursor:
             statements[key] = None
         return self
 
-    def later(self, query: str, params: Mapping[str, Any] | None = None) -> None:
+    def later(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement together with the next one. DataError or TypeError at once, all else then.
 
         In a transaction that has begun a long one goes out at once, with what waits, and PostgreSQL works while the caller does.
         """
         message = _message(query, params)
-        self._waiting.append(message)
+        answer = Answer(self.flush)
+        self._waiting.append((message, answer))
         if sum(len(value) for value in message.values if value) >= LONG and (
             self._pipeline is not None or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
         ):
             self._send()
+        return answer
 
     def forget(self) -> None:
         """Do not run what waits; wait for what runs."""
@@ -147,35 +154,38 @@ class Cursor:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return
-        for result in self._answers(pipeline):
+        results = self._answers(pipeline)
+        for asked, result in zip(pipeline.asked, results, strict=True):
             self._take(result)
+            if asked is not None and asked[1] is not None:
+                asked[1].settle(self.fetchall(), self.rowcount)
         statements = self._connection.statements
-        for message in pipeline.messages:
-            statements.setdefault(message.key, None)
+        for asked in pipeline.asked:
+            if asked is not None:
+                statements.setdefault(asked[0].key, None)
         statements.update(pipeline.prepared)
 
     def _send(self) -> None:
         """Let what waits go out."""
-        messages, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, []
         pgconn, statements, pipeline = self._connection.pgconn, self._connection.statements, self._pipeline
         try:
             if pipeline is None:
-                self._make_room(len(messages))
+                self._make_room(len(waiting))
                 pgconn.enter_pipeline_mode()
                 pipeline = self._pipeline = _Pipeline()
-            for message in messages:
-                key, text, values, types = message
+            for asked in waiting:
+                key, text, values, types = asked[0]
                 name = statements.get(key) or pipeline.prepared.get(key)
                 if name is None and key in statements:
                     name = pipeline.prepared[key] = self._new_name()
                     pgconn.send_prepare(name, text, types)
-                    pipeline.answers += 1
+                    pipeline.asked.append(None)
                 if name is not None:
                     pgconn.send_query_prepared(name, values)
                 else:
                     pgconn.send_query_params(text, values, types)
-                pipeline.answers += 1
-                pipeline.messages.append(message)
+                pipeline.asked.append(asked)
             pgconn.flush()
         except BaseException:
             self._end()
@@ -186,7 +196,7 @@ class Cursor:
         pgconn = self._connection.pgconn
         try:
             pgconn.pipeline_sync()
-            results = [self._next_result() for _ in range(pipeline.answers)]
+            results = [self._next_result() for _ in pipeline.asked]
             self._next()  # the end of the pipeline
             pgconn.exit_pipeline_mode()
         except BaseException:

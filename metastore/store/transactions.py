@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Session, unsynced
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
@@ -172,8 +173,17 @@ def find(session: Session, key: int) -> Transaction | None:
 
 def lock(session: Session, key: int) -> Transaction | None:
     """Return a transaction and keep it from being changed."""
-    row = session.row(LOCK, key=key)
-    return None if row is None else Transaction(*row)
+    return locked(lock_later(session, key))
+
+
+def lock_later(session: Session, key: int) -> Answer:
+    """Like `lock`, together with the next statement; `locked` reads the answer."""
+    return session.later(LOCK, key=key)
+
+
+def locked(answer: Answer) -> Transaction | None:
+    """Return the transaction that was locked."""
+    return Transaction(*answer.rows[0]) if answer.rows else None
 
 
 def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
@@ -215,7 +225,12 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
 
 def hold(session: Session, key: int, bits: int, now: int) -> bool:
     """Note that there are rows of an open transaction elsewhere, and that its owner lives; tell whether it is open. Locks it."""
-    return session.execute(HOLD, key=key, bits=bits, now=now) > 0
+    return hold_later(session, key, bits, now).count > 0
+
+
+def hold_later(session: Session, key: int, bits: int, now: int) -> Answer:
+    """Like `hold`, together with the next statement: it is open if the answer counts one."""
+    return session.later(HOLD, key=key, bits=bits, now=now)
 
 
 def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:

@@ -5,12 +5,13 @@ One function per statement. Who allocates or commits changes holds the table's c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from metastore.store import counters
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Session
 from metastore.store.schema import min_history, write_id_counters, write_ids
 
@@ -111,9 +112,14 @@ def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> 
     return dict(session.rows(OF_TRANSACTIONS, keys=list(transactions), **_named(key)))
 
 
-def of_transaction(session: Session, transaction: int) -> dict[Key, int]:
-    """Return the write ids that a transaction has, by table."""
-    return {Key(*row[:3]): int(row[3]) for row in session.rows(OF_TRANSACTION, key=transaction)}
+def of_transaction(session: Session, transaction: int) -> Answer:
+    """Ask for the write ids that a transaction has, together with the next statement; `by_table` reads the answer."""
+    return session.later(OF_TRANSACTION, key=transaction)
+
+
+def by_table(answer: Answer) -> dict[Key, int]:
+    """Return the write ids of a transaction by table."""
+    return {Key(*row[:3]): int(row[3]) for row in answer.rows}
 
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
@@ -151,13 +157,20 @@ def seed(session: Session, key: Key, following: int) -> None:
     session.execute(SEED, catalog=key.catalog, database=key.database, table=key.table, next=following)
 
 
-def hold(session: Session, keys: Iterable[Key]) -> None:
-    """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends."""
-    wanted = set(keys)
-    held = {Key(*row) for row in session.rows(HOLD, **_among(wanted))}
-    if not wanted <= held:
-        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1} for key in sorted(wanted - held)])
-        session.rows(HOLD, **_among(wanted))
+def hold(session: Session, keys: Collection[Key]) -> Answer:
+    """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
+
+    It goes together with the next statement; `make_missing` reads the answer.
+    """
+    return session.later(HOLD, **_among(keys))
+
+
+def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
+    """Make the counters of tables that have none; tell whether some had none: they are to be held then."""
+    missing = set(keys) - {Key(*row) for row in held.rows}
+    if missing:
+        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1} for key in sorted(missing)])
+    return bool(missing)
 
 
 def snapshot(

@@ -96,7 +96,7 @@ def test_locks(call: Call, counted: Counted, size: int, at_once: bool) -> None:
     assert counted(lambda: locks.check_lock(call, held)) == 1
     assert counted(lambda: locks.unlock(call, ask(call, component(READ))[0])) == 5  # with the asking
     assert counted(lambda: locks.show_locks(call)) == 1
-    assert counted(lambda: commit(call, first)) == (1 if at_once else 4)  # one that finds that it holds locks
+    assert counted(lambda: commit(call, first)) == (1 if at_once else 5)  # two that find that it holds locks, and no intents
     assert counted(lambda: abort(call, second)) == (1 if at_once else 4)
 
 
@@ -151,7 +151,7 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, size: int) ->
     begin_one(call)
     keys: list[int] = []
     assert counted(lambda: keys.extend(begin(call, max(4, size)))) == (1 if at_once else 4)
-    assert counted(lambda: commit(call, keys[0])) == (1 if at_once else 3)
+    assert counted(lambda: commit(call, keys[0])) == (1 if at_once else 4)
     assert counted(lambda: abort(call, keys[1])) == (1 if at_once else 3)
     allocate(call, [keys[3]])
     assert counted(lambda: allocate(call, [keys[2]])) == (1 if at_once else 5)
@@ -159,6 +159,67 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, size: int) ->
     assert counted(lambda: commit(call, keys[2])) == (1 if at_once else 7)
     assert counted(lambda: transactions.abort_transactions(call, keys)) == (4 if at_once else 3)  # some of them have ended
     assert counted(lambda: transactions.abort_transactions(call, begin(call, size + 1))) == (2 if at_once else 7)  # with the opening
+
+
+@pytest.fixture
+def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """Counts how often a call waits for its database."""
+    sent: list[object] = []
+
+    def counting(function: Callable[..., object]) -> Callable[..., object]:
+        def count(cursor: object, *args: object) -> object:
+            sent.append(cursor)
+            return function(cursor, *args)
+
+        return count
+
+    kind = call.database.driver.name
+    if kind == "sqlite":
+        pytest.skip("SQLite is no round trip away")
+    elif kind == "mysql":
+        from pymysql.cursors import Cursor as PlainCursor
+
+        monkeypatch.setattr(PlainCursor, "_query", counting(PlainCursor._query))  # each packet goes through it
+    else:
+        from metastore.store.postgresql import Cursor
+
+        plain, gathered = Cursor.execute, counting(Cursor._answers)  # what went out together is answered together
+        monkeypatch.setattr(Cursor, "_answers", gathered)
+        alone = counting(plain)
+
+        def execute(cursor: Cursor, *args: object) -> object:
+            waits = cursor._waiting or cursor._pipeline is not None  # then it goes with them
+            return (plain if waits else alone)(cursor, *args)  # type: ignore[operator]  # the same signature
+
+        monkeypatch.setattr(Cursor, "execute", execute)
+
+    def count(work: Callable[[], object]) -> int:
+        sent.clear()
+        work()
+        return len(sent)
+
+    return count
+
+
+def test_round_trips(make_metastore: MetastoreMaker, trips: Counted, at_once: bool) -> None:
+    """With the notification log, BEGIN and COMMIT; for the second call of each kind, when its tables have their counters and queues."""
+    call = Call(make_metastore(), Client("127.0.0.1:1", user="alice"), "test")
+    for known in (False, True):
+        reader, inserter, changer = begin(call, 3)
+        for key in (inserter, changer):
+            allocate(call, [key])
+        batch = begin(call, 40)
+        counts = [
+            trips(lambda: ask(call, component(READ))),
+            trips(lambda key=reader: ask(call, component(READ), transaction=key)),  # type: ignore[misc]  # bound now
+            trips(lambda key=inserter: ask(call, component(READ, operation=INSERT), transaction=key)),  # type: ignore[misc]
+            trips(lambda key=changer: ask(call, component(WRITE, operation=UPDATE), transaction=key)),  # type: ignore[misc]
+            trips(lambda key=inserter: commit(call, key)),  # type: ignore[misc]
+            trips(lambda key=changer: commit(call, key)),  # type: ignore[misc]
+            trips(lambda keys=batch: allocate(call, keys)),  # type: ignore[misc]
+        ]
+        if known:
+            assert counts == ([2, 2, 2, 2, 1, 4, 3] if at_once else [2, 2, 2, 2, 2, 3, 3])
 
 
 @pytest.mark.parametrize("size", SIZES)

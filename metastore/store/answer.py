@@ -1,0 +1,44 @@
+"""What a statement returns that goes to the database together with a later one. Asked before that, it lets run what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Answer:
+    """Rows, their number, and the key that the database gave a new row. Errors are raised by whatever lets the statement run."""
+
+    __slots__ = ("_count", "_flush", "_key", "_rows")
+
+    def __init__(self, flush: Callable[[], object]) -> None:
+        self._flush: Callable[[], object] | None = flush
+        self._rows: Sequence[tuple[Any, ...]] = ()
+        self._count = 0
+        self._key: int | None = None
+
+    def settle(self, rows: Sequence[tuple[Any, ...]], count: int, key: int | None = None) -> None:
+        """Note what came; without `key` it is the first value of the first row."""
+        self._flush, self._rows, self._count, self._key = None, rows, count, key
+
+    def _wait(self) -> None:
+        if self._flush is not None:
+            self._flush()
+
+    @property
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        """All rows of a query."""
+        self._wait()
+        return self._rows
+
+    @property
+    def count(self) -> int:
+        """How many rows were found or changed."""
+        self._wait()
+        return self._count
+
+    @property
+    def key(self) -> int:
+        """The key of a row that was inserted by `Session.insert_keyed`."""
+        self._wait()
+        return int(self._rows[0][0]) if self._key is None else self._key
