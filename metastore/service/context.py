@@ -36,6 +36,8 @@ class Client:
     used_get_table: bool = False
     """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False
+    changing: int = 0
+    """The last transaction for which it asked to change rows that are there: the commit of that has conflicts to look for."""
 
 
 @dataclass(slots=True)

@@ -74,6 +74,8 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         if isinstance(answer, LockResponse):
             return answer
         if isinstance(answer, tuple):
+            if any(each.operation in CHANGES for each in intents):
+                call.client.changing = transaction
             lock, state = answer
             return LockResponse(lockid=lock.key, state=state)
         house_keeping.give_up(call.metastore, answer)

@@ -108,7 +108,6 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
     replayed = _is_replayed(request.replPolicy, request.txn_type)
-    plain = not (request.replPolicy or request.keyValue or request.replLastIdInfo) and listeners.only_log
 
     def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
         if request.replLastIdInfo is not None:
@@ -133,21 +132,26 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
             return found.id, found.type
         return outcome
 
-    done: tuple[int, int] | TransactionAborted | None = None
-    if plain and at_once.possible(call.database):
-        told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        done = call.database.change(lambda session: at_once.commit(session, key, COMMITTED, INSERT, now_ms(), told))
-    elif plain and not listeners.transactional:
-        ended = call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms()))
-        done = (key, TxnType.DEFAULT if request.txn_type is None else request.txn_type) if ended else None
-    if done is None:
-        done = call.database.write(work)
+    done = _commit_at_once(call, request) or call.database.write(work)
     if isinstance(done, TransactionAborted):
         if listeners.post:
             listeners.after(AbortTransactions(client=call.info, transactions=[key]), None)
         raise done
     if done is not None and listeners.post:
         listeners.after(CommitTransaction(client=call.info, transaction=done[0], type=done[1]), None)
+
+
+def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
+    """Commit with one statement an open transaction that changed no row; return its id and type, None where that can not be done."""
+    key, listeners = request.txnid, call.listeners
+    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or call.client.changing == key:
+        return None
+    if at_once.possible(call.database):
+        told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
+        return call.database.change(lambda session: at_once.commit(session, key, COMMITTED, INSERT, now_ms(), told))
+    if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
+        return None
+    return key, TxnType.DEFAULT if request.txn_type is None else request.txn_type
 
 
 def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:

@@ -29,6 +29,8 @@ from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
+MOST_AT_ONCE = 1000
+"""Transactions that are given their first write ids by one statement."""
 MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 
@@ -87,25 +89,22 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             call.listeners.within([_event(call, key, told)], session)
         return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted({**have, **new}.items())], told
 
-    ids = request.txnIds or ()
-    first = _allocate_at_once(call, key, ids[0]) if len(ids) == 1 and not sources and not request.reallocate else None
-    if first is None:
+    allocated = told = [] if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
+    if not allocated:
         allocated, told = call.database.write(work)
-    else:
-        allocated = told = [first]
     if told and call.listeners.post:
         call.listeners.after(_event(call, key, told), None)
     return allocated
 
 
-def _allocate_at_once(call: Call, key: Key, transaction: int) -> TxnToWriteId | None:
-    """Give an open transaction its first write id with one statement; None where that can not be done."""
+def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWriteId]:
+    """Give open transactions their first write ids with one statement; none where that can not be done."""
     listeners = call.listeners
-    if not listeners.only_log or not at_once.possible(call.database):
-        return None
-    told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=transaction, writeId=at_once.WRITE_ID)]))
-    number = call.database.change(lambda session: at_once.allocate(session, transaction, key, told))
-    return None if number is None else TxnToWriteId(txnId=transaction, writeId=number)
+    if len(ids) > MOST_AT_ONCE or not listeners.only_log or not at_once.possible(call.database):
+        return []
+    told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]))
+    first = call.database.change(lambda session: at_once.allocate(session, ids, key, told))
+    return [] if first is None else [TxnToWriteId(txnId=id_, writeId=number) for number, id_ in enumerate(ids, first)]
 
 
 def _event(call: Call, key: Key, told: Sequence[TxnToWriteId]) -> AllocateWriteIds:

@@ -6,7 +6,7 @@ open transaction holds the transaction's row, so a statement that finds this row
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -33,7 +33,7 @@ from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
 
 FIRST, LAST, WRITE_ID = -1, -2, -1
-"""What stands in a message for the first and the last opened transaction, and for the write id: only the statement knows them."""
+"""What stands in a message for the first and the last opened transaction, and for each write id: only the statement knows them."""
 
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
@@ -143,28 +143,43 @@ def _aborting(told: bool) -> sa.Select[Any]:
 
 
 @cache
-def _allocating(told: bool) -> sa.Select[Any]:
-    """Allocate the first write id of a transaction."""
+def _allocating(told: bool, many: bool) -> sa.Select[Any]:
+    """Allocate the first write ids of `count` transactions, in the order of those, unless one of them has some or may have none."""
     names = [sa.bindparam(name, type_=sa.String()) for name in ("catalog", "database", "table")]
-    held = sa.update(transactions).where(
-        T.id == _KEY, _IS_OPEN, sa.not_(_of_type(TxnType.READ_ONLY)), T.holds.bitwise_and(_number(WRITE_IDS)) == _number(0)
-    ).values(holds=T.holds.bitwise_or(_number(WRITE_IDS))).returning(T.id).cte("held")
+    count = sa.bindparam("count", type_=sa.BigInteger())
+
+    def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+        return (
+            Among(of.id, "keys"), of.state == sa.literal_column(f"'{OPEN}'"), of.type != _number(TxnType.READ_ONLY),
+            of.holds.bitwise_and(_number(WRITE_IDS)) == _number(0),
+        )
+
+    they = transactions.alias("they").c
+    all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == count,) if many else ()
+    held = sa.update(transactions).where(*may(T), *all_may).values(
+        holds=T.holds.bitwise_or(_number(WRITE_IDS))
+    ).returning(T.id).cte("held")
+    are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == count
     taken = postgresql.insert(write_id_counters).from_select(
-        ["catalog", "database", "table", "next"], sa.select(*names, _number(2)).select_from(held), include_defaults=False
+        ["catalog", "database", "table", "next"], sa.select(*names, count + _number(1)).where(are_all), include_defaults=False
     ).on_conflict_do_update(
-        index_elements=["catalog", "database", "table"], set_={"next": W.next + _number(1)}
+        index_elements=["catalog", "database", "table"], set_={"next": W.next + count}
     ).returning(W.next).cte("taken")
-    number = taken.c.next - _number(1)
+    first = taken.c.next - count
+    place = sa.func.row_number().over(order_by=held.c.id) - _number(1)
     given = sa.insert(write_ids).from_select(
-        [*WRITE_ID_COLUMNS], sa.select(_KEY, *names, number).select_from(taken), include_defaults=False
+        [*WRITE_ID_COLUMNS], sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())), include_defaults=False
     ).cte("given")
-    query = sa.select(number).add_cte(given)
+    query = sa.select(first).add_cte(given)
     if not told:
         return query
-    pattern = '"writeIdList":[{}]'
-    before, after = pattern.split("{}")
-    value = sa.literal_column(f"'{before}'").concat(sa.cast(number, sa.Text())).concat(sa.literal_column(f"'{after}'"))
-    return query.add_cte(_told(taken, _replaced(_MESSAGE, pattern.format(WRITE_ID), value)))
+    numbers = sa.func.generate_series(first, taken.c.next - _number(1)).table_valued("number").render_derived(name="numbers")
+    text = sa.cast(numbers.c.number, sa.Text())
+    listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(sa.literal_column("','"), numbers.c.number)))
+    pattern = sa.cast(sa.bindparam("pattern"), sa.Text())
+    return query.add_cte(_told(taken, sa.func.replace(
+        _MESSAGE, pattern, sa.literal_column("'\"writeIdList\":['").concat(listed.scalar_subquery()).concat(sa.literal_column("']'"))
+    )))
 
 
 def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
@@ -199,7 +214,11 @@ def abort_all(session: Session, keys: Collection[int], state: str, now: int, tol
     return row is not None and bool(row[0])
 
 
-def allocate(session: Session, transaction: int, key: Key, told: LogRow | None) -> int | None:
-    """Give a transaction that has no write id one in a table; return it. The message has [WRITE_ID] for it."""
-    row = session.row(_allocating(told is not None), key=transaction, **key._asdict(), **_parameters(told))
+def allocate(session: Session, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
+    """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..] for them."""
+    count = len(transactions)
+    parameters = _parameters(told)
+    if told is not None:
+        parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
+    row = session.row(_allocating(told is not None, count > 1), keys=list(transactions), count=count, **key._asdict(), **parameters)
     return None if row is None else int(row[0])

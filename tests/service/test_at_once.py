@@ -16,8 +16,9 @@ from metastore.rules.transactions import Intent
 from metastore.service import notifications, transactions
 from metastore.service.context import Call, Client
 from metastore.store import components, schema
+from metastore.store import transactions as transaction_rows
 from metastore.store.database import Session
-from metastore.store.transactions import COMPONENTS, LOCKS, hold
+from metastore.store.transactions import COMPONENTS, LOCKS, WRITE_IDS, hold
 from tests.service.conftest import MetastoreMaker
 from tests.service.txns import (
     INSERT,
@@ -166,3 +167,61 @@ def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> No
 def test_a_read_only_transaction_gets_no_write_id(call: Call) -> None:
     with pytest.raises(MetaError, match="read-only"):
         allocate(call, begin(call, 1, txn_type=TxnType.READ_ONLY))
+
+
+def allocations(call: Call) -> list[tuple[list[int], list[int]]]:
+    events = notifications.get_next(call, NotificationEventRequest(lastEvent=0))
+    told = [orjson.loads(each.message) for each in events if each.eventType == "ALLOC_WRITE_ID"]
+    return [(each["txnIdList"], each["writeIdList"]) for each in told]
+
+
+@pytest.mark.parametrize("size", [1, 2, 12])
+def test_many_get_write_ids_in_their_order(logged: Call, size: int) -> None:
+    keys = begin(logged, size)
+    other = allocate(logged, begin(logged, 1))
+    numbers = allocate(logged, [*reversed(keys), *keys])
+    assert numbers == {key: number for number, key in enumerate(keys, 2)}
+    assert allocate(logged, keys) == numbers
+    more = begin(logged, 1)
+    assert allocate(logged, [keys[0], *more]) == {keys[0]: 2, more[0]: size + 2}
+    assert allocations(logged) == [(list(other), [1]), (keys, list(numbers.values())), (more, [size + 2])]
+
+
+@pytest.mark.parametrize("kind", ["aborted", "read-only", "unknown"])
+def test_when_one_may_have_no_write_id_none_gets_one(logged: Call, kind: str) -> None:
+    keys = begin(logged, 3)
+    bad = {"aborted": keys[2], "unknown": keys[2] + 1000}.get(kind) or begin_one(logged, txn_type=TxnType.READ_ONLY)
+    if kind == "aborted":
+        abort(logged, bad)
+    with pytest.raises(MetaError, match="not all input txns in open state"):
+        allocate(logged, [*keys[:2], bad])
+    assert allocations(logged) == []
+    assert count(logged, [schema.write_ids]) == {"write_ids": 0}
+    assert allocate(logged, keys[:2]) == {keys[0]: 1, keys[1]: 2}
+    assert set(rows(logged, schema.transactions, "holds", id=keys[0])) == {(WRITE_IDS,)}
+
+
+def test_when_one_ends_meanwhile_none_gets_a_write_id(logged: Call) -> None:
+    keys = begin(logged, 3)
+
+    def change(session: Session) -> None:
+        found = transaction_rows.lock(session, keys[1])
+        assert found is not None
+        transactions.abort(logged, session, [found])
+
+    def then() -> None:
+        with pytest.raises(MetaError, match="not all input txns in open state"):
+            allocate(logged, keys)
+
+    beside(logged, change, then)
+    assert allocations(logged) == []
+    assert count(logged, [schema.write_ids]) == {"write_ids": 0}
+    assert allocate(logged, [keys[0], keys[2]]) == {keys[0]: 1, keys[2]: 2}
+
+
+def test_two_that_allocate_for_the_same_get_the_same(logged: Call) -> None:
+    keys = begin(logged, 40)
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: allocate(logged, keys), range(4)))
+    assert done == [{key: number for number, key in enumerate(keys, 1)}] * 4
+    assert allocations(logged) == [(keys, list(range(1, 41)))]

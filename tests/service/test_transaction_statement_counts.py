@@ -103,10 +103,9 @@ def test_locks(call: Call, counted: Counted, size: int, at_once: bool) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_write_ids(call: Call, counted: Counted, size: int, at_once: bool) -> None:
     keys = begin(call, size)
-    alone = at_once and size == 1
-    assert counted(lambda: allocate(call, keys)) == (1 if alone else 4)
-    assert counted(lambda: allocate(call, keys)) == (3 if alone else 2)
-    assert counted(lambda: allocate(call, keys, "u")) == (5 if alone else 4)
+    assert counted(lambda: allocate(call, keys)) == (1 if at_once else 4)
+    assert counted(lambda: allocate(call, keys)) == (3 if at_once else 2)
+    assert counted(lambda: allocate(call, keys, "u")) == (5 if at_once else 4)
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
     assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 2
     assert counted(lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:")) == 1
@@ -132,7 +131,7 @@ def test_commits_of_writes(call: Call, counted: Counted, size: int, at_once: boo
         with pytest.raises(Exception, match="write conflict"):
             commit(call, loser)
 
-    assert counted(lose) == 8
+    assert counted(lose) == 7  # the last of this client that asked to change something: it is not tried with one statement
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -219,7 +218,7 @@ def test_round_trips(make_metastore: MetastoreMaker, trips: Counted, at_once: bo
             trips(lambda keys=batch: allocate(call, keys)),  # type: ignore[misc]
         ]
         if known:
-            assert counts == ([2, 2, 2, 2, 1, 4, 3] if at_once else [2, 2, 2, 2, 2, 3, 3])
+            assert counts == ([2, 2, 2, 2, 1, 3, 1] if at_once else [2, 2, 2, 2, 2, 3, 3])
 
 
 @pytest.mark.parametrize("size", SIZES)
