@@ -1,4 +1,4 @@
-"""Cursors on MariaDB and MySQL that send a statement whose result nobody needs together with the next one."""
+"""Cursors on MariaDB and MySQL that send statements that can wait together with the next one."""
 
 from __future__ import annotations
 
