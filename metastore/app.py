@@ -120,4 +120,6 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
+    # Beside a call that computes for long each wait of a short one, for the database or its client, ends that much later.
+    sys.setswitchinterval(0.0005)
     return supervisor.run()
