@@ -20,7 +20,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
-from metastore.store import partitions, tables
+from metastore.store import partitions
 from metastore.store.database import Session
 from metastore.warehouse.locations import join
 
@@ -51,10 +51,9 @@ def add_partitions(
         initialized = _all_initialized(call, table, named, environment)
 
         def work(session: Session) -> list[Partition]:
-            held = tables.hold(call.database, session, table)
-            if held is None or held.id is None:
+            held, there = partitions.existing_in(call.database, session, table, [each for each, _ in named])
+            if held is None:
                 raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
-            there = partitions.existing(session, held.id, [each for each, _ in named])
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             existing[:] = [partition for each, partition in named if each in there]

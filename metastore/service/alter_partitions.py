@@ -27,7 +27,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table
-from metastore.store import followers, partitions, statistics, tables
+from metastore.store import followers, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_absolute, join, same_place
@@ -54,8 +54,8 @@ def alter_partitions(
     with change(call, event, ("partitions", *name, names)) as current:
 
         def work(session: Session) -> None:
-            held = _hold(call, session, name, table)
-            found = {each: (key, old) for key, each, old in partitions.lock_named(call.database, session, held, names)}
+            held, locked = _lock(call, session, name, table, names)
+            found = {each: (key, old) for key, each, old in locked}
             altered = _Altered(call, held, environment)
             before, after, changed, other_columns = [], [], [], []
             for each, partition in zip(names, new, strict=True):
@@ -102,8 +102,7 @@ def rename_partition(
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
         def work(session: Session) -> None:
-            held = _hold(call, session, name, table)
-            found = partitions.lock_named(call.database, session, held, [old_name, new_name])
+            held, found = _lock(call, session, name, table, [old_name, new_name])
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
                 raise InvalidOperation(f"Partition {old_name} of {name} does not exist: [{', '.join(old_values)}]")
@@ -141,11 +140,13 @@ def _table(call: Call, name: TableName) -> Table:
         raise InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}") from error
 
 
-def _hold(call: Call, session: Session, name: TableName, table: Table) -> Table:
-    held = tables.hold(call.database, session, table)
+def _lock(
+    call: Call, session: Session, name: TableName, table: Table, names: Sequence[str]
+) -> tuple[Table, list[tuple[int, str, Partition]]]:
+    held, found = partitions.lock_in(call.database, session, table, names)
     if held is None:
         raise InvalidOperation(f"Unable to alter partition because table {name} was dropped meanwhile")
-    return held
+    return held, found
 
 
 class _Altered:

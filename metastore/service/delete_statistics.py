@@ -52,9 +52,9 @@ def from_partitions(
     with change(call, event) as current:
 
         def work(session: Session) -> None:
-            if table.id is None or tables.share(session, *name) != table.id:
-                raise NoSuchObject(f"{name} table not found")
             locked = statistics.lock_partitions(session, table, names)
+            if locked is None or table.id is None:
+                raise NoSuchObject(f"{name} table not found")
             if missing := set(names) - {partition.name for partition in locked}:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were deleted")
             gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)

@@ -19,7 +19,7 @@ from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
-from metastore.store import followers, partitions, tables
+from metastore.store import followers, partitions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_below
@@ -76,11 +76,10 @@ def drop_named(
     with change(call, event) as current:
 
         def work(session: Session) -> tuple[Table, bool]:
-            held = tables.hold(call.database, session, table)
+            held, found = partitions.lock_in(call.database, session, table, list(dict.fromkeys(wanted)))
             if held is None:
                 raise NoSuchObject(f"{name} table not found")
             purges = delete_data and purges_data(held) and held.tableType not in VIEWS
-            found = partitions.lock_named(call.database, session, held, list(dict.fromkeys(wanted)))
             missing = set(wanted) - {each for _, each, _ in found}
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")

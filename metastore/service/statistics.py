@@ -158,9 +158,9 @@ def update_partitions(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
-            if table.id is None or tables.share(session, *name) != table.id:
-                raise NoSuchObject(f"{name} table not found")
             locked = statistics.lock_partitions(session, table, list(wanted))
+            if locked is None or table.id is None:
+                raise NoSuchObject(f"{name} table not found")
             missing = wanted.keys() - {partition.name for partition in locked}
             if missing:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")

@@ -10,7 +10,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Partition, StorageDescriptor, Table
-from metastore.store import descriptors
+from metastore.store import descriptors, tables
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Retry, Row
 from metastore.store.schema import partition_statistics, partitions, privileges
@@ -200,6 +200,14 @@ def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     return {name for (name,) in session.rows(EXISTING, table_id=table_id, names=list(names))}
 
 
+def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
+    """Hold a table as `tables.hold` does and return it with those of the names that it has, in one round trip; no table when it is gone."""
+    assert table.id is not None
+    answer = tables.hold_later(session, table)
+    there = existing(session, table.id, names)
+    return tables.held(database, session, table, answer), there
+
+
 def find(database: Database, session: Session, table: Table, name: str) -> Partition | None:
     """Return a partition, or None."""
     rows = session.rows(ONE, table_id=table.id, name_key=name)
@@ -214,6 +222,16 @@ def named(database: Database, session: Session, table: Table, names: Sequence[st
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
     return _keyed(database, session, table, lock_rows(session, table, names))
+
+
+def lock_in(
+    database: Database, session: Session, table: Table, names: Sequence[str]
+) -> tuple[Table | None, list[tuple[int, str, Partition]]]:
+    """Hold a table as `tables.hold` does and lock its named partitions, in one round trip; return both, no table when it is gone."""
+    answer = tables.hold_later(session, table)
+    rows = lock_rows(session, table, names)
+    held = tables.held(database, session, table, answer)
+    return held, [] if held is None else _keyed(database, session, held, rows)
 
 
 def lock_rows(session: Session, table: Table, names: Sequence[str]) -> list[Row]:

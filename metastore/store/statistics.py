@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
 from metastore.store import partitions as partition_rows
+from metastore.store import tables
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import partition_statistics, partitions, table_statistics
@@ -121,9 +122,16 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
     session.insert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
-def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition]:
-    """Lock the rows of the named partitions that are there, ascending by name."""
-    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in partition_rows.lock_rows(session, table, names)]
+def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition] | None:
+    """Hold a table against its removal and lock its named partitions, in one round trip: those that are there, ascending by name.
+
+    None when the table is gone.
+    """
+    answer = tables.hold_later(session, table)
+    rows = partition_rows.lock_rows(session, table, names)
+    if not answer.rows or answer.rows[0][0] != table.id:
+        return None
+    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:

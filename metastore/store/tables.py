@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from metastore.idl import CreationMetadata, FieldSchema, SourceTable, Table
 from metastore.store import descriptors
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -236,8 +237,18 @@ def hold(database: Database, session: Session, table: Table, *, exclusively: boo
 
     Return it as it is now, with changes that were made since it was read; None when it was dropped or renamed.
     """
+    return held(database, session, table, hold_later(session, table, exclusively=exclusively))
+
+
+def hold_later(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
+    """Like `hold`, together with the next statement; `held` reads the answer."""
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
-    row = session.row(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
+    return session.later(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
+
+
+def held(database: Database, session: Session, table: Table, answer: Answer) -> Table | None:
+    """Return a table that was locked, as `hold` does."""
+    row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
     values, _ = _values(table)
