@@ -152,10 +152,7 @@ class Session:
 
     def insert(self, clause: Insert, **params: Any) -> int:
         """Insert one row and return the key that the database gave it."""
-        if self._database.driver.name == "postgresql":
-            row = self._run(self._database.returning_key(clause), params).fetchone()
-            return int(row[0])
-        return int(self._run(clause, params).lastrowid)
+        return self.insert_keyed(clause, **params).key
 
     def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
         """Insert one row, later; the answer has its key."""
