@@ -11,8 +11,8 @@ class Answer:
 
     __slots__ = ("_count", "_flush", "_key", "_rows")
 
-    def __init__(self, flush: Callable[[], object]) -> None:
-        self._flush: Callable[[], object] | None = flush
+    def __init__(self, flush: Callable[[], object] | None = None) -> None:
+        self._flush = flush
         self._rows: Sequence[tuple[Any, ...]] = ()
         self._count = 0
         self._key: int | None = None

@@ -140,7 +140,7 @@ class SQLiteDriver(Driver):
         return orjson.dumps(value).decode()
 
     def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
-        answer = Answer(int)
+        answer = Answer()
         cursor.execute(text, params or {})
         answer.settle(cursor.fetchall() if cursor.description else (), cursor.rowcount, cursor.lastrowid)
         return answer
