@@ -4,9 +4,9 @@
     python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
 
 Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
-notification log. Prints for each call the median in ms and the mean CPU time of the server's processes, then how many transactions a second
-so many clients bring to their end. The floor of a read is a bare round trip, that of a write the release of a lock: one row, one commit.
-Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
+notification log. Prints for each call the median in ms, how many times the floor that is, and the mean CPU time of the server's processes,
+then how many transactions a second so many clients bring to their end. The floor is a bare round trip to the server and the commit of one
+row by the database's own driver. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ from metastore.idl import (  # noqa: E402
     UnlockRequest,
 )
 from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E402
+from metastore.store.database import Database  # noqa: E402
 from tests.servers import serving  # noqa: E402
 
 Call = Callable[[], object]
+ROUND_TRIP, COMMIT = "getStatus, a bare round trip", "one row and its commit, without a server"
 READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
 
 
@@ -88,7 +90,7 @@ class Caller:
         self.client.get_valid_write_ids(GetValidWriteIdsRequest(fullTableNames=[f"bench.{table}"], validTxnList=text))
 
 
-def calls(caller: Caller, number: int) -> Iterator[tuple[str, Call]]:
+def calls(caller: Caller, number: int, commit: Call) -> Iterator[tuple[str, Call]]:
     """Yield the calls of one round; what they need is made before they are run."""
     client, operation = caller.client, DataOperationType
     reader, inserter, changer, aborted, alive = caller.open(5)
@@ -99,7 +101,8 @@ def calls(caller: Caller, number: int) -> Iterator[tuple[str, Call]]:
     text = format_transactions(of_reply(client.get_open_txns()))
     valid = GetValidWriteIdsRequest(fullTableNames=["bench.t"], validTxnList=text)
     opened: list[int] = []
-    yield "getStatus (the floor of a read)", client.getStatus
+    yield ROUND_TRIP, client.getStatus
+    yield COMMIT, commit
     yield "heartbeat", lambda: client.heartbeat(HeartbeatRequest(lockid=0, txnid=alive))
     yield "open_txns", lambda: opened.extend(caller.open())
     yield "commit_txn, nothing done", lambda: caller.commit(opened[0])
@@ -108,7 +111,7 @@ def calls(caller: Caller, number: int) -> Iterator[tuple[str, Call]]:
     yield "allocate_table_write_ids", lambda: caller.allocate([inserter], "t")
     yield "lock, to insert", lambda: caller.lock(inserter, "t", READ, operation.INSERT)
     yield "check_lock", lambda: client.check_lock(CheckLockRequest(lockid=lock))
-    yield "unlock (the floor of a write)", lambda: client.unlock(UnlockRequest(lockid=lock))
+    yield "unlock", lambda: client.unlock(UnlockRequest(lockid=lock))
     yield "show_locks", lambda: client.show_locks(ShowLocksRequest())
     yield "commit_txn of a reader", lambda: caller.commit(reader)
     yield "commit_txn of an insert", lambda: caller.commit(inserter)
@@ -119,12 +122,19 @@ def calls(caller: Caller, number: int) -> Iterator[tuple[str, Call]]:
         caller.commit(key)
 
 
-def measure(client: Client, process: int, rounds: int) -> dict[str, dict[str, float]]:
+def committing(url: str) -> Call:
+    """Return what adds a row to a table of its own, committed, on a connection as the server opens them."""
+    connection = Database(url).driver.connect()
+    connection.cursor().execute("CREATE TABLE IF NOT EXISTS benchmark_floor (number INTEGER)")
+    return lambda: connection.cursor().execute("INSERT INTO benchmark_floor VALUES (1)")
+
+
+def measure(client: Client, process: int, rounds: int, commit: Call) -> dict[str, dict[str, float]]:
     """Return the median ms and the mean CPU ms of each call."""
     times: dict[str, list[float]] = {}
     cpu: dict[str, float] = {}
     for number in range(rounds):
-        for name, call in calls(Caller(client), number):
+        for name, call in calls(Caller(client), number, commit):
             before, started = cpu_seconds(process), time.perf_counter()
             call()
             times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
@@ -174,9 +184,10 @@ def throughput(uri: str, clients: int, seconds: float, work: Callable[[Caller, i
 def benchmark(database: str | None, rounds: int, seconds: float, clients: Sequence[int]) -> dict[str, dict[str, dict[str, float]]]:
     """Return what the calls cost and what each number of clients brings to its end a second."""
     with tempfile.TemporaryDirectory() as folder:
+        url = database or f"sqlite:///{folder}/metastore.db"
         options = ["--warehouse", f"file:{folder}/warehouse", "--set", f"data_directory={folder}/data", "--set", "log_level=warning"]
-        with serving(*options, *(["--db", database] if database else []), home=Path(folder)) as running, connect(running.uri) as client:
-            cost = measure(client, running.process.pid, rounds)
+        with serving(*options, "--db", url, home=Path(folder)) as running, connect(running.uri) as client:
+            cost = measure(client, running.process.pid, rounds, committing(url))
             rates = {
                 work.__name__: {str(number): throughput(running.uri, number, seconds, work) for number in clients}
                 for work in (nothing, reading, inserting)
@@ -196,9 +207,10 @@ def main() -> None:
     options = parser.parse_args()
     found = {url or "sqlite": benchmark(url, options.rounds, options.seconds, options.clients) for url in options.db or [None]}
     for database, results in found.items():
-        print(f"{database}\n{'':45} median ms   CPU ms of the server")
+        print(f"{database}\n{'':45} median ms   x floor   CPU ms of the server")
+        floor = results["calls"][ROUND_TRIP]["median_ms"] + results["calls"][COMMIT]["median_ms"]
         for name, values in results["calls"].items():
-            print(f"{name:45} {values['median_ms']:9.2f} {values['cpu_ms']:9.2f}")
+            print(f"{name:45} {values['median_ms']:9.2f} {values['median_ms'] / floor:9.2f} {values['cpu_ms']:9.2f}")
         print(f"{'transactions a second of so many clients':45}" + "".join(f"{number:>10}" for number in options.clients))
         for name, rates in results["transactions_per_second"].items():
             print(f"{name:45}" + "".join(f"{rate:10.0f}" for rate in rates.values()))

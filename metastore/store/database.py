@@ -78,8 +78,8 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
 
 
-def unsynced(clause: sa.Update) -> dict[str, sa.Update]:
-    """Return an update, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost in a crash.
+def unsynced(clause: sa.Update | sa.Delete) -> dict[str, sa.Update | sa.Delete]:
+    """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost in a crash.
 
     It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
     """

@@ -43,9 +43,10 @@ ACQUIRE = sa.update(locks).where(L.id == sa.bindparam("key")).values(
     state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now")
 )
 EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
-RELEASE = sa.delete(locks).where(
+RELEASE = unsynced(sa.delete(locks).where(
     L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
-)
+))
+"""A lock that a crash of the database brings back goes when its heartbeat is missed."""
 EXPIRED = sa.select(L.id).where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since")).order_by(
     L.id
 ).limit(sa.bindparam("most"))
@@ -151,8 +152,8 @@ def exists(session: Session, key: int) -> bool:
 
 
 def release(session: Session, key: int) -> bool:
-    """Remove a lock that waits or belongs to no transaction; tell whether it was there."""
-    return session.execute(RELEASE, key=key) > 0
+    """Remove a lock that waits or belongs to no transaction, in a unit of work of its own; tell whether it was there."""
+    return session.execute(RELEASE[session.kind], key=key) > 0
 
 
 def expired(session: Session, since: int, most: int) -> list[int]:
