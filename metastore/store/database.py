@@ -78,8 +78,34 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
 
 
+class AmongKeys(sa.ColumnElement[bool]):
+    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column for itself, which may find more.
+
+    PostgreSQL would go by the first column alone as long as it does not know how many rows there are.
+    """
+
+    inherit_cache = False
+    type = sa.Boolean()
+    _is_implicitly_boolean = True
+
+    def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
+        self.each = [Among(column, name) for name, column in columns.items()]
+
+
+@compiles(AmongKeys)
+def _among_keys(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
+    return " AND ".join(compiler.process(each, **kw) for each in element.each)
+
+
+@compiles(AmongKeys, "postgresql")
+def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
+    columns = ", ".join(compiler.process(each.column, **kw) for each in element.each)
+    lists = ", ".join(f"CAST(%({each.bind.key})s AS text[])" for each in element.each)
+    return f"({columns}) IN (SELECT * FROM unnest({lists}))"
+
+
 def unsynced(clause: sa.Update | sa.Delete) -> dict[str, sa.Update | sa.Delete]:
-    """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: for what may be lost in a crash.
+    """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: a crash may undo it.
 
     It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
     """

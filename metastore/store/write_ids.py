@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Session
+from metastore.store.database import Among, AmongKeys, Session
 from metastore.store.schema import min_history, write_id_counters, write_ids
 
 N, I = write_id_counters.c, write_ids.c  # noqa: E741  # beside the N of its counter
@@ -30,9 +30,8 @@ SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam
 FORGET = sa.delete(write_ids).where(*TABLE)
 FORGET_TRANSACTIONS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
-HOLD = sa.select(N.catalog, N.database, N.table).where(Among(N.database, "databases"), Among(N.table, "tables")).order_by(
-    N.catalog, N.database, N.table
-).with_for_update()
+_AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
+HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 
 _THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table)
 _BELOW = sa.select(I.write_id).where(
@@ -59,7 +58,7 @@ SNAPSHOT = sa.union_all(
     sa.select(
         N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"), (N.next - sa.literal_column("1")).label("last"),
         _BELOW.label("below"), sa.func.coalesce(_SEEN, _NO).label("seen"),
-    ).where(Among(N.database, "databases"), Among(N.table, "tables")),
+    ).where(_AMONG),
     *(
         sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
             Among(_bare(I.database), "databases"), Among(_bare(I.table), "tables"), *which
@@ -97,8 +96,8 @@ def _named(key: Key) -> dict[str, str]:
 
 
 def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
-    pairs = list(keys)
-    return {"databases": sorted({key.database for key in pairs}), "tables": sorted({key.table for key in pairs})}
+    catalogs, databases, tables = zip(*sorted(keys), strict=True)
+    return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
 
 
 def take(session: Session, key: Key, count: int) -> range:

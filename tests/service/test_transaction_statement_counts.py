@@ -6,15 +6,21 @@ one statement does what is done most often, and where it finds more to do it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.context import Call, Client, Metastore
+from metastore.store import schema
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
+from metastore.store.database import Session
+from metastore.store.drivers import Row
 from tests.service.conftest import MetastoreMaker, Statements
 from tests.service.txns import (
     INSERT,
@@ -248,7 +254,31 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000))
     text, _ = call.database.compiled(write_id_rows.SNAPSHOT)
-    values = {"mark": 3000, "exceptions": "{7}", "databases": "{db}", "tables": "{t0}"}
+    values = {"mark": 3000, "exceptions": "{7}", "catalogs": "{hive}", "databases": "{db}", "tables": "{t0}"}
     plan = call.database.read(lambda session: [line for (line,) in session.cursor.execute(f"EXPLAIN {text}", values).fetchall()])
     scans = [line for line in plan if "Scan" in line and "write_ids" in line]
     assert len([line for line in scans if "on pk_write_ids" in line or "using pk_write_ids" in line]) == 2, plan
+
+
+@pytest.mark.parametrize("statement", [write_id_rows.SNAPSHOT, write_id_rows.HOLD])
+def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(call: Call, statement: sa.Select[Any]) -> None:
+    rows = [("hive", f"db{number % 7}", f"t{number}", 1) for number in range(3000)]
+    call.database.write(lambda session: session.insert_many(schema.write_id_counters, ("catalog", "database", "table", "next"), rows))
+    text, literals = call.database.compiled(statement)
+    convert = call.database.driver.convert
+    lists = {name: convert([value]) for name, value in {"catalogs": "hive", "databases": "db1", "tables": "t1", "exceptions": 7}.items()}
+    kind = call.database.driver.name
+    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN", "mysql": "EXPLAIN"}[kind]
+
+    def work(session: Session) -> Sequence[Row]:
+        session.cursor.execute(f"{explain} {text}", {"mark": 3000, **literals, **lists})
+        found: Sequence[Row] = session.cursor.fetchall()
+        return found
+
+    plan = [" ".join(map(str, line)) for line in call.database.read(work)]
+    wanted = {
+        "sqlite": "SEARCH write_id_counters USING .*catalog=. AND database=. AND table=.",
+        "postgresql": r"Index Cond: .*catalog = .*\"table\" = ",
+        "mysql": r"write_id_counters'? (range|eq_ref|const) ",
+    }
+    assert any(re.search(wanted[kind], line) for line in plan), plan
