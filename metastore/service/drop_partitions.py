@@ -87,7 +87,7 @@ def drop_named(
                 _check_writable(call, [partition for _, _, partition in found])
             dropped[:] = [partition for _, _, partition in found]
             if found:
-                partitions.delete(session, [key for key, _, _ in found])
+                partitions.delete(session, held, [key for key, _, _ in found])
                 if is_transactional(held):
                     followers.forget_partitions(session, Key(*name), [each for _, each, _ in found])
                     if not delete_data and soft_drops.dropping_transaction(environment):

@@ -61,7 +61,7 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
                 raise MetaError(f"The partition {min(taken)} already exists in the table {target}")
             moved = [(key, name, _moved(there, name, partition)) for key, name, partition in found]
             moves = _moves(call, here, [(name, old, new) for (_, name, old), (_, _, new) in zip(found, moved, strict=True)])
-            partitions.hand_over(session, there, moved)
+            partitions.hand_over(session, here, there, moved)
             current.move_directories(moves)
             added = [partition for _, _, partition in moved]
             current.event = AddPartitions(client=call.info, table=there, partitions=added)

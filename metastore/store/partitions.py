@@ -42,7 +42,7 @@ COUNT = sa.select(sa.func.count()).where(OF_TABLE)
 OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
-DELETE_PRIVILEGES = sa.delete(privileges).where(Among(privileges.c.partition_id, "keys"))
+DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bindparam("of_table"), Among(privileges.c.partition_id, "keys"))
 HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
@@ -187,12 +187,12 @@ def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Pa
     session.insert_later(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
-def hand_over(session: Session, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
-    """Give partitions (key, name, struct) of another table to this one: their statistics follow, their privileges do not."""
+def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
+    """Give partitions (key, name, struct) of one table to another: their statistics follow, their privileges do not."""
     keys = [key for key, _, _ in moved]
     replace(session, table, moved)
     session.execute(HAND_OVER_STATISTICS, keys=keys, new_table=table.id)
-    session.execute(DELETE_PRIVILEGES, keys=keys)
+    session.execute(DELETE_PRIVILEGES, of_table=source.id, keys=keys)
 
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
@@ -302,10 +302,10 @@ def locations_outside(session: Session, table_id: int) -> list[str]:
     return [location for (location,) in session.rows(OUTSIDE, table_id=table_id)]
 
 
-def delete(session: Session, keys: Sequence[int]) -> None:
-    """Remove locked partitions with what hangs on them."""
+def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
+    """Remove locked partitions of a table with what hangs on them."""
     session.later(DELETE_STATISTICS, keys=list(keys))
-    session.later(DELETE_PRIVILEGES, keys=list(keys))
+    session.later(DELETE_PRIVILEGES, of_table=table.id, keys=list(keys))
     session.later(DELETE, keys=list(keys))
 
 

@@ -1,0 +1,125 @@
+"""No call reads a whole table of the database. SQLite's planner tells, which knows nothing of how many rows there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from metastore.idl import HiveObjectRef, HiveObjectType
+from metastore.service import databases, locks, partitions, statistics, tables, transactions, write_ids
+from metastore.service.add_partitions import add_partitions as add
+from metastore.service.alter_partitions import alter_partitions, rename_partition
+from metastore.service.alter_table import alter_table
+from metastore.service.context import Call
+from metastore.service.drop_partitions import drop_partitions
+from metastore.service.exchange import exchange_partitions
+from metastore.service.privileges import list_privileges
+from tests.service.conftest import add_partitions, make_database, make_table
+from tests.service.txns import (
+    INSERT,
+    READ,
+    UPDATE,
+    WRITE,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+    valid,
+)
+
+FEW_ROWS = ("catalogs", "min_history", "write_notifications", "json_each")
+"""What open readers and the writes of the last hours left, however many tables there are; the last is a list that comes with the call."""
+KEYS = [("k", "string"), ("l", "string")]
+
+
+@pytest.fixture
+def plans(call: Call) -> Iterator[dict[str, list[str]]]:
+    """Gathers the statements of all calls, and at the end the plan of each."""
+    if call.database.driver.name != "sqlite":
+        pytest.skip("the others plan by how many rows they believe there are")
+    seen: dict[str, list[str]] = {}
+    call.database.observer = lambda text: seen.setdefault(text, [])
+    yield seen
+    call.database.observer = None
+
+
+def work_on_partitions(call: Call) -> None:
+    name = make_table(call, "t", keys=KEYS)
+    other = make_table(call, "other", keys=KEYS)
+    add_partitions(call, name, [["1", str(number)] for number in range(4)])
+    stored = partitions.get_partitions(call, name)
+    alter_partitions(call, name, deepcopy(stored))
+    rename_partition(call, name, ["1", "3"], partitions.get_partition(call, name, ["1", "3"]))
+    partitions.get_partitions_by_names(call, name, ["k=1/l=0"])
+    partitions.get_partitions_by_filter(call, name, "k = '1' and l > '2'")
+    partitions.get_partitions_by_values(call, name, ["1"])
+    partitions.get_partition_names(call, name)
+    drop_partitions(call, name, ["k=1/l=0"], delete_data=True, if_exists=False)
+    exchange_partitions(call, {"k": "1", "l": "1"}, name, other)
+    add(call, name, [])
+
+
+def work_on_tables(call: Call) -> None:
+    make_database(call, "db2")
+    name = make_table(call, "u", keys=KEYS)
+    table = tables.get_table(call, name)
+    changed = deepcopy(table)
+    changed.tableName = "v"
+    alter_table(call, name, changed)
+    renamed = name._replace(table="v")
+    tables.get_table_meta(call, "hive", "default", "*", [])
+    tables.get_tables(call, "hive", "default", "*")
+    tables.get_table_objects_by_name(call, "hive", "default", ["v"])
+    statistics.get_partitions(call, renamed, ["k=1/l=1"], ["a"])
+    list_privileges(call, None, None, HiveObjectRef(HiveObjectType.TABLE, dbName="default", objectName="v", catName="hive"))
+    tables.drop_table(call, renamed, delete_data=True)
+    databases.drop_database(call, "hive", "db2", delete_data=True, cascade=True)
+
+
+def work_in_transactions(call: Call) -> None:
+    inserter, changer, loser, *batch = begin(call, 8)
+    allocate(call, batch)
+    for key, operation, kind in ((inserter, INSERT, READ), (changer, UPDATE, WRITE), (loser, UPDATE, WRITE)):
+        allocate(call, [key])
+        ask(call, component(kind, operation=operation), transaction=key)
+    held, _ = ask(call, component(READ))
+    locks.check_lock(call, held)
+    locks.heartbeat(call, held, batch[0])
+    locks.unlock(call, held)
+    valid(call)
+    commit(call, inserter)
+    commit(call, changer)
+    with pytest.raises(Exception, match="write conflict"):
+        commit(call, loser)
+    abort(call, batch[0])
+    transactions.abort_transactions(call, batch)
+    transactions.get_open_transactions(call)
+    write_ids.add_to_history(call, begin_one(call), {"db.t": 1})
+
+
+def test_no_call_reads_a_whole_table(call: Call, plans: dict[str, list[str]]) -> None:
+    for work in (work_on_partitions, work_on_tables, work_in_transactions):
+        work(call)
+    call.database.observer = None
+
+    def ask_sqlite(text: str, values: dict[str, None]) -> list[tuple[Any, ...]]:
+        return call.database.read(lambda session: session.cursor.execute(text, values).fetchall())  # type: ignore[no-any-return]
+
+    def explain(text: str) -> list[str]:
+        return [row[3] for row in ask_sqlite(f"EXPLAIN QUERY PLAN {text}", dict.fromkeys(re.findall(r"(?<!:):(\w+)", text)))]
+
+    found = {text: [step for step in explain(text) if re.match(r"SCAN \w+", step)] for text in plans}
+    stored = {row[0] for row in ask_sqlite("SELECT name FROM sqlite_master WHERE type = 'table'", {})}
+    whole = {
+        text: steps for text, steps in found.items()
+        if any((of := step.split()[1]) in stored and of not in FEW_ROWS for step in steps)
+    }
+    assert len(found) > 60
+    assert whole == {}
