@@ -8,6 +8,7 @@ there, none with a smaller id can appear before it. The components of a lock go 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -28,11 +29,19 @@ JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, 
 ALL = sa.select(*FIELDS).select_from(JOINED).order_by(L.id, C.number)
 IN_DATABASES = ALL.where(Among(C.database, "databases"))
 ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables")))
-_OWN = lock_components.alias("own")
-UP_TO = ALL.where(C.lock_id <= sa.bindparam("key"), sa.exists(sa.select(sa.literal_column("1")).where(
-    _OWN.c.lock_id == sa.bindparam("key"), _OWN.c.database == C.database,
-    sa.or_(_OWN.c.table == C.table, _OWN.c.table.is_(None), C.table.is_(None)),
-)))
+_KEY: sa.ColumnElement[int] = sa.bindparam("key", type_=sa.BigInteger())
+_OWN, _WAITS = lock_components.alias("own").c, locks.alias("waits").c
+UP_TO = sa.union_all(
+    sa.select(*FIELDS).select_from(JOINED).where(C.lock_id == _KEY),
+    sa.select(*FIELDS).select_from(JOINED).where(
+        sa.exists(sa.select(sa.literal_column("1")).where(_WAITS.id == _KEY, _WAITS.state == sa.literal_column("'w'"))),
+        C.database.in_(sa.select(_OWN.database).where(_OWN.lock_id == _KEY)), C.lock_id < _KEY,
+        sa.exists(sa.select(sa.literal_column("1")).where(
+            _OWN.lock_id == _KEY, _OWN.database == C.database,
+            sa.or_(_OWN.table == C.table, _OWN.table.is_(None), C.table.is_(None)),
+        )),
+    ),
+)
 INSERT = sa.insert(locks).values({
     name: sa.bindparam(name)
     for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms", "writers_wait")
@@ -112,8 +121,11 @@ def _meeting(session: Session, components: Iterable[Component]) -> Sequence[Row]
 
 
 def up_to(session: Session, key: int) -> list[Held]:
-    """Return the components of a lock, and of those with a smaller id that may meet it, ascending; none when it is not there."""
-    return _held(session.rows(UP_TO, key=key))
+    """Return the components of a lock, ascending; if it waits, before them those of locks with a smaller id that may meet it.
+
+    None when it is not there.
+    """
+    return sorted(_held(session.rows(UP_TO, key=key)), key=attrgetter("id", "number"))
 
 
 def all_of(session: Session) -> list[Held]:
