@@ -86,10 +86,15 @@ def check_lock(call: Call, key: int) -> LockResponse:
 
     No earlier lock can appear any more, so what is read needs no queue to decide by.
     """
+
+    def read(session: Session) -> tuple[list[Held], list[Held]]:
+        own = locks.of(session, key)
+        waits = bool(own) and own[0].state != ACQUIRED
+        return own, locks.before(session, key, [_of(each) for each in own]) if waits else []
+
     while True:
         now = now_ms()
-        found = call.database.read(lambda session: locks.up_to(session, key))
-        own = [each for each in found if each.id == key]
+        own, before = call.database.read(read)
         if not own:
             raise _unknown(key)
         first = own[0]
@@ -97,7 +102,7 @@ def check_lock(call: Call, key: int) -> LockResponse:
             raise _unknown(key)
         blocked = None
         if first.state != ACQUIRED:
-            earlier = _living(each for each in found if each.id < key)
+            earlier = _living(before)
             blocked = blocker([_of(each) for each in own], first.transaction, map(_earlier, earlier), writers_wait=bool(first.writers_wait))
             if blocked is not None:
                 late = house_keeping.late_holders(call.config, earlier, now)

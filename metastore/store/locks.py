@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -26,22 +26,13 @@ FIELDS = (
     C.database, C.table, C.partition, C.type, T.state, T.type, T.heartbeat_ms,
 )
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
-ALL = sa.select(*FIELDS).select_from(JOINED).order_by(L.id, C.number)
+ALL = sa.select(*FIELDS).select_from(JOINED)
+"""Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
 IN_DATABASES = ALL.where(Among(C.database, "databases"))
 ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables")))
-_KEY: sa.ColumnElement[int] = sa.bindparam("key", type_=sa.BigInteger())
-_OWN, _WAITS = lock_components.alias("own").c, locks.alias("waits").c
-UP_TO = sa.union_all(
-    sa.select(*FIELDS).select_from(JOINED).where(C.lock_id == _KEY),
-    sa.select(*FIELDS).select_from(JOINED).where(
-        sa.exists(sa.select(sa.literal_column("1")).where(_WAITS.id == _KEY, _WAITS.state == sa.literal_column("'w'"))),
-        C.database.in_(sa.select(_OWN.database).where(_OWN.lock_id == _KEY)), C.lock_id < _KEY,
-        sa.exists(sa.select(sa.literal_column("1")).where(
-            _OWN.lock_id == _KEY, _OWN.database == C.database,
-            sa.or_(_OWN.table == C.table, _OWN.table.is_(None), C.table.is_(None)),
-        )),
-    ),
-)
+_IS_BEFORE = C.lock_id < sa.bindparam("key")
+BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLES.where(_IS_BEFORE)
+OF = ALL.where(C.lock_id == sa.bindparam("key"))
 INSERT = sa.insert(locks).values({
     name: sa.bindparam(name)
     for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms", "writers_wait")
@@ -90,7 +81,7 @@ class Held(NamedTuple):
 
 
 def _held(rows: Iterable[Row]) -> list[Held]:
-    return [Held(*row) for row in rows]
+    return sorted((Held(*row) for row in rows), key=attrgetter("id", "number"))
 
 
 Component = tuple[str, str, str | None, str | None, int]
@@ -112,20 +103,25 @@ def meeting(session: Session, components: Collection[Component]) -> list[Held]:
     return _held(found)
 
 
-def _meeting(session: Session, components: Iterable[Component]) -> Sequence[Row]:
-    databases = sorted({each[1] for each in components})
+def _meeting(session: Session, components: Collection[Component], before: int | None = None) -> Sequence[Row]:
+    """Return what may meet components, of all locks or of those with a smaller id."""
+    values: dict[str, Any] = {"databases": sorted({each[1] for each in components})}
     tables = {each[2] for each in components}
+    if before is not None:
+        values["key"] = before
     if None in tables:
-        return session.rows(IN_DATABASES, databases=databases)
-    return session.rows(ON_TABLES, databases=databases, tables=sorted(tables, key=str))
+        return session.rows(IN_DATABASES if before is None else BEFORE_IN_DATABASES, **values)
+    return session.rows(ON_TABLES if before is None else BEFORE_ON_TABLES, tables=sorted(tables, key=str), **values)
 
 
-def up_to(session: Session, key: int) -> list[Held]:
-    """Return the components of a lock, ascending; if it waits, before them those of locks with a smaller id that may meet it.
+def of(session: Session, key: int) -> list[Held]:
+    """Return the components of a lock; none when it is not there."""
+    return _held(session.rows(OF, key=key))
 
-    None when it is not there.
-    """
-    return sorted(_held(session.rows(UP_TO, key=key)), key=attrgetter("id", "number"))
+
+def before(session: Session, key: int, components: Collection[Component]) -> list[Held]:
+    """Return the components of the locks with a smaller id that may meet some, ascending."""
+    return _held(_meeting(session, components, key))
 
 
 def all_of(session: Session) -> list[Held]:
