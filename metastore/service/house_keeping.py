@@ -151,5 +151,7 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))
     low = min_open if needed is None else min(needed, min_open)
-    counts["write ids"] = batches(lambda session: rows.free_write_ids(session, low, BATCH), rows.delete_write_ids)
+    counts["write ids"] = batches(
+        lambda session: rows.free_write_ids(session, low, BATCH), lambda session, found: rows.delete_write_ids(session, low, found)
+    )
     return counts

@@ -48,7 +48,7 @@ FREE = sa.select(*(I[name] for name in _NAMES), I.write_id).select_from(
     I.transaction_id < sa.bindparam("low"), sa.or_(_KEPT.c.lowest.is_(None), I.write_id < _KEPT.c.lowest)
 ).order_by(*(I[name] for name in _NAMES), I.write_id).limit(sa.bindparam("most"))
 DELETE_WRITE_IDS = sa.delete(write_ids).where(
-    *(I[name] == sa.bindparam(f"{name}_key") for name in _NAMES), I.write_id <= sa.bindparam("last")
+    *(I[name] == sa.bindparam(f"{name}_key") for name in _NAMES), I.write_id <= sa.bindparam("last"), I.transaction_id < sa.bindparam("low")
 )
 DELETE_WRITES = sa.delete(write_set).where(W.commit_id < sa.bindparam("min_open"))
 
@@ -102,10 +102,10 @@ def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int
     return [(Key(*table), int(write_id)) for *table, write_id in session.rows(FREE, low=low, most=most)]
 
 
-def delete_write_ids(session: Session, found: Sequence[tuple[Key, int]]) -> None:
-    """Remove these write ids and all lower ones of the same tables."""
+def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]]) -> None:
+    """Remove these write ids and all lower ones of transactions below an id: a table made anew since then numbers others' from 1."""
     session.executemany(DELETE_WRITE_IDS, [
-        {**{f"{name}_key": value for name, value in key._asdict().items()}, "last": last} for key, last in dict(found).items()
+        {**{f"{name}_key": value for name, value in key._asdict().items()}, "last": last, "low": low} for key, last in dict(found).items()
     ])
 
 

@@ -13,7 +13,10 @@ from metastore.listeners.events import AbortTransactions
 from metastore.service import house_keeping, locks, rebuilds, transactions
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
-from metastore.store import schema
+from metastore.store import followers, schema
+from metastore.store import house_keeping as row_functions
+from metastore.store.database import Session
+from metastore.store.write_ids import Key
 from tests.service.conftest import MetastoreMaker, call_of
 from tests.service.recording import Remembering, Within, listening
 from tests.service.txns import (
@@ -161,6 +164,27 @@ def test_what_an_earlier_transaction_wrote_later_stays_seen(
     house_keeping.forget_ended(hasty)
     assert valid(call) == expected
     assert [row[0] for row in rows(call, schema.write_ids, "write_id")] == ([] if ends is commit else [3, 2])
+
+
+def test_write_ids_of_a_table_made_anew_meanwhile_stay(call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+    early = begin_one(call)
+    write(call, early, INSERT)
+    commit(call, early)
+    tick()
+    free = row_functions.free_write_ids
+    later: list[int] = []
+
+    def find(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
+        found = free(session, low, most)
+        for key, _ in found:
+            call.database.write(lambda session, key=key: followers.forget_table(session, key))  # type: ignore[misc]  # bound now
+            later.extend(begin(call, 1))
+            assert allocate(call, later) == {later[0]: 1}
+        return found
+
+    monkeypatch.setattr(row_functions, "free_write_ids", find)
+    house_keeping.forget_ended(hasty)
+    assert rows(call, schema.write_ids, "transaction_id", "write_id") == [(later[0], 1)]
 
 
 def test_an_aborted_transaction_stays_until_what_it_wrote_is_cleaned(call: Call, hasty: Metastore) -> None:
