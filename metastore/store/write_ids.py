@@ -6,7 +6,8 @@ One function per statement. Who allocates or commits changes holds the table's c
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -28,19 +29,16 @@ OWNER = sa.select(I.transaction_id).where(*TABLE, I.write_id == sa.bindparam("ke
 LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 FORGET = sa.delete(write_ids).where(*TABLE)
-FORGET_TRANSACTIONS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
+FORGET_transactionS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 _AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 
-_THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table)
-_BELOW = sa.select(I.write_id).where(
-    _THEIRS, I.transaction_id <= sa.bindparam("mark")
-).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
-_SEEN = sa.select(sa.literal_column("1")).where(
-    _THEIRS, I.transaction_id <= sa.bindparam("mark"), sa.not_(Among(I.transaction_id, "exceptions"))
-).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
-"""In order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of others' may come first in the heap."""
+_NO: sa.ColumnElement[int] = sa.literal_column("0")
+_transaction = I.transaction_id + _NO
+"""As an expression, where rows are found by their write ids: MariaDB counts the rows of each range that exceptions leave of an index."""
+_THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table, _transaction <= sa.bindparam("mark"))
+_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
 
 
 def _bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
@@ -53,26 +51,33 @@ def _bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
 
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 """Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
-_NO: sa.ColumnElement[int] = sa.literal_column("0")
-SNAPSHOT = sa.union_all(
-    sa.select(
-        N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"), (N.next - sa.literal_column("1")).label("last"),
-        _BELOW.label("below"), sa.func.coalesce(_SEEN, _NO).label("seen"),
-    ).where(_AMONG),
-    *(
-        sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(
-            Among(_bare(I.database), "databases"), Among(_bare(I.table), "tables"), *which
-        )
-        for which in (
-            (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST),
-            (Among(I.transaction_id, "exceptions"),),
-        )
-    ),
-)
 
 
-NONE = [0]
-"""A list without any id: of MySQL's empty lists no id is outside either."""
+@cache
+def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
+    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
+
+    What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
+    others' may come first in the heap.
+    """
+    seen = sa.select(sa.literal_column("1")).where(
+        _THEIRS, *((sa.not_(Among(_transaction, "exceptions")),) if excepts else ())
+    ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
+    theirs = (
+        (_bare(I.database) == sa.bindparam("database_key"), _bare(I.table) == sa.bindparam("table_key")) if one
+        else (Among(_bare(I.database), "databases"), Among(_bare(I.table), "tables"))
+    )
+    later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
+    return sa.union_all(
+        sa.select(
+            N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"),
+            (N.next - sa.literal_column("1")).label("last"), _BELOW.label("below"), sa.func.coalesce(seen, _NO).label("seen"),
+        ).where(*(COUNTER if one else (_AMONG,))),
+        *(
+            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(*theirs, *which)
+            for which in (later, (Among(I.transaction_id, "exceptions"),))[: 1 + excepts]
+        ),
+    )
 
 
 class Key(NamedTuple):
@@ -137,7 +142,7 @@ def forget(session: Session, key: Key, transactions: Sequence[int] | None = None
     if transactions is None:
         session.execute(FORGET, **_named(key))
     else:
-        session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
+        session.execute(FORGET_transactionS, keys=list(transactions), **_named(key))
 
 
 def last(session: Session, key: Key) -> int | None:
@@ -182,7 +187,11 @@ def snapshot(
     marks: dict[Key, Mark] = {}
     unseen: dict[Key, list[tuple[int, int]]] = {}
     below = [key for key in exceptions if key <= mark]
-    for row in session.rows(SNAPSHOT, mark=mark, exceptions=below or NONE, **_among(keys)):
+    tables = list(keys)
+    values: dict[str, Any] = _named(tables[0]) if len(tables) == 1 else _among(tables)
+    if below:
+        values["exceptions"] = below
+    for row in session.rows(snapshot_query(one=len(tables) == 1, excepts=bool(below)), mark=mark, **values):
         key = Key(*row[:3])
         if row[3]:
             unseen.setdefault(key, []).append((int(row[3]), int(row[4])))

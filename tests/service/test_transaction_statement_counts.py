@@ -249,29 +249,36 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
     assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
 
 
-def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_without_statistics(call: Call) -> None:
+@pytest.mark.parametrize("one", [True, False])
+def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_without_statistics(call: Call, one: bool) -> None:
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000))
-    text, _ = call.database.compiled(write_id_rows.SNAPSHOT)
-    values = {"mark": 3000, "exceptions": "{7}", "catalogs": "{hive}", "databases": "{db}", "tables": "{t0}"}
+    text, _ = call.database.compiled(write_id_rows.snapshot_query(one=one, excepts=True))
+    values = {
+        "mark": 3000, "exceptions": "{7}", "catalogs": "{hive}", "databases": "{db}", "tables": "{t0}",
+        "catalog_key": "hive", "database_key": "db", "table_key": "t0",
+    }
     plan = call.database.read(lambda session: [line for (line,) in session.cursor.execute(f"EXPLAIN {text}", values).fetchall()])
     scans = [line for line in plan if "Scan" in line and "write_ids" in line]
     assert len([line for line in scans if "on pk_write_ids" in line or "using pk_write_ids" in line]) == 2, plan
 
 
-@pytest.mark.parametrize("statement", [write_id_rows.SNAPSHOT, write_id_rows.HOLD])
+@pytest.mark.parametrize("statement", [
+    write_id_rows.HOLD, *(write_id_rows.snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+])
 def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(call: Call, statement: sa.Select[Any]) -> None:
     rows = [("hive", f"db{number % 7}", f"t{number}", 1) for number in range(3000)]
     call.database.write(lambda session: session.insert_many(schema.write_id_counters, ("catalog", "database", "table", "next"), rows))
     text, literals = call.database.compiled(statement)
     convert = call.database.driver.convert
     lists = {name: convert([value]) for name, value in {"catalogs": "hive", "databases": "db1", "tables": "t1", "exceptions": 7}.items()}
+    names = {"catalog_key": "hive", "database_key": "db1", "table_key": "t1"}
     kind = call.database.driver.name
     explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN", "mysql": "EXPLAIN"}[kind]
 
     def work(session: Session) -> Sequence[Row]:
-        session.cursor.execute(f"{explain} {text}", {"mark": 3000, **literals, **lists})
+        session.cursor.execute(f"{explain} {text}", {"mark": 3000, **literals, **lists, **names})
         found: Sequence[Row] = session.cursor.fetchall()
         return found
 
