@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metastore.listeners.events import ClientInfo
+from metastore.store.write_ids import Key
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -36,8 +37,8 @@ class Client:
     used_get_table: bool = False
     """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False
-    changing: int = 0
-    """The last transaction for which it asked to change rows that are there: the commit of that has conflicts to look for."""
+    changing: tuple[int, frozenset[Key]] = (0, frozenset())
+    """The last transaction for which it asked to change rows that are there, and their tables: its commit has conflicts to look for."""
 
 
 @dataclass(slots=True)

@@ -20,10 +20,10 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import database_name
 from metastore.service.transactions import ended_error, heartbeat_transaction
-from metastore.store import components, locks, transactions, write_ids
+from metastore.store import at_once, locks, transactions, write_ids
 from metastore.store.answer import Answer
 from metastore.store.database import Session
-from metastore.store.locks import ACQUIRED, WAITING, Held
+from metastore.store.locks import ACQUIRED, WAITING, Held, NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, OPEN
 from metastore.store.write_ids import Key
 
@@ -44,11 +44,12 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     intents = _intents(request.component, wanted) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
     bits = LOCKS | (COMPONENTS if intents else 0)
+    numbered = at_once.possible(call.database)
 
     def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction) if intents else None
+        numbers = write_ids.of_transaction(session, transaction) if intents and not numbered else None
         met = _living(locks.meeting(session, wanted))
         if held is not None and not held.count:
             raise ended_error(transaction, transactions.find(session, transaction))
@@ -60,24 +61,25 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
             if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
                 return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
         state = ACQUIRED if found is None else WAITING
-        who = (request.user, request.hostname, request.agentInfo)
-        lock = locks.insert(session, transaction, state, who, now, wanted, writers_wait=before_hive_4)
-        if numbers is not None:
-            given = write_ids.by_table(numbers)
-            components.insert(session, (
-                (transaction, each._replace(write_id=given.get(Key(each.catalog, each.database, each.table or "")))) for each in intents
-            ))
-        return lock, LockState.ACQUIRED if found is None else LockState.WAITING
+        acquired = now if state == ACQUIRED else None
+        new = NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
+        if numbered:
+            key = at_once.insert_lock(session, new, wanted, intents)
+        else:
+            given = write_ids.by_table(numbers) if numbers is not None else {}
+            key = locks.insert(session, new, wanted, [each._replace(write_id=given.get(Key.of(each))) for each in intents])
+        return key, LockState.ACQUIRED if found is None else LockState.WAITING
 
     while True:
         answer = call.database.write(work)
         if isinstance(answer, LockResponse):
             return answer
         if isinstance(answer, tuple):
-            if any(each.operation in CHANGES for each in intents):
-                call.client.changing = transaction
-            lock, state = answer
-            return LockResponse(lockid=lock.key, state=state)
+            if changed := frozenset(Key.of(each) for each in intents if each.operation in CHANGES):
+                before, tables = call.client.changing
+                call.client.changing = (transaction, changed | tables if before == transaction else changed)
+            key, state = answer
+            return LockResponse(lockid=key.key, state=state)
         house_keeping.give_up(call.metastore, answer)
 
 

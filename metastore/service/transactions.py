@@ -7,6 +7,7 @@ OpenTxnsFunction, CommitTxnFunction, AbortTxnsFunction. `docs/transactions.md` h
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from metastore.errors import MetaError, MetastoreError, NoSuchTransaction, TransactionAborted
 from metastore.idl import (
@@ -40,6 +41,7 @@ from metastore.service import replication
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import at_once, compactions, components, counters, tables, transactions, write_ids
+from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, WROTE, Transaction
 from metastore.store.write_ids import Key
@@ -108,6 +110,9 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
     replayed = _is_replayed(request.replPolicy, request.txn_type)
+    changing, changed = call.client.changing
+    guess = changed if changing == key and not replayed else None
+    judges = not request.exclWriteEnabled
 
     def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
         if request.replLastIdInfo is not None:
@@ -117,20 +122,20 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         if target is None:
             return None
         answer = transactions.lock_later(session, target)
-        intents = [Intent(*row) for row in components.take(session, target)]
+        taken = components.take(session, target)
+        turn = _ask_turn(session, target, guess, judges=judges) if guess else None
+        intents = [Intent(*row) for row in taken.rows]
         found = transactions.locked(answer)
         if found is None or found.state == ABORTED:
             raise ended_error(target, found)
         if found.state == COMMITTED:
             return None
-        outcome = _commit(call, session, found, intents, request, replayed=replayed)
-        if outcome is None:
-            if parameters is not None and request.keyValue is not None:
-                tables.set_parameters(session, request.keyValue.tableId, parameters)
-            if listeners.transactional and not (request.replPolicy is not None and not replayed):
-                listeners.within(_committed(call, session, found), session)
-            return found.id, found.type
-        return outcome
+        lost = _commit(call, session, found, intents, request, turn, replayed=replayed)
+        if lost is not None:
+            return lost
+        if parameters is not None and request.keyValue is not None:
+            tables.set_parameters(session, request.keyValue.tableId, parameters)
+        return found.id, found.type
 
     done = _commit_at_once(call, request) or call.database.write(work)
     if isinstance(done, TransactionAborted):
@@ -144,7 +149,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
     """Commit with one statement an open transaction that changed no row; return its id and type, None where that can not be done."""
     key, listeners = request.txnid, call.listeners
-    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or call.client.changing == key:
+    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or call.client.changing[0] == key:
         return None
     if at_once.possible(call.database):
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
@@ -172,19 +177,24 @@ def _is_replayed(policy: str | None, kind: int | None) -> bool:
 
 
 def _commit(
-    call: Call, session: Session, found: Transaction, intents: Sequence[Intent], request: CommitTxnRequest, *, replayed: bool
+    call: Call, session: Session, found: Transaction, intents: Sequence[Intent], request: CommitTxnRequest, turn: _Turn | None,
+    *, replayed: bool,
 ) -> TransactionAborted | None:
     """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
     now = now_ms()
     commit_id = None
     changes = [] if replayed or found.type in WITHOUT_CONFLICTS else [each for each in intents if each.operation in CHANGES]
     if changes:
-        commit_id, committed = _turn(session, found.id, changes, judges=not request.exclWriteEnabled)
+        commit_id, committed = _turn(session, found.id, changes, turn, judges=not request.exclWriteEnabled)
         lost = conflict(found.id, changes, committed)
         if lost is not None:
             transactions.end(session, [found], ABORTED, now)
             _tell_aborted(call, session, [found])
             return TransactionAborted(conflict_text(found.id, commit_id, *lost))
+        if at_once.possible(call.database) and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
+            told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
+            at_once.commit_change(session, found.id, commit_id, COMMITTED, INSERT, now, told)
+            return None
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
     if intents:
@@ -193,29 +203,49 @@ def _commit(
             components.complete(session, found.id, dict.fromkeys(kept), CHANGES, now)
         components.delete(session, found.id)
     if replayed:
-        told = [
+        written = [
             Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
             for info in request.writeEventInfos or ()
         ]
-        if told:
-            components.complete(session, found.id, told, CHANGES, now)
+        if written:
+            components.complete(session, found.id, written, CHANGES, now)
         transactions.forget_target(session, request.replPolicy or "", request.txnid)
     transactions.end(session, [found], COMMITTED, now, commit_id)
+    if call.listeners.transactional and (replayed or request.replPolicy is None):
+        call.listeners.within(_committed(call, session, found), session)
     return None
 
 
-def _turn(session: Session, transaction: int, changes: Sequence[Intent], *, judges: bool) -> tuple[int, list[Write]]:
+class _Turn(NamedTuple):
+    """What is asked for together, that others who change the same tables wait and that tells whom the change meets."""
+
+    tables: frozenset[Key]
+    held: Answer
+    mark: Answer
+    committed: Answer | None
+
+
+def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, judges: bool) -> _Turn:
+    held = write_ids.hold(session, tables)
+    mark = counters.share(session, counters.TRANSACTION)
+    return _Turn(tables, held, mark, components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None)
+
+
+def _turn(
+    session: Session, transaction: int, changes: Sequence[Intent], turn: _Turn | None, *, judges: bool
+) -> tuple[int, list[Write]]:
     """Keep others who change the same tables waiting; return the commit id, and what was committed since the transaction began.
 
-    Without `judges` the latter is not looked for.
+    A `turn` that was asked for already serves if it is for all the tables. Without `judges` nobody looks for what was committed.
     """
-    tables = {Key(each.catalog, each.database, each.table or "") for each in changes}
+    tables = frozenset(Key.of(each) for each in changes)
     while True:
-        held = write_ids.hold(session, tables)
-        mark = counters.share(session, counters.TRANSACTION)
-        committed = components.writes_since(session, [key[1:] for key in tables], transaction) if judges else ()
-        if not write_ids.make_missing(session, tables, held):
-            return counters.last(mark), [Write(*row) for row in committed]
+        if turn is None or not tables <= turn.tables:
+            turn = _ask_turn(session, transaction, tables, judges=judges)
+        committed = turn.committed.rows if turn.committed is not None else ()
+        if not write_ids.make_missing(session, turn.tables, turn.held):
+            return counters.last(turn.mark), [Write(*row) for row in committed]
+        turn = None
 
 
 def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
@@ -370,7 +400,7 @@ def latest_in_conflict(call: Call, key: int) -> int:
         if not changes:
             return 0
         tables = {(each.database, each.table or "") for each in changes}
-        committed = [Write(*row) for row in components.writes_since(session, tables, key)]
+        committed = [Write(*row) for row in components.writes_since(session, tables, key).rows]
         return max((each.transaction for each in committed if conflict(key, changes, [each]) is not None), default=0)
 
     return call.database.read(work)

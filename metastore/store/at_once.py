@@ -6,7 +6,7 @@ open transaction holds the transaction's row, so a statement that finds this row
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,17 +15,23 @@ from sqlalchemy.dialects import postgresql
 
 from metastore.idl import TxnType
 from metastore.store import counters
-from metastore.store.components import COMPLETED_COLUMNS
+from metastore.store.answer import Answer
+from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.database import Among, Database, Session
+from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
+from metastore.store.locks import Component, NewLock
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
+    lock_components,
     locks,
     notifications,
     transaction_components,
     transactions,
     write_id_counters,
     write_ids,
+    write_set,
 )
 from metastore.store.schema import counters as counter_rows
 from metastore.store.transactions import COLUMNS, COMPONENTS, LOCKS, LOWEST_OPEN, OPEN, WRITE_IDS, WROTE, Who
@@ -35,9 +41,14 @@ from metastore.store.write_ids import Key
 FIRST, LAST, WRITE_ID = -1, -2, -1
 """What stands in a message for the first and the last opened transaction, and for each write id: only the statement knows them."""
 
+PLAIN = LOCKS | WRITE_IDS | COMPONENTS
+"""What a transaction may hold that one statement commits."""
+ABORT, COMMIT, CHANGE = "abort", "commit", "change"
+
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
+_NUMBER = sa.bindparam("number", type_=sa.BigInteger())
 _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
 _IS_OPEN = T.state == sa.literal_column(f"'{OPEN}'")
 
@@ -107,22 +118,37 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 @cache
-def _ending(commits: bool, told: bool) -> sa.Select[Any]:
-    """End a transaction that holds nothing but locks and write ids; a commit also takes along what it inserted, which meets nothing."""
-    where = [
-        T.id == _KEY, sa.not_(_of_type(TxnType.COMPACTION)), *_unchanged(LOCKS | WRITE_IDS | (COMPONENTS if commits else 0))
-    ]
-    if commits:
-        where.append(sa.not_(sa.exists(sa.select(_number(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting")))))
-    ended = sa.update(transactions).where(*where).values(_ENDED).returning(T.id, T.type).cte("ended")
+def _ending(kind: str, told: bool) -> sa.Select[Any]:
+    """End a transaction that holds nothing but locks and write ids; a commit also takes along what it inserted, which meets nothing.
+
+    A change is of a transaction that the caller has locked and judged.
+    """
+    inserting: sa.BindParameter[str] = sa.bindparam("inserting")
+    values: dict[str, Any] = _ENDED
+    where: list[sa.ColumnElement[bool]] = [T.id == _KEY]
+    if kind == CHANGE:
+        values = {**_ENDED, "commit_id": _NUMBER}
+    else:
+        where += [sa.not_(_of_type(TxnType.COMPACTION)), *_unchanged(PLAIN if kind == COMMIT else PLAIN & ~COMPONENTS)]
+    if kind == COMMIT:
+        where.append(sa.not_(sa.exists(sa.select(_number(1)).where(C.transaction_id == _KEY, C.operation != inserting))))
+    ended = sa.update(transactions).where(*where).values(values).returning(T.id, T.type).cte("ended")
     is_ended = sa.exists(sa.select(_number(1)).select_from(ended))
     parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
-    if commits:
+    if kind != ABORT:
         moved = sa.delete(transaction_components).where(C.transaction_id == _KEY, is_ended).returning(
-            C.catalog, C.database, C.table, C.partition, C.write_id
+            C.catalog, C.database, C.table, C.partition, C.write_id, C.operation
         ).cte("moved")
-        rows = sa.select(_KEY, *moved.c, _number(0), _NOW).distinct()
+        *where_to, operation = moved.c
+        changes = operation != inserting
+        rows = sa.select(_KEY, *where_to, sa.cast(changes, sa.Integer()), _NOW).distinct()
         parts.append(sa.insert(completed_components).from_select([*COMPLETED_COLUMNS], rows, include_defaults=False).cte("completed"))
+    if kind == CHANGE:
+        catalog, database, table, partition, _ = where_to
+        writes = sa.select(
+            catalog, database, sa.func.coalesce(table, sa.literal_column("''")), partition, _KEY, _NUMBER, operation
+        ).where(changes).distinct()
+        parts.append(sa.insert(write_set).from_select([*WRITE_COLUMNS], writes, include_defaults=False).cte("written"))
     if told:
         parts.append(_told(ended, _MESSAGE, ended.c.type != _number(TxnType.READ_ONLY)))
     return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
@@ -182,6 +208,49 @@ def _allocating(told: bool, many: bool) -> sa.Select[Any]:
     )))
 
 
+def _listed(name: str, table: sa.Table, columns: Sequence[str]) -> sa.TableValuedAlias:
+    """Return rows whose values are given as one list for each column, bound as `name_column`."""
+    lists = (
+        sa.cast(
+            sa.bindparam(f"{name}_{column}"),
+            postgresql.ARRAY(sa.BigInteger() if isinstance(table.c[column].type, sa.Integer) else sa.Text()),
+        )
+        for column in columns
+    )
+    return sa.func.unnest(*lists).table_valued(*columns).render_derived(name=name)
+
+
+def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return {f"{name}_{column}": list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
+
+
+@cache
+def _locking(noting: bool) -> sa.Select[Any]:
+    """Add a lock with its components, and what its transaction means to write, with the write ids that it has."""
+    locked = sa.insert(locks).values({name: sa.bindparam(name) for name in NewLock._fields}).returning(locks.c.id).cte("locked")
+    parts = _listed("part", lock_components, PART_COLUMNS[1:])
+    rows = sa.select(locked.c.id, *parts.c).select_from(locked.join(parts, sa.true()))
+    query = sa.select(locked.c.id).add_cte(
+        sa.insert(lock_components).from_select([*PART_COLUMNS], rows, include_defaults=False).cte("added")
+    )
+    if not noting:
+        return query
+    transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
+    intents = _listed("intent", transaction_components, INTENT_COLUMNS[1:-1])
+    theirs = [write_ids.c[name] == intents.c[name] for name in Key._fields]
+    number = sa.select(sa.func.max(write_ids.c.write_id)).where(write_ids.c.transaction_id == transaction, *theirs).scalar_subquery()
+    noted = sa.select(transaction, *intents.c, number)
+    return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
+
+
+def insert_lock(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
+    """Add a lock and what its transaction means to write, as `store.locks.insert` does, with the write ids that it has."""
+    given = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
+    if intents:
+        given |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
+    return session.later(_locking(bool(intents)), **lock._asdict(), **given)
+
+
 def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
     """Open transactions; return their ids ascending. The message has [FIRST, LAST] for their ids."""
     user, host, agent = who
@@ -194,15 +263,20 @@ def open_transactions(session: Session, count: int, kind: int, who: Who, now: in
 
 def commit(session: Session, key: int, state: str, inserting: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
     """Commit a transaction that changed no row that was there; return its id and type. `told` only if it is not read-only."""
-    row = session.row(
-        _ending(commits=True, told=told is not None), key=key, new_state=state, inserting=inserting, now=now, **_parameters(told)
-    )
+    row = session.row(_ending(COMMIT, told is not None), key=key, new_state=state, inserting=inserting, now=now, **_parameters(told))
     return None if row is None else (int(row[0]), int(row[1]))
+
+
+def commit_change(session: Session, key: int, commit_id: int, state: str, inserting: str, now: int, told: LogRow | None) -> None:
+    """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""
+    session.later(
+        _ending(CHANGE, told is not None), key=key, number=commit_id, new_state=state, inserting=inserting, now=now, **_parameters(told)
+    )
 
 
 def abort(session: Session, key: int, state: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
     """Abort a transaction that noted no writes; return its id and type. `told` only if it is not read-only."""
-    row = session.row(_ending(commits=False, told=told is not None), key=key, new_state=state, now=now, **_parameters(told))
+    row = session.row(_ending(ABORT, told is not None), key=key, new_state=state, now=now, **_parameters(told))
     return None if row is None else (int(row[0]), int(row[1]))
 
 

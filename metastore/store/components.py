@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import sqlalchemy as sa
 
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import completed_components, transaction_components, write_set
@@ -49,9 +50,9 @@ def of(session: Session, transaction: int) -> Sequence[Row]:
     return session.rows(INTENTS, key=transaction)
 
 
-def take(session: Session, transaction: int) -> Sequence[Row]:
-    """Do so, and keep a rename of what it writes to waiting."""
-    return session.rows(TAKE, key=transaction)
+def take(session: Session, transaction: int) -> Answer:
+    """Ask for it together with the next statement, and keep a rename of what it writes to waiting."""
+    return session.later(TAKE, key=transaction)
 
 
 def delete(session: Session, transaction: int) -> None:
@@ -78,10 +79,13 @@ def complete(session: Session, transaction: int, intents: Iterable[Intent], chan
     session.insert_later(completed_components, COMPLETED_COLUMNS, rows)
 
 
-def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Sequence[Row]:
-    """Return what was committed at or after a commit id to tables (database, table), and perhaps to others, in order."""
+def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
+    """Ask for what was committed at or after a commit id to tables (database, table), and perhaps to others, in order.
+
+    It goes together with the next statement.
+    """
     pairs = list(tables)
-    return session.rows(
+    return session.later(
         WRITES, databases=sorted({database for database, _ in pairs}), tables=sorted({table for _, table in pairs}), since=since
     )
 

@@ -231,23 +231,13 @@ class PostgreSQLDriver(Driver):
             for row in rows:
                 copy.write_row(row)
 
-    def insert_below(
-        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]  # noqa: ARG002
-    ) -> None:
-        arrays = [list(values) for values in zip(*rows, strict=True)]
-        session.later(_inserting_arrays(table, tuple(columns), below=True), **dict(zip(columns[1:], arrays, strict=True)))
-
 
 @cache
-def _inserting_arrays(table: sa.Table, columns: tuple[str, ...], *, below: bool = False) -> sa.TextClause:
-    """Return PostgreSQL's insert of rows whose values are given as one array for each column.
-
-    `below` tells that the first column has the number that this connection was given last, the key of a row.
-    """
-    kinds = ", ".join(f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])" for column in columns[below:])
+def _inserting_arrays(table: sa.Table, columns: tuple[str, ...]) -> sa.TextClause:
+    """Return PostgreSQL's insert of rows whose values are given as one array for each column."""
+    kinds = ", ".join(f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])" for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
-    first = "lastval(), " if below else ""
-    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT {first}given.* FROM unnest({kinds}) AS given')
+    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT given.* FROM unnest({kinds}) AS given')
 
 
 _ARRAYS: dict[type[Any], str] = {sa.BigInteger: "bigint", sa.Integer: "integer", sa.Boolean: "boolean"}

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.store import components
 from metastore.store.answer import Answer
+from metastore.store.components import Intent
 from metastore.store.database import Among, Session, unsynced
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
@@ -33,10 +35,6 @@ ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables"
 _IS_BEFORE = C.lock_id < sa.bindparam("key")
 BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLES.where(_IS_BEFORE)
 OF = ALL.where(C.lock_id == sa.bindparam("key"))
-INSERT = sa.insert(locks).values({
-    name: sa.bindparam(name)
-    for name in ("transaction_id", "state", "user", "host", "agent", "heartbeat_ms", "acquired_ms", "writers_wait")
-})
 COMPONENT_COLUMNS = ("lock_id", "number", "catalog", "database", "table", "partition", "type")
 HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now")))
 ACQUIRE = sa.update(locks).where(L.id == sa.bindparam("key")).values(
@@ -84,29 +82,44 @@ def _held(rows: Iterable[Row]) -> list[Held]:
     return sorted((Held(*row) for row in rows), key=attrgetter("id", "number"))
 
 
+class NewLock(NamedTuple):
+    """A lock without its id; times in milliseconds, `writers_wait` is 0 or 1."""
+
+    transaction_id: int
+    state: str
+    user: str | None
+    host: str | None
+    agent: str | None
+    heartbeat_ms: int
+    acquired_ms: int | None
+    writers_wait: int
+
+
+INSERT = sa.insert(locks).values({name: sa.bindparam(name) for name in NewLock._fields})
+
 Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
 
-def meeting(session: Session, components: Collection[Component]) -> list[Held]:
+def meeting(session: Session, parts: Collection[Component]) -> list[Held]:
     """Return the components of all locks that may meet some, ascending, when it is their turn in the queues of their databases.
 
     It stays their turn until the transaction ends.
     """
-    queues = sorted({f"{catalog}.{database}" for catalog, database, *_ in components})
+    queues = sorted({f"{catalog}.{database}" for catalog, database, *_ in parts})
     turn = session.later(QUEUES, names=queues)
-    found = _meeting(session, components)
+    found = _meeting(session, parts)
     if len(turn.rows) < len(queues):
         session.insert_missing(lock_queues, [{"name": name} for name in queues])
         session.later(QUEUES, names=queues)
-        found = _meeting(session, components)
+        found = _meeting(session, parts)
     return _held(found)
 
 
-def _meeting(session: Session, components: Collection[Component], before: int | None = None) -> Sequence[Row]:
+def _meeting(session: Session, parts: Collection[Component], before: int | None = None) -> Sequence[Row]:
     """Return what may meet components, of all locks or of those with a smaller id."""
-    values: dict[str, Any] = {"databases": sorted({each[1] for each in components})}
-    tables = {each[2] for each in components}
+    values: dict[str, Any] = {"databases": sorted({each[1] for each in parts})}
+    tables = {each[2] for each in parts}
     if before is not None:
         values["key"] = before
     if None in tables:
@@ -119,9 +132,9 @@ def of(session: Session, key: int) -> list[Held]:
     return _held(session.rows(OF, key=key))
 
 
-def before(session: Session, key: int, components: Collection[Component]) -> list[Held]:
+def before(session: Session, key: int, parts: Collection[Component]) -> list[Held]:
     """Return the components of the locks with a smaller id that may meet some, ascending."""
-    return _held(_meeting(session, components, key))
+    return _held(_meeting(session, parts, key))
 
 
 def all_of(session: Session) -> list[Held]:
@@ -129,19 +142,12 @@ def all_of(session: Session) -> list[Held]:
     return _held(session.rows(ALL))
 
 
-def insert(
-    session: Session, transaction: int, state: str, who: tuple[str | None, str | None, str | None], now: int,
-    components: Sequence[Component], *, writers_wait: bool,
-) -> Answer:
-    """Add a lock of `who` (user, host, agent) with its components, together with the next statement; the answer has its id."""
-    user, host, agent = who
-    lock = session.insert_keyed(
-        INSERT, transaction_id=transaction, state=state, user=user, host=host, agent=agent, heartbeat_ms=now,
-        acquired_ms=now if state == ACQUIRED else None, writers_wait=int(writers_wait),
-    )
-    rows = [(number, *component) for number, component in enumerate(components, 1)]
-    session.insert_below(lock, lock_components, COMPONENT_COLUMNS, rows)
-    return lock
+def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
+    """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id."""
+    answer = session.insert_keyed(INSERT, **lock._asdict())
+    session.insert_below(answer, lock_components, COMPONENT_COLUMNS, [(number, *part) for number, part in enumerate(parts, 1)])
+    components.insert(session, ((lock.transaction_id, intent) for intent in intents))
+    return answer
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:

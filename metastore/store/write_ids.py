@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer
+from metastore.store.components import Intent
 from metastore.store.database import Among, AmongKeys, Session
 from metastore.store.schema import min_history, write_id_counters, write_ids
 
@@ -33,6 +34,7 @@ FORGET_transactionS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id,
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 _AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
+HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
 
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
 _transaction = I.transaction_id + _NO
@@ -86,6 +88,11 @@ class Key(NamedTuple):
     catalog: str
     database: str
     table: str
+
+    @classmethod
+    def of(cls, intent: Intent) -> Key:
+        """Return the table that a transaction means to write to."""
+        return cls(intent[0], intent[1], intent[2] or "")
 
 
 class Mark(NamedTuple):
@@ -166,6 +173,8 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
 
     It goes together with the next statement; `make_missing` reads the answer.
     """
+    if len(keys) == 1:
+        return session.later(HOLD_ONE, **_named(next(iter(keys))))
     return session.later(HOLD, **_among(keys))
 
 

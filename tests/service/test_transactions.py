@@ -177,6 +177,23 @@ def test_of_two_changes_of_one_object_the_first_to_commit_wins(call: Call, mine:
         commit(call, second)
 
 
+@pytest.mark.parametrize("by_another", [("t", "u"), ("t",), ("u",), ()])
+def test_a_conflict_is_found_whichever_of_its_clients_asked_for_the_lock(call: Call, by_another: tuple[str, ...]) -> None:
+    first, second = begin(call, 2)
+    write(call, first, table="u")
+    another = call_of(call.metastore)
+    for table in ("t", "u"):
+        write(another if table in by_another else call, second, table=table)
+    commit(call, first)
+    with pytest.raises(TransactionAborted, match="write conflict on db/u"):
+        commit(call, second)
+    third = begin_one(call)
+    for table in ("u", "t"):
+        write(another if table in by_another else call, third, table=table)
+    commit(call, third)
+    assert sorted(rows(call, write_set, "table", "commit_id", transaction_id=third)) == [("t", third), ("u", third)]
+
+
 def test_changes_of_other_partitions_and_of_transactions_one_after_the_other_do_not_meet(call: Call) -> None:
     first, second, third = begin(call, 3)
     for key, partition in ((first, "p=1"), (second, "p=2"), (third, None)):
