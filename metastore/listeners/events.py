@@ -161,7 +161,9 @@ class UpdateStatistics(Event):
     table: Table
     statistics: Sequence[ColumnStatistics]
     data: Sequence[str]
-    """The ColumnStatisticsData of each of their columns in turn, in Thrift's binary protocol as base64: what is stored of it."""
+    """The ColumnStatisticsData of each of their columns in turn, in Thrift's binary protocol as base64: what is stored of it.
+
+    Of partitions there is none before the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

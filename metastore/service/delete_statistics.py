@@ -52,7 +52,7 @@ def from_partitions(
     with change(call, event) as current:
 
         def work(session: Session) -> None:
-            locked = statistics.lock_partitions(session, table, names)
+            locked = statistics.Locking(session, table, names).partitions()
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
             if missing := set(names) - {partition.name for partition in locked}:

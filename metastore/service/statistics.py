@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
@@ -34,6 +34,9 @@ ENGINE = "hive"
 NDV_TUNER = "metastore.stats.ndv.tuner"
 
 _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
+
+Place = TypeVar("Place", int, str)
+"""The key of a table, or the name of a partition."""
 
 StoredColumn = tuple[str, str, bytes]
 """A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
@@ -152,13 +155,15 @@ def update_partitions(
         if partition in columns:
             raise MetaError(f"Partition {partition} of {name} comes more than once in one request for statistics")
         columns[partition] = _normalized(table, known, each)
-    data = statistics.encode([column for each in columns.values() for column in each])
-    texts = iter(data)
-    wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
+    data: list[str] = []
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
-            locked = statistics.lock_partitions(session, table, list(wanted))
+            locking = statistics.Locking(session, table, list(columns), engine)
+            data[:] = data or statistics.encode([column for each in columns.values() for column in each])
+            texts = iter(data)
+            wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
+            locked = locking.partitions()
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
             missing = wanted.keys() - {partition.name for partition in locked}
@@ -171,10 +176,11 @@ def update_partitions(
                 )
                 for each in locked
             ]
-            written = {each.key: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
+            written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
             if written:
-                old = statistics.of_keys(session, list(written), engine)
-                statistics.write_partitions(session, table.id, engine, _together(old, written, merged=merged))
+                together = _together(locking.statistics(), written, merged=merged)
+                keyed = {each.key: together[each.name] for each in locked if each.name in written}
+                statistics.write_partitions(session, table.id, engine, keyed)
             changed = [
                 each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
                 for each, change in zip(locked, changes, strict=True) if change.state != (each.parameters, each.write_id)
@@ -223,9 +229,9 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
 
 
 def _together(
-    old: Mapping[int, statistics.Encoded], new: Mapping[int, Sequence[Column]], *, merged: bool
-) -> dict[int, statistics.Encoded]:
-    """Return the statistics that will be stored, by the key of their partition or table as what is there and what is new."""
+    old: Mapping[Place, statistics.Encoded], new: Mapping[Place, Sequence[Column]], *, merged: bool
+) -> dict[Place, statistics.Encoded]:
+    """Return the statistics that will be stored, by the place that what is there and what is new are of."""
     if merged:
         structs = {key: [_merged(old.get(key, {}), column.struct) for column in columns] for key, columns in new.items()}
         data = iter(statistics.encode([struct for columns in structs.values() for struct in columns]))

@@ -170,6 +170,10 @@ class Session:
         """
         return self._database.driver.later(self.cursor, *self._statement(clause, params))
 
+    def send(self) -> None:
+        """Let the database begin with what `later` was asked while the caller goes on: PostgreSQL can, in a transaction."""
+        self._database.driver.send(self.cursor)
+
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
         text, literals = self._database.compiled(clause)

@@ -87,6 +87,9 @@ class Driver:
         """Run what waits for the next statement."""
         cursor.flush()
 
+    def send(self, cursor: Any) -> None:
+        """Let the database begin with what waits, if it can while the caller goes on."""
+
     def rollback(self, cursor: Any) -> None:
         """End the transaction; what waits for its next statement is not run."""
         cursor.forget()
@@ -215,6 +218,9 @@ class PostgreSQLDriver(Driver):
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
             return Unavailable
         return None
+
+    def send(self, cursor: Any) -> None:
+        cursor.send()
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         run: Callable[..., Any] = session.later if later else session.execute

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.store import descriptors, tables
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Database, Session
 from metastore.store.drivers import Retry, Row
 from metastore.store.schema import partition_statistics, partitions, privileges
@@ -235,12 +236,21 @@ def lock_in(
 
 
 def lock_rows(session: Session, table: Table, names: Sequence[str]) -> list[Row]:
-    """Lock the rows (`FIELDS`) of the named partitions that are there; return them ascending by name.
+    """Lock the rows (`FIELDS`) of the named partitions that are there; return them ascending by name. Retry as in `locked_rows`."""
+    return locked_rows(session, table, names, lock_later(session, table, names))
+
+
+def lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
+    """Like `lock_rows`, together with the next statement; `locked_rows` reads the answer."""
+    return session.later(LOCK_NAMED, table_id=table.id, names=list(names))
+
+
+def locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
+    """Return the rows that were locked.
 
     Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.
     """
-    wanted = list(names)
-    rows = list(session.rows(LOCK_NAMED, table_id=table.id, names=wanted))
+    rows = list(answer.rows)
     if len(rows) < len(wanted):
         found = {row[1] for row in rows}
         missing = [name for name in wanted if name not in found]

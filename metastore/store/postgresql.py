@@ -134,11 +134,17 @@ class Cursor:
         message = _message(query, params)
         answer = Answer(self.flush)
         self._waiting.append((message, answer))
-        if sum(len(value) for value in message.values if value) >= LONG and (
-            self._pipeline is not None or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
+        if sum(len(value) for value in message.values if value) >= LONG:
+            self.send()
+        return answer
+
+    def send(self) -> None:
+        """Let what waits go out, if it is in a transaction: PostgreSQL works while the caller goes on."""
+        if self._waiting and (
+            self._pipeline is not None or self._waiting[0][0].text == b"BEGIN"
+            or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
         ):
             self._send()
-        return answer
 
     def forget(self) -> None:
         """Do not run what waits; wait for what runs."""

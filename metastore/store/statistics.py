@@ -103,12 +103,6 @@ def states_of_partitions(
     return {name: (orjson.loads(columns), orjson.loads(parameters), write_id) for name, columns, parameters, write_id in rows}
 
 
-def of_keys(session: Session, keys: Sequence[int], engine: str) -> dict[int, Encoded]:
-    """Return the statistics of partitions by key."""
-    rows = session.rows(READ_KEYED, keys=list(keys))
-    return {key: orjson.loads(columns) for key, row_engine, columns, _ in rows if row_engine == engine}
-
-
 def write_table(session: Session, table_id: int, engine: str, columns: Encoded) -> None:
     """Replace a table's statistics."""
     session.execute(DELETE_TABLE_ENGINE, key=table_id, engine_key=engine)
@@ -122,16 +116,31 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
     session.insert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
-def lock_partitions(session: Session, table: Table, names: Sequence[str]) -> list[Partition] | None:
-    """Hold a table against its removal and lock its named partitions, in one round trip: those that are there, ascending by name.
+class Locking:
+    """Holds a table against its removal and locks its named partitions; with their statistics of an engine, all in one round trip.
 
-    None when the table is gone.
+    The database begins when this is made, and may work until an answer is asked for.
     """
-    answer = tables.hold_later(session, table)
-    rows = partition_rows.lock_rows(session, table, names)
-    if not answer.rows or answer.rows[0][0] != table.id:
-        return None
-    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
+
+    def __init__(self, session: Session, table: Table, names: Sequence[str], engine: str | None = None) -> None:
+        self._session, self._table, self._names = session, table, names
+        self._held = tables.hold_later(session, table)
+        self._rows = partition_rows.lock_later(session, table, names)
+        self._statistics = None
+        if engine is not None:
+            self._statistics = session.later(READ_PARTITIONS, key=table.id, names=list(names), engine_key=engine)
+        session.send()
+
+    def partitions(self) -> list[Partition] | None:
+        """Return those that are there, ascending by name; None when the table is gone."""
+        rows = partition_rows.locked_rows(self._session, self._table, self._names, self._rows)
+        if not self._held.rows or self._held.rows[0][0] != self._table.id:
+            return None
+        return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
+
+    def statistics(self) -> dict[str, Encoded]:
+        """Return their statistics by name."""
+        return {name: orjson.loads(columns) for name, columns in self._statistics.rows} if self._statistics is not None else {}
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:

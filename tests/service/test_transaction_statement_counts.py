@@ -265,7 +265,8 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
 
 
 @pytest.mark.parametrize("statement", [
-    write_id_rows.HOLD, write_id_rows.HOLD_ONE, *(write_id_rows.snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    write_id_rows.HOLD, write_id_rows.HOLD_ONE,
+    *(write_id_rows.snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
 ])
 def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(call: Call, statement: sa.Select[Any]) -> None:
     rows = [("hive", f"db{number % 7}", f"t{number}", 1) for number in range(3000)]
