@@ -84,10 +84,10 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             write_ids.insert(session, key, new.items())
             if any(not each.holds & WRITE_IDS for each in found):
                 transactions.hold_many(session, wanted, WRITE_IDS)
-        told = [TxnToWriteId(txnId=id_, writeId=number) for id_, number in new.items()]
+        told = _pairs(new)
         if told and call.listeners.transactional:
             call.listeners.within([_event(call, key, told)], session)
-        return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted({**have, **new}.items())], told
+        return _pairs({**have, **new}) if have else told, told
 
     allocated = told = [] if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
     if not allocated:
@@ -95,6 +95,10 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
     if told and call.listeners.post:
         call.listeners.after(_event(call, key, told), None)
     return allocated
+
+
+def _pairs(numbers: Mapping[int, int]) -> list[TxnToWriteId]:
+    return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted(numbers.items())]
 
 
 def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWriteId]:

@@ -154,6 +154,14 @@ class SQLiteDriver(Driver):
     def rollback(self, cursor: Any) -> None:
         cursor.execute("ROLLBACK")
 
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        if len(rows) == 1:
+            super().insert_many(session, table, columns, rows, later=later)
+            return
+        session.observe(f"INSERT INTO {table.name}")
+        names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
+        session.cursor.executemany(f'INSERT INTO "{table.name}" ({names}) VALUES ({places})', rows)
+
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = getattr(error, "sqlite_errorname", "") or ""
         text = str(error)
