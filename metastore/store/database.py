@@ -154,8 +154,6 @@ class Session:
     def row(self, clause: ClauseElement, **params: Any) -> Row | None:
         """Return the first row of a query, or None."""
         row: Row | None = self._run(clause, params).fetchone()
-        if self._database.driver.name == "mysql":
-            self.cursor.fetchall()
         return row
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:

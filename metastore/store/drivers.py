@@ -274,13 +274,13 @@ class MySQLDriver(Driver):
     def __init__(self, url: URL) -> None:
         try:
             import pymysql
+
+            from metastore.store import mysql
         except ImportError as error:
             raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
-        from metastore.store.mysql import Cursor
-
-        self.pymysql, self.cursor = pymysql, Cursor
+        self.pymysql, self.connection = pymysql, mysql.Connection
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
             "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
@@ -291,12 +291,11 @@ class MySQLDriver(Driver):
 
     def connect(self) -> Any:
         flags = self.pymysql.constants.CLIENT
-        connection = self.pymysql.connect(
+        connection = self.connection(
             **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
-            cursorclass=self.cursor, init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
-        with connection.cursor() as cursor:
-            cursor.execute("SET SESSION group_concat_max_len = 1073741824")
+        connection.cursor().execute("SET SESSION group_concat_max_len = 1073741824")
         return connection
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
@@ -323,7 +322,9 @@ class MySQLDriver(Driver):
         names = ", ".join(f"`{column}`" for column in columns)
         row = f"({first}{', '.join(['%s'] * len(rows[0]))})"
         session.observe(f"INSERT INTO {table.name}")
-        session.cursor.later(f"INSERT INTO `{table.name}` ({names}) VALUES {', '.join(session.cursor.mogrify(row, each) for each in rows)}")
+        session.cursor.later(
+            f"INSERT INTO `{table.name}` ({names}) VALUES {', '.join([row] * len(rows))}", [value for each in rows for value in each]
+        )
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = error.args[0] if error.args else None

@@ -1,54 +1,119 @@
-"""Cursors on MariaDB and MySQL that send statements that can wait together with the next one."""
+"""Connections to MariaDB and MySQL that send statements together, and cursors on them.
+
+PyMySQL connects and escapes, and its errors are raised; what the server answers is read by `mysql_answers`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pymysql.cursors import Cursor as PlainCursor
+from pymysql import connections, err
+from pymysql.constants import COMMAND, CR
+from pymysql.cursors import RE_INSERT_VALUES
 
 from metastore.store.answer import Answer
+from metastore.store.mysql_answers import Answers, Result, Row
 
 TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
+CHUNK = 65536
+"""Bytes that are asked of the system at once."""
+Parameters = Mapping[str, Any] | Sequence[Any]
+Asked = tuple[str, Answer | None]
+"""A statement, and who is told what it returns."""
 
 
-class Cursor(PlainCursor):
-    """Runs statements with named parameters (`%(name)s`). The connection needs the flag MULTI_STATEMENTS."""
+class Connection(connections.Connection):
+    """A connection with the flag MULTI_STATEMENTS."""
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection)
-        self._waiting: list[tuple[str, Answer]] = []
+    _sock: Any
+    _next_seq_id: int
+    _execute_command: Callable[[int, bytes], None]
+    _force_close: Callable[[], None]
 
-    def execute(self, query: str, args: Mapping[str, Any] | None = None) -> int:  # type: ignore[override]  # no positional parameters
-        """Run a statement, after what waits; return how many rows it found or changed. pymysql.Error."""
+    def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
+        """Return a cursor."""
+        return Cursor(self)
+
+    def ask(self, text: str, results: list[Result]) -> None:
+        """Run statements with `;` between them and add what they return. pymysql.Error for the first that fails: the others are not run.
+
+        After any other error the connection is closed, as answers may still be on their way to it.
+        """
+        raw = text.encode(self.encoding)
+        answers = None
+        try:
+            self._execute_command(COMMAND.COM_QUERY, raw)
+            answers = Answers(self._receive, self._next_seq_id)
+            answers.read(results)
+        except BaseException:
+            if answers is None or not answers.ended:
+                self._force_close()
+            raise
+        self.server_status = answers.status
+
+    def _receive(self, size: int) -> bytes:
+        """Return at least so many bytes."""
+        parts = []
+        try:
+            while size > 0:
+                part = self._sock.recv(CHUNK)
+                if not part:
+                    raise err.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")
+                parts.append(part)
+                size -= len(part)
+        except OSError as error:
+            raise err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query ({error})") from error
+        return b"".join(parts)
+
+
+class Cursor:
+    """Runs statements with named (`%(name)s`) or positional (`%s`) parameters."""
+
+    __slots__ = ("_at", "_connection", "_rows", "_waiting", "lastrowid", "rowcount")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: list[Asked] = []
+        self._rows: Sequence[Row] = ()
+        self._at = 0
+        self.rowcount = -1
+        self.lastrowid: int | None = None
+
+    def execute(self, query: str, args: Parameters | None = None) -> int:
+        """Run a statement, after what waits; return how many rows it returned, found or changed. pymysql.Error."""
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return super().execute(query, args)
-        text = self.mogrify(query, args)
-        if len(text) + sum(len(each) for each, _ in waiting) > TOGETHER:
-            for each, answer in waiting:
-                super().execute(each)
-                self._settle(answer)
-            return super().execute(text)
-        super().execute(";".join((*(each for each, _ in waiting), text)))
-        for _, answer in waiting:
-            self._settle(answer)
-            self.nextset()
+        waiting.append((self.mogrify(query, args), None))
+        self._run(waiting)
         return self.rowcount
 
-    def _settle(self, answer: Answer) -> None:
-        answer.settle(self.fetchall() if self.description else (), self.rowcount, self.lastrowid)
-
-    def executemany(self, query: str, args: Iterable[Mapping[str, Any]]) -> int | None:  # type: ignore[override]  # see above
-        """Run a statement for each set of parameters, after what waits."""
+    def executemany(self, query: str, args: Iterable[Parameters]) -> None:
+        """Run a statement for each set of parameters, after what waits: inserts as one statement of many rows."""
         self.flush()
-        return super().executemany(query, list(args))
+        insert = RE_INSERT_VALUES.match(query)
+        if insert is None:
+            for each in args:
+                self.later(query, each)
+            self.flush()
+            return
+        before, values, after = insert[1] % (), insert[2], (insert[3] or "") % ()
+        rows: list[str] = []
+        length = 0
+        for each in args:
+            row = self.mogrify(values, each)
+            if length + len(row) > TOGETHER and rows:
+                self.execute(f"{before}{','.join(rows)}{after}")
+                rows, length = [], 0
+            rows.append(row)
+            length += len(row)
+        if rows:
+            self.execute(f"{before}{','.join(rows)}{after}")
 
-    def later(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
+    def later(self, query: str, args: Parameters | None = None) -> Answer:
         """Run a statement together with the next one."""
         answer = Answer(self.flush)
-        self._waiting.append((self.mogrify(query, params), answer))
+        self._waiting.append((self.mogrify(query, args), answer))
         return answer
 
     def forget(self) -> None:
@@ -57,7 +122,56 @@ class Cursor(PlainCursor):
 
     def flush(self) -> None:
         """Run what waits."""
-        if self._waiting:
-            text, answer = self._waiting.pop()
-            self.execute(text)
-            self._settle(answer)
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._run(waiting)
+
+    def _run(self, asked: Sequence[Asked]) -> None:
+        if len(asked) > 1 and sum(len(text) for text, _ in asked) > TOGETHER:
+            for each in asked:
+                self._run((each,))
+            return
+        results: list[Result] = []
+        try:
+            self._connection.ask(";".join([text for text, _ in asked]), results)
+        finally:
+            for (_, answer), result in zip(asked, results, strict=False):  # an error is the last
+                if answer is not None:
+                    answer.settle(*result)
+        self._rows, self.rowcount, self.lastrowid = results[-1]
+        self._at = 0
+
+    def mogrify(self, query: str, args: Parameters | None = None) -> str:
+        """Return a statement with its parameters in it; without any its text goes as it is."""
+        if args is None:
+            return query
+        literal = self._literal
+        if isinstance(args, dict):
+            return query % {name: literal(value) for name, value in args.items()}
+        return query % tuple([literal(value) for value in args])
+
+    def _literal(self, value: Any) -> str:
+        kind = type(value)
+        if kind is int:
+            return str(value)
+        if value is None:
+            return "NULL"
+        if kind is tuple:
+            return f"({','.join([self._literal(each) for each in value])})"
+        text: str = self._connection.escape(value)
+        return text
+
+    def fetchall(self) -> Sequence[Row]:
+        """Return all rows of the last statement."""
+        return self._rows
+
+    def fetchone(self) -> Row | None:
+        """Return the next row of the last statement, None when there is none."""
+        if self._at >= len(self._rows):
+            return None
+        self._at += 1
+        return self._rows[self._at - 1]
+
+    def close(self) -> None:
+        """Let the last result go."""
+        self._rows = ()

@@ -182,9 +182,9 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Counted:
     if kind == "sqlite":
         pytest.skip("SQLite is no round trip away")
     elif kind == "mysql":
-        from pymysql.cursors import Cursor as PlainCursor
+        from metastore.store.mysql import Connection
 
-        monkeypatch.setattr(PlainCursor, "_query", counting(PlainCursor._query))  # each packet goes through it
+        monkeypatch.setattr(Connection, "ask", counting(Connection.ask))  # each packet goes through it
     else:
         from metastore.store.postgresql import Cursor
 
