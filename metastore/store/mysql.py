@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pymysql import connections, err
-from pymysql.constants import COMMAND, CR
+from pymysql.constants import COMMAND, CR, SERVER_STATUS
+from pymysql.converters import escape_string
 from pymysql.cursors import RE_INSERT_VALUES
 
 from metastore.store.answer import Answer
@@ -145,21 +146,26 @@ class Cursor:
         """Return a statement with its parameters in it; without any its text goes as it is."""
         if args is None:
             return query
-        literal = self._literal
         if isinstance(args, dict):
-            return query % {name: literal(value) for name, value in args.items()}
-        return query % tuple([literal(value) for value in args])
+            return query % dict(zip(args, self._literals(args.values()), strict=True))
+        return query % tuple(self._literals(args))
 
-    def _literal(self, value: Any) -> str:
-        kind = type(value)
-        if kind is int:
-            return str(value)
-        if value is None:
-            return "NULL"
-        if kind is tuple:
-            return f"({','.join([self._literal(each) for each in value])})"
-        text: str = self._connection.escape(value)
-        return text
+    def _literals(self, values: Iterable[Any]) -> list[str | int]:
+        """Return what stands for values in a statement."""
+        connection = self._connection
+        plain = not connection.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        literals: list[str | int] = []
+        for value in values:
+            kind = type(value)
+            if kind is int:
+                literals.append(value)
+            elif kind is str and plain:
+                literals.append(f"'{escape_string(value)}'")
+            elif kind is tuple:
+                literals.append(f"({','.join(map(str, self._literals(value)))})")
+            else:
+                literals.append(connection.escape(value))
+        return literals
 
     def fetchall(self) -> Sequence[Row]:
         """Return all rows of the last statement."""
