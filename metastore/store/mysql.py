@@ -5,7 +5,7 @@ PyMySQL connects and escapes, and its errors are raised; what the server answers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pymysql import connections, err
@@ -20,7 +20,7 @@ TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
 CHUNK = 65536
 """Bytes that are asked of the system at once."""
-Parameters = Mapping[str, Any] | Sequence[Any]
+Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Answer | None]
 """A statement, and who is told what it returns."""
 

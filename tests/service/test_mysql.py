@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -131,6 +133,23 @@ def test_one_statement_for_many_sets_of_parameters(cursor: mysql.Cursor) -> None
     ]
 
 
+@pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES"])
+def test_parameters_are_written_as_pymysql_does(cursor: mysql.Cursor, plain: Any, mode: str) -> None:
+    texts = ("", "'", "\\'", "\\", "a'b\"c", "\0\n\r\x1a\t", "%s %(a)s %%", "ä😀\u2028", "'; DROP TABLE waiting; --")
+    values = (
+        *texts, 0, -1, 2**63, True, False, None, 1.5, -0.1, 1e300, b"", b"\xff'\\", Decimal("1.10"), date(2024, 2, 29),
+        (1,), (1, "'", None, True), ("a", b"b"), texts,
+    )
+    for each in (cursor, plain):
+        each.execute(f"SET SESSION sql_mode = '{mode}'")
+    for value in values:
+        assert cursor.mogrify("a %s %% %s", [value, 1]) == plain.mogrify("a %s %% %s", (value, 1))
+        assert cursor.mogrify("%(b)s %(a)s", {"a": 1, "b": value}) == plain.mogrify("%(b)s %(a)s", {"a": 1, "b": value})
+    assert cursor.mogrify("%s %% %(a)s") == "%s %% %(a)s"
+    cursor.execute(f"SELECT {', '.join(['%s'] * len(texts))}", texts)
+    assert cursor.fetchone() == texts
+
+
 TYPES = (
     "tinyint(1)", "tinyint unsigned", "smallint", "mediumint", "int", "bigint", "bigint unsigned", "decimal(30,5)", "float", "double",
     "bit(9)", "year", "date", "time(6)", "datetime", "datetime(6)", "timestamp NULL", "char(9)", "varchar(255)", "tinytext", "text",
@@ -231,7 +250,7 @@ def test_errors_are_those_of_pymysql(cursor: mysql.Cursor, plain: Any, statement
     for each in (cursor, plain):
         with pytest.raises(pymysql.err.Error) as raised:
             each.execute(statement)
-        errors.append((raised.type, raised.value.args, raised.value.sqlstate))
+        errors.append((raised.type, raised.value.args, vars(raised.value)))
     assert errors[0] == errors[1]
     assert cursor.execute(ALL) == 1
 
