@@ -83,21 +83,22 @@ FORGET_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindpara
 FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(R.transaction_id, "keys"))
 
 
-def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Return the query of one row: the mark, the lowest open id, and of each state how many there are and all ids as one text.
+def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
+    """Return the query of a row with the mark and the lowest open id, and one for each state: how many there are, and all ids as one text.
 
-    A row each would take ten times as long where there are a hundred thousand.
+    A row for each would take ten times as long where there are a hundred thousand.
     """
-
-    def listed(state: str) -> sa.Subquery:
-        text = sa.cast(T.id, sa.String())
-        ids = sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
-        return sa.select(sa.func.count().label("number"), ids.label("ids")).where(_is(state), *where).subquery(f"state_{state}")
-
-    opened, aborted = listed(OPEN), listed(ABORTED)
-    return sa.select(
-        N.value, LOWEST_OPEN.scalar_subquery(), opened.c.number, opened.c.ids, aborted.c.number, aborted.c.ids
-    ).select_from(counter_rows.join(opened, sa.true()).join(aborted, sa.true())).where(N.name == sa.bindparam("counter"))
+    text = sa.cast(T.id, sa.String())
+    ids = sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
+    return sa.union_all(
+        sa.select(sa.literal_column(f"'{COMMITTED}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
+            N.name == sa.bindparam("counter")
+        ),
+        *(
+            sa.select(sa.literal_column(f"'{state}'"), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
+            for state in (OPEN, ABORTED)
+        ),
+    )
 
 
 SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
@@ -246,20 +247,18 @@ def timed_out(session: Session, since: int, since_replicated: int, most: int) ->
 def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
     """Return the highest id and all that are open or aborted, but those of the types `without`, as they are at one moment."""
     if without:
-        row = session.row(SNAPSHOT_WITHOUT[session.kind], counter=counters.TRANSACTION, types=list(without))
+        rows = session.rows(SNAPSHOT_WITHOUT[session.kind], counter=counters.TRANSACTION, types=list(without))
     else:
-        row = session.row(SNAPSHOT[session.kind], counter=counters.TRANSACTION)
-    if row is None:
-        return Exceptions(0, None, [], [])
-    mark, lowest, opened, open_ids, aborted, aborted_ids = row
-    found = Exceptions(int(mark), lowest, _numbers(open_ids), _numbers(aborted_ids))
-    if (len(found.open), len(found.aborted)) != (opened, aborted):
-        raise OverflowError(f"the database cut a list of {opened} open and {aborted} aborted transactions: raise its max_allowed_packet")
-    return found
+        rows = session.rows(SNAPSHOT[session.kind], counter=counters.TRANSACTION)
+    found = {state: (number, text) for state, number, text in rows}
+    mark, lowest = found.get(COMMITTED, (0, None))
+    return Exceptions(int(mark), None if lowest is None else int(lowest), _numbers(*found[OPEN]), _numbers(*found[ABORTED]))
 
 
-def _numbers(text: str | None) -> list[int]:
+def _numbers(count: int, text: str | None) -> list[int]:
     found: list[int] = orjson.loads(f"[{text or ''}]")
+    if len(found) != count:
+        raise OverflowError(f"the database cut a list of {count} transactions: raise its max_allowed_packet")
     return found
 
 
