@@ -158,9 +158,10 @@ class SQLiteDriver(Driver):
         if len(rows) == 1:
             super().insert_many(session, table, columns, rows, later=later)
             return
-        session.observe(f"INSERT INTO {table.name}")
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
-        session.cursor.executemany(f'INSERT INTO "{table.name}" ({names}) VALUES ({places})', rows)
+        text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places})'
+        session.observe(text)
+        session.cursor.executemany(text, rows)
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = getattr(error, "sqlite_errorname", "") or ""

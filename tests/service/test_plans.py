@@ -113,11 +113,12 @@ def test_no_call_reads_a_whole_table(call: Call, plans: dict[str, list[str]]) ->
         work(call)
     call.database.observer = None
 
-    def ask_sqlite(text: str, values: dict[str, None]) -> list[tuple[Any, ...]]:
+    def ask_sqlite(text: str, values: dict[str, None] | list[None]) -> list[tuple[Any, ...]]:
         return call.database.read(lambda session: session.cursor.execute(text, values).fetchall())  # type: ignore[no-any-return]
 
     def explain(text: str) -> list[str]:
-        return [row[3] for row in ask_sqlite(f"EXPLAIN QUERY PLAN {text}", dict.fromkeys(re.findall(r"(?<!:):(\w+)", text)))]
+        values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", text))
+        return [row[3] for row in ask_sqlite(f"EXPLAIN QUERY PLAN {text}", values or [None] * text.count("?"))]
 
     found = {text: [step for step in explain(text) if re.match(r"SCAN \w+", step)] for text in plans}
     stored = {row[0] for row in ask_sqlite("SELECT name FROM sqlite_master WHERE type = 'table'", {})}
