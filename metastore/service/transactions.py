@@ -70,8 +70,11 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     def work(session: Session) -> list[int]:
         if sources and (known := transactions.targets(session, request.replPolicy or "", sources)):
             return sorted(known.values())
-        ids = transactions.take_ids(session, count)
-        _check_number(session, ids, most)
+        taken = transactions.take_ids(session, count)
+        lowest = transactions.lowest_open(session)
+        ids = transactions.taken_ids(taken, count)
+        if lowest is not None and ids[-1] - lowest >= most:
+            _check_number(session, len(ids), most)
         transactions.insert(session, ids, OPEN, kind, who, now_ms())
         opened = list(ids)
         if sources:
@@ -94,16 +97,14 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     return opened
 
 
-def _check_number(session: Session, ids: Sequence[int], most: int) -> None:
-    """Raise MetaError when there would be more open transactions than allowed; they are counted only if there could be."""
-    lowest = transactions.lowest_open(session)
-    if lowest is not None and ids[-1] - lowest >= most:
-        count = transactions.open_count(session)
-        if count + len(ids) > most:
-            raise MetaError(
-                f"Maximum allowed number of open transactions ({most}) has been reached: {count} are open. "
-                "End some, or raise the setting txn_max_open"
-            )
+def _check_number(session: Session, more: int, most: int) -> None:
+    """Raise MetaError when there would be more open transactions than allowed."""
+    count = transactions.open_count(session)
+    if count + more > most:
+        raise MetaError(
+            f"Maximum allowed number of open transactions ({most}) has been reached: {count} are open. "
+            "End some, or raise the setting txn_max_open"
+        )
 
 
 def commit_transaction(call: Call, request: CommitTxnRequest) -> None:

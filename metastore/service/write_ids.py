@@ -61,7 +61,9 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             if len(known) < len(sources):
                 return [], []
             ids = sorted(known.values())
-        found = transactions.lock_many(session, ids)
+        locked = transactions.lock_many_later(session, ids)
+        ahead = None if at_once.possible(call.database) else write_ids.take(session, key, len(ids))
+        found = transactions.all_locked(locked)
         if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
             raise MetaError(
                 f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}"
@@ -73,9 +75,14 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             holders = [each.id for each in found if each.holds & WRITE_IDS]
             have = write_ids.of_transactions(session, key, holders) if holders else {}
         wanted = [id_ for id_ in ids if id_ not in have]
+        if ahead is None:
+            numbers = write_ids.taken(write_ids.take(session, key, len(wanted)), len(wanted)) if wanted else range(0)
+        else:
+            numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
+            if have:  # what is not needed is given back
+                write_ids.set_next(session, key, numbers.stop)
         new: dict[int, int] = {}
         if wanted:
-            numbers = write_ids.take(session, key, len(wanted))
             if sources and numbers[0] != min(sources.values()):
                 numbers = range(min(sources.values()), min(sources.values()) + len(wanted))
                 write_ids.set_next(session, key, numbers.stop)

@@ -33,14 +33,14 @@ def taking(table: sa.Table, column: str, first: int) -> ClauseByKind:
     return made
 
 
-def take(session: Session, clauses: ClauseByKind, count: int, **keys: str) -> int:
-    """Run a statement that `taking` made and return the new value."""
-    clause = clauses[session.kind]
-    if session.kind == "mysql":
-        return session.insert(clause, count=count, **keys)
-    row = session.row(clause, count=count, **keys)
-    assert row is not None
-    return int(row[0])
+def take(session: Session, clauses: ClauseByKind, count: int, **keys: str) -> Answer:
+    """Run a statement that `taking` made, together with the next one; `taken` reads the answer."""
+    return session.later(clauses[session.kind], count=count, **keys)
+
+
+def taken(answer: Answer) -> int:
+    """Return the new value."""
+    return int(answer.rows[0][0]) if answer.rows else answer.key
 
 
 NUMBERS = taking(counters, "value", 0)

@@ -143,9 +143,14 @@ Who = tuple[str | None, str | None, str | None]
 """User, host and agent of a request."""
 
 
-def take_ids(session: Session, count: int) -> range:
-    """Take ids and keep all others waiting for theirs until the transaction ends."""
-    last = counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
+def take_ids(session: Session, count: int) -> Answer:
+    """Take ids, together with the next statement, and keep all others waiting for theirs until the transaction ends."""
+    return counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
+
+
+def taken_ids(answer: Answer, count: int) -> range:
+    """Return the ids that were taken."""
+    last = counters.taken(answer)
     return range(last - count + 1, last + 1)
 
 
@@ -189,7 +194,17 @@ def locked(answer: Answer) -> Transaction | None:
 
 def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
     """Return those that are there, ascending, and keep them from being changed."""
-    return [Transaction(*row) for row in session.rows(LOCK_MANY, keys=sorted(set(keys)))]
+    return all_locked(lock_many_later(session, keys))
+
+
+def lock_many_later(session: Session, keys: Collection[int]) -> Answer:
+    """Like `lock_many`, together with the next statement; `all_locked` reads the answer."""
+    return session.later(LOCK_MANY, keys=sorted(set(keys)))
+
+
+def all_locked(answer: Answer) -> list[Transaction]:
+    """Return the transactions that were locked."""
+    return [Transaction(*row) for row in answer.rows]
 
 
 def end_free(session: Session, key: int, state: str, now: int) -> bool:

@@ -112,9 +112,14 @@ def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
     return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
 
 
-def take(session: Session, key: Key, count: int) -> range:
-    """Take write ids of a table."""
-    following = counters.take(session, NEXT, count, catalog=key.catalog, database=key.database, table=key.table)
+def take(session: Session, key: Key, count: int) -> Answer:
+    """Take write ids of a table, together with the next statement; `taken` reads the answer."""
+    return counters.take(session, NEXT, count, catalog=key.catalog, database=key.database, table=key.table)
+
+
+def taken(answer: Answer, count: int) -> range:
+    """Return the write ids that were taken."""
+    following = counters.taken(answer)
     return range(following - count, following)
 
 

@@ -38,6 +38,18 @@ def test_ids_count_from_one_in_each_table_and_stay_with_their_transaction(call: 
     assert write_ids.max_allocated_write_id(call, "db", "none") == 0
 
 
+def test_what_was_asked_for_again_costs_no_id(call: Call) -> None:
+    first, second, third, fourth = begin(call, 4)
+    assert allocate(call, [second]) == {second: 1}
+    assert allocate(call, [first, second, third]) == {first: 2, second: 1, third: 3}
+    assert allocate(call, [third, first]) == {first: 2, third: 3}
+    assert write_ids.max_allocated_write_id(call, "db", "t") == 3
+    commit(call, third)
+    with pytest.raises(MetaError, match="not all input txns in open state"):
+        allocate(call, [third, fourth])
+    assert allocate(call, [fourth]) == {fourth: 4}
+
+
 def test_another_id_is_given_on_demand(call: Call) -> None:
     key = begin_one(call)
     assert allocate(call, [key]) == {key: 1}
