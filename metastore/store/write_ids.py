@@ -23,9 +23,7 @@ NEXT = counters.taking(write_id_counters, "next", 1)
 TABLE = (I.catalog == sa.bindparam("catalog_key"), I.database == sa.bindparam("database_key"), I.table == sa.bindparam("table_key"))
 COUNTER = (N.catalog == sa.bindparam("catalog_key"), N.database == sa.bindparam("database_key"), N.table == sa.bindparam("table_key"))
 OF_TRANSACTIONS = sa.select(I.transaction_id, I.write_id).where(Among(I.transaction_id, "keys"), *TABLE).order_by(I.write_id)
-OF_TRANSACTION = sa.select(I.catalog, I.database, I.table, sa.func.max(I.write_id)).where(
-    I.transaction_id == sa.bindparam("key")
-).group_by(I.catalog, I.database, I.table)
+OF_TRANSACTION = sa.select(I.catalog, I.database, I.table, I.write_id).where(I.transaction_id == sa.bindparam("key"))
 OWNER = sa.select(I.transaction_id).where(*TABLE, I.write_id == sa.bindparam("key"))
 LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
@@ -134,8 +132,8 @@ def of_transaction(session: Session, transaction: int) -> Answer:
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
-    """Return the write ids of a transaction by table."""
-    return {Key(*row[:3]): int(row[3]) for row in answer.rows}
+    """Return the last write id of a transaction in each table."""
+    return {Key(*names): int(number) for *names, number in sorted(answer.rows)}
 
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
