@@ -27,12 +27,11 @@ READ_TABLE = sa.select(T.columns).where(OF_TABLE, T.engine == sa.bindparam("engi
 READ_TABLE_ENGINES = sa.select(T.table_id, T.engine, T.columns).where(OF_TABLE)
 DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
 DELETE_TABLE_ENGINE = sa.delete(table_statistics).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
-READ_PARTITIONS = (
-    sa.select(partitions.c.name, S.columns)
-    .select_from(partition_statistics.join(partitions, S.partition_id == partitions.c.id))
-    .where(partitions.c.table_id == sa.bindparam("key"), Among(partitions.c.name, "names"), S.engine == sa.bindparam("engine_key"))
-    .order_by(partitions.c.name)
-)
+OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key")).scalar_subquery()
+"""Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
+READ_PARTITIONS = sa.select(partitions.c.name, OF_PARTITION).where(
+    partitions.c.table_id == sa.bindparam("key"), Among(partitions.c.name, "names")
+).order_by(partitions.c.name)
 READ_STATES = READ_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id)
 READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
@@ -91,8 +90,11 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    rows = session.rows(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine)
-    return {name: orjson.loads(columns) for name, columns in rows}
+    return _by_name(session.rows(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine))
+
+
+def _by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
+    return {name: orjson.loads(columns) for name, columns in rows if columns is not None}
 
 
 def states_of_partitions(
@@ -100,7 +102,10 @@ def states_of_partitions(
 ) -> dict[str, tuple[Encoded, dict[str, str], int]]:
     """Return statistics by name as `of_partitions` does, each with the partition's parameters and write id."""
     rows = session.rows(READ_STATES, key=table_id, names=list(names), engine_key=engine)
-    return {name: (orjson.loads(columns), orjson.loads(parameters), write_id) for name, columns, parameters, write_id in rows}
+    return {
+        name: (orjson.loads(columns), orjson.loads(parameters), write_id)
+        for name, columns, parameters, write_id in rows if columns is not None
+    }
 
 
 def write_table(session: Session, table_id: int, engine: str, columns: Encoded) -> None:
@@ -140,7 +145,7 @@ class Locking:
 
     def statistics(self) -> dict[str, Encoded]:
         """Return their statistics by name."""
-        return {name: orjson.loads(columns) for name, columns in self._statistics.rows} if self._statistics is not None else {}
+        return _by_name(self._statistics.rows) if self._statistics is not None else {}
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
