@@ -130,15 +130,19 @@ def committing(url: str) -> Call:
 
 
 def measure(client: Client, process: int, rounds: int, commit: Call) -> dict[str, dict[str, float]]:
-    """Return the median ms and the mean CPU ms of each call."""
+    """Return the median ms and the mean CPU ms of each call, of so many rounds each: to read the CPU time costs the call after it some."""
     times: dict[str, list[float]] = {}
     cpu: dict[str, float] = {}
-    for number in range(rounds):
+    for number in range(2 * rounds):
         for name, call in calls(Caller(client), number, commit):
-            before, started = cpu_seconds(process), time.perf_counter()
-            call()
-            times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
-            cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
+            if number % 2:
+                before = cpu_seconds(process)
+                call()
+                cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
+            else:
+                started = time.perf_counter()
+                call()
+                times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
     return {name: {"median_ms": statistics.median(values), "cpu_ms": cpu[name] / rounds} for name, values in times.items()}
 
 
