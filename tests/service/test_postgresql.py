@@ -197,6 +197,42 @@ def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql.Cur
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
+def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql.Cursor) -> None:
+    for key in range(760, 764):  # at first unprepared, then prepared, then known
+        filled.later("BEGIN")
+        taken = filled.later(TAKE, {"key": key, "long": "short"})
+        filled.send()
+        assert is_taken(key)
+        filled.send()
+        added = filled.later(ADD, {"a": key})
+        assert (taken.count, taken.rows[0][1], added.count) == (1, "short", 1)
+        filled.execute("COMMIT" if key % 2 else "ROLLBACK")
+    filled.send()
+    assert filled.execute(ALL).fetchone() == ("{0,761,763}",)
+
+
+def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql.Cursor) -> None:
+    filled.later("BEGIN")
+    filled.later(ADD, {"a": 1})
+    filled.send()
+    filled.forget()
+    filled.execute("ROLLBACK")
+    filled.later("BEGIN")
+    failed = filled.later("SELECT 1 / 0")
+    filled.send()
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        failed.rows  # noqa: B018  # to ask for it is what raises
+    filled.execute("ROLLBACK")
+    assert filled.execute(ALL).fetchone() == ("{0}",)
+
+
+def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql.Cursor) -> None:
+    filled.later(ADD, {"a": 1})
+    filled.send()
+    filled.forget()
+    assert filled.execute(ALL).fetchone() == ("{0}",)
+
+
 @pytest.mark.parametrize("ends", ["flush", "forget"])
 def test_a_connection_ends_under_a_long_statement(connection: postgresql.Connection, ends: str) -> None:
     cursor = connection.cursor().execute("BEGIN")
