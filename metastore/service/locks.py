@@ -44,12 +44,12 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     intents = _intents(request.component, wanted) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
     bits = LOCKS | (COMPONENTS if intents else 0)
-    numbered = at_once.possible(call.database)
+    in_one_statement = at_once.possible(call.database)
 
     def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction) if intents and not numbered else None
+        numbers = write_ids.of_transaction(session, transaction) if intents and not in_one_statement else None
         met = _living(locks.meeting(session, wanted))
         if held is not None and not held.count:
             raise ended_error(transaction, transactions.find(session, transaction))
@@ -63,7 +63,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         state = ACQUIRED if found is None else WAITING
         acquired = now if state == ACQUIRED else None
         new = NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
-        if numbered:
+        if in_one_statement:
             key = at_once.insert_lock(session, new, wanted, intents)
         else:
             given = write_ids.by_table(numbers) if numbers is not None else {}

@@ -83,6 +83,10 @@ FORGET_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindpara
 FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(R.transaction_id, "keys"))
 
 
+_MARK = "m"
+"""Stands for a state in the row of the mark."""
+
+
 def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
     """Return the query of a row with the mark and the lowest open id, and one for each state: how many there are, and all ids as one text.
 
@@ -91,7 +95,7 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
     text = sa.cast(T.id, sa.String())
     ids = sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
     return sa.union_all(
-        sa.select(sa.literal_column(f"'{COMMITTED}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
+        sa.select(sa.literal_column(f"'{_MARK}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
             N.name == sa.bindparam("counter")
         ),
         *(
@@ -266,7 +270,7 @@ def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
     else:
         rows = session.rows(SNAPSHOT[session.kind], counter=counters.TRANSACTION)
     found = {state: (number, text) for state, number, text in rows}
-    mark, lowest = found.get(COMMITTED, (0, None))
+    mark, lowest = found.get(_MARK, (0, None))
     return Exceptions(int(mark), None if lowest is None else int(lowest), _numbers(*found[OPEN]), _numbers(*found[ABORTED]))
 
 
