@@ -1,19 +1,16 @@
-"""Transactions: open, keep alive, commit, abort, show which are open. What they write is noted by `service.locks` and `service.write_ids`.
+"""Transactions: open, keep alive, abort, show which are open. Their commit is in `service.commit`.
 
-The first to commit wins: of two transactions that changed one object at the same time the later one is aborted. Sources: Hive 4's
-OpenTxnsFunction, CommitTxnFunction, AbortTxnsFunction. `docs/transactions.md` has the order in which rows are locked.
+What they write is noted by `service.locks` and `service.write_ids`. Sources: Hive 4's OpenTxnsFunction, AbortTxnsFunction.
+`docs/transactions.md` has the order in which rows are locked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from metastore.errors import MetaError, MetastoreError, NoSuchTransaction, TransactionAborted
 from metastore.idl import (
     AbortTxnRequest,
-    CommitTxnKeyValue,
-    CommitTxnRequest,
     GetOpenTxnsInfoResponse,
     GetOpenTxnsResponse,
     HeartbeatTxnRangeResponse,
@@ -22,35 +19,17 @@ from metastore.idl import (
     TxnState,
     TxnType,
 )
-from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event, OpenTransactions
+from metastore.listeners.events import AbortTransactions, OpenTransactions
 from metastore.listeners.notifications.packing import EVENTS
-from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.snapshots import aborted_bits
-from metastore.rules.transactions import (
-    CHANGES,
-    COMPACTION,
-    INSERT,
-    UPDATE,
-    WITHOUT_CONFLICTS,
-    Intent,
-    Write,
-    conflict,
-    conflict_text,
-)
-from metastore.service import replication
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.store import at_once, compactions, components, counters, tables, transactions, write_ids
-from metastore.store.answer import Answer
+from metastore.store import at_once, components, counters, transactions
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, WROTE, Transaction
-from metastore.store.write_ids import Key
 
 LARGEST_RANGE = 1_000_000
 """Most ids that one heartbeat may name."""
-
-KEY_PREFIX = "_meta"
-"""How the name of a table parameter begins that a commit may set."""
 
 
 def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
@@ -107,164 +86,15 @@ def _check_number(session: Session, more: int, most: int) -> None:
         )
 
 
-def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
-    """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
-    key, listeners = request.txnid, call.listeners
-    replayed = _is_replayed(request.replPolicy, request.txn_type)
-    changing, changed = call.client.changing
-    guess = changed if changing == key and not replayed else None
-    judges = not request.exclWriteEnabled
-
-    def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
-        if request.replLastIdInfo is not None:
-            replication.note_last_id(call, session, request.replLastIdInfo)
-        parameters = _held_parameters(session, request) if request.keyValue is not None else None
-        target = transactions.targets(session, request.replPolicy or "", [key]).get(key) if replayed else key
-        if target is None:
-            return None
-        answer = transactions.lock_later(session, target)
-        taken = components.take(session, target)
-        turn = _ask_turn(session, target, guess, judges=judges) if guess else None
-        intents = [Intent(*row) for row in taken.rows]
-        found = transactions.locked(answer)
-        if found is None or found.state == ABORTED:
-            raise ended_error(target, found)
-        if found.state == COMMITTED:
-            return None
-        lost = _commit(call, session, found, intents, request, turn, replayed=replayed)
-        if lost is not None:
-            return lost
-        if parameters is not None and request.keyValue is not None:
-            tables.set_parameters(session, request.keyValue.tableId, parameters)
-        return found.id, found.type
-
-    done = _commit_at_once(call, request) or call.database.write(work)
-    if isinstance(done, TransactionAborted):
-        if listeners.post:
-            listeners.after(AbortTransactions(client=call.info, transactions=[key]), None)
-        raise done
-    if done is not None and listeners.post:
-        listeners.after(CommitTransaction(client=call.info, transaction=done[0], type=done[1]), None)
-
-
-def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
-    """Commit with one statement an open transaction that changed no row; return its id and type, None where that can not be done."""
-    key, listeners = request.txnid, call.listeners
-    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or call.client.changing[0] == key:
-        return None
-    if at_once.possible(call.database):
-        told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        return call.database.change(lambda session: at_once.commit(session, key, COMMITTED, INSERT, now_ms(), told))
-    if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
-        return None
-    return key, TxnType.DEFAULT if request.txn_type is None else request.txn_type
-
-
-def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:
-    """Return what a commit tells: of the transaction, and of the compaction that a worker did in it."""
-    told: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
-    entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
-    if entry is not None:
-        told.append(CommitCompaction(
-            client=call.info, transaction=found.id, compaction=entry.id, type=TYPE_NUMBERS[entry.type], catalog=entry.catalog,
-            database=entry.database, table=entry.table, partition=entry.partition,
-        ))
-    return told
-
-
-def _is_replayed(policy: str | None, kind: int | None) -> bool:
+def is_replayed(policy: str | None, kind: int | None) -> bool:
     """Tell whether a request names a transaction by its id at the source; clients before Hive 4 send no type."""
     return policy is not None and kind in {None, TxnType.REPL_CREATED}
-
-
-def _commit(
-    call: Call, session: Session, found: Transaction, intents: Sequence[Intent], request: CommitTxnRequest, turn: _Turn | None,
-    *, replayed: bool,
-) -> TransactionAborted | None:
-    """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
-    now = now_ms()
-    commit_id = None
-    changes = [] if replayed or found.type in WITHOUT_CONFLICTS else [each for each in intents if each.operation in CHANGES]
-    if changes:
-        commit_id, committed = _turn(session, found.id, changes, turn, judges=not request.exclWriteEnabled)
-        lost = conflict(found.id, changes, committed)
-        if lost is not None:
-            transactions.end(session, [found], ABORTED, now)
-            _tell_aborted(call, session, [found])
-            return TransactionAborted(conflict_text(found.id, commit_id, *lost))
-        if at_once.possible(call.database) and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
-            told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
-            at_once.commit_change(session, found.id, commit_id, COMMITTED, INSERT, now, told)
-            return None
-        writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
-        components.insert_writes(session, dict.fromkeys(writes))
-    if intents:
-        kept = [each for each in intents if each.operation != COMPACTION]
-        if kept:
-            components.complete(session, found.id, dict.fromkeys(kept), CHANGES, now)
-        components.delete(session, found.id)
-    if replayed:
-        written = [
-            Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
-            for info in request.writeEventInfos or ()
-        ]
-        if written:
-            components.complete(session, found.id, written, CHANGES, now)
-        transactions.forget_target(session, request.replPolicy or "", request.txnid)
-    transactions.end(session, [found], COMMITTED, now, commit_id)
-    if call.listeners.transactional and (replayed or request.replPolicy is None):
-        call.listeners.within(_committed(call, session, found), session)
-    return None
-
-
-class _Turn(NamedTuple):
-    """What is asked for together, that others who change the same tables wait and that tells whom the change meets."""
-
-    tables: frozenset[Key]
-    held: Answer
-    mark: Answer
-    committed: Answer | None
-
-
-def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, judges: bool) -> _Turn:
-    held = write_ids.hold(session, tables)
-    mark = counters.share(session, counters.TRANSACTION)
-    return _Turn(tables, held, mark, components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None)
-
-
-def _turn(
-    session: Session, transaction: int, changes: Sequence[Intent], turn: _Turn | None, *, judges: bool
-) -> tuple[int, list[Write]]:
-    """Keep others who change the same tables waiting; return the commit id, and what was committed since the transaction began.
-
-    A `turn` that was asked for already serves if it is for all the tables. Without `judges` nobody looks for what was committed.
-    """
-    tables = frozenset(Key.of(each) for each in changes)
-    while True:
-        if turn is None or not tables <= turn.tables:
-            turn = _ask_turn(session, transaction, tables, judges=judges)
-        committed = turn.committed.rows if turn.committed is not None else ()
-        if not write_ids.make_missing(session, turn.tables, turn.held):
-            return counters.last(turn.mark), [Write(*row) for row in committed]
-        turn = None
-
-
-def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
-    """Lock the table of which the commit sets a parameter; return its parameters as they will be. MetaError."""
-    wanted: CommitTxnKeyValue = request.keyValue  # type: ignore[assignment]  # the caller looked
-    where = f"commit of txnid:{request.txnid} can not set parameter {wanted.key} of the table with id {wanted.tableId}"
-    if not (wanted.key or "").startswith(KEY_PREFIX):
-        raise MetaError(f"{where}: key should start with {KEY_PREFIX}")
-    parameters = tables.hold_parameters(session, wanted.tableId)
-    if parameters is None or wanted.key not in parameters:
-        raise MetaError(f"{where}: the table is not there or has no such parameter; set it before")
-    return {**parameters, wanted.key: wanted.value}
 
 
 def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
     """Abort a transaction; one that is aborted already stays so. NoSuchTransaction for one that is unknown or committed."""
     key, listeners = request.txnid, call.listeners
-    replayed = _is_replayed(request.replPolicy, request.txn_type)
+    replayed = is_replayed(request.replPolicy, request.txn_type)
 
     def work(session: Session) -> int | None:
         target = transactions.targets(session, request.replPolicy or "", [key]).get(key) if replayed else key
@@ -326,10 +156,11 @@ def abort(call: Call, session: Session, found: Sequence[Transaction]) -> None:
     """Abort locked open transactions and tell the transactional listeners. What they wrote is left for the cleaner to find."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
-        _tell_aborted(call, session, found)
+        tell_aborted(call, session, found)
 
 
-def _tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> None:
+def tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> None:
+    """Tell the transactional listeners of transactions that are aborted."""
     keys = [each.id for each in found if each.type != TxnType.READ_ONLY]
     if keys and call.listeners.transactional:
         writers = [each.id for each in found if each.holds & COMPONENTS]
@@ -391,20 +222,6 @@ def get_open_transactions_info(call: Call) -> GetOpenTxnsInfoResponse:
         )
         for each in found
     ])
-
-
-def latest_in_conflict(call: Call, key: int) -> int:
-    """Return the highest committed transaction that changed an object which an open one means to change too; 0 for none."""
-
-    def work(session: Session) -> int:
-        changes = [each for each in (Intent(*row) for row in components.of(session, key)) if each.operation in CHANGES]
-        if not changes:
-            return 0
-        tables = {(each.database, each.table or "") for each in changes}
-        committed = [Write(*row) for row in components.writes_since(session, tables, key).rows]
-        return max((each.transaction for each in committed if conflict(key, changes, [each]) is not None), default=0)
-
-    return call.database.read(work)
 
 
 def seed_transaction_id(call: Call, seed: int) -> None:

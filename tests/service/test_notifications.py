@@ -52,6 +52,7 @@ from metastore.service import (
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
+from metastore.service.commit import commit_transaction
 from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
@@ -236,8 +237,8 @@ def test_a_transaction_tells_of_itself(call: Call) -> None:
     who = {"user": "u", "hostname": "h"}
     writing = transactions.open_transactions(call, idl.OpenTxnRequest(num_txns=3, **who))
     reading = transactions.open_transactions(call, idl.OpenTxnRequest(num_txns=2, txn_type=idl.TxnType.READ_ONLY, **who))
-    transactions.commit_transaction(call, idl.CommitTxnRequest(txnid=writing[0]))
-    transactions.commit_transaction(call, idl.CommitTxnRequest(txnid=reading[0]))
+    commit_transaction(call, idl.CommitTxnRequest(txnid=writing[0]))
+    commit_transaction(call, idl.CommitTxnRequest(txnid=reading[0]))
     transactions.abort_transactions(call, [writing[1], reading[1]])
     told = [(event.eventType, message(event)) for event in events(call, last)]
     assert [(kind, each.get("txnid", each.get("txnIds"))) for kind, each in told] == [

@@ -13,6 +13,7 @@ from metastore.idl import (
 from metastore.listeners.events import AbortTransactions, CommitTransaction, Event, OpenTransactions
 from metastore.rules.snapshots import of_reply
 from metastore.service import databases, locks, partitions, replication, tables, transactions
+from metastore.service.commit import latest_in_conflict
 from metastore.service.context import Call
 from metastore.store import transactions as transaction_store
 from metastore.store.database import Session
@@ -219,11 +220,11 @@ def test_the_highest_transaction_in_conflict_is_told(call: Call) -> None:
     first, second, mine = begin(call, 3)
     for key in (first, second, mine):
         write(call, key)
-    assert transactions.latest_in_conflict(call, mine) == 0
+    assert latest_in_conflict(call, mine) == 0
     commit(call, first)
     commit(call, second, exclWriteEnabled=True)
-    assert transactions.latest_in_conflict(call, mine) == second
-    assert transactions.latest_in_conflict(call, begin_one(call)) == 0
+    assert latest_in_conflict(call, mine) == second
+    assert latest_in_conflict(call, begin_one(call)) == 0
 
 
 @pytest.mark.parametrize("kind", [TxnType.SOFT_DELETE, TxnType.COMPACTION])

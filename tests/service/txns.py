@@ -20,6 +20,7 @@ from metastore.idl import (
 )
 from metastore.rules.snapshots import aborted_of
 from metastore.service import locks, transactions, write_ids
+from metastore.service.commit import commit_transaction
 from metastore.service.context import Call
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT
@@ -36,7 +37,7 @@ def begin_one(call: Call, **options: object) -> int:
 
 
 def commit(call: Call, key: int, **options: object) -> None:
-    transactions.commit_transaction(call, CommitTxnRequest(txnid=key, **options))  # type: ignore[arg-type]
+    commit_transaction(call, CommitTxnRequest(txnid=key, **options))  # type: ignore[arg-type]
 
 
 def abort(call: Call, key: int, **options: object) -> None:

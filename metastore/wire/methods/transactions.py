@@ -14,6 +14,7 @@ from metastore.idl import (
     ReplayedTxnsForPolicyResult,
 )
 from metastore.service import rebuilds, replication, transactions, write_ids
+from metastore.service.commit import commit_transaction, latest_in_conflict
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
@@ -54,14 +55,14 @@ def _allocate_table_write_ids(call: Call, args: Any) -> AllocateTableWriteIdsRes
 
 METHODS: dict[str, Handler] = {
     "open_txns": lambda call, args: OpenTxnsResponse(txn_ids=transactions.open_transactions(call, args.rqst)),
-    "commit_txn": lambda call, args: transactions.commit_transaction(call, args.rqst),
+    "commit_txn": lambda call, args: commit_transaction(call, args.rqst),
     "abort_txn": lambda call, args: transactions.abort_transaction(call, args.rqst),
     "abort_txns": _abort_txns,
     "heartbeat_txn_range": _heartbeat_txn_range,
     "get_open_txns": lambda call, args: transactions.get_open_transactions(call),
     "get_open_txns_req": _get_open_txns_req,
     "get_open_txns_info": lambda call, args: transactions.get_open_transactions_info(call),
-    "get_latest_txnid_in_conflict": lambda call, args: transactions.latest_in_conflict(call, args.txnId),
+    "get_latest_txnid_in_conflict": lambda call, args: latest_in_conflict(call, args.txnId),
     "seed_txn_id": lambda call, args: transactions.seed_transaction_id(
         call, required(call, required(call, args.rqst, "rqst").seedTxnId, "rqst.seedTxnId")
     ),
