@@ -163,7 +163,8 @@ class UpdateStatistics(Event):
     data: Sequence[str]
     """The ColumnStatisticsData of each of their columns in turn, in Thrift's binary protocol as base64: what is stored of it.
 
-    Of partitions there is none before the change."""
+    Of partitions there is none before the change.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,6 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     replayed = is_replayed(request.replPolicy, request.txn_type)
     changing, changed = call.client.changing
     guess = changed if changing == key and not replayed else None
-    judges = not request.exclWriteEnabled
 
     def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
         if request.replLastIdInfo is not None:
@@ -54,7 +53,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
             return None
         answer = transactions.lock_later(session, target)
         taken = components.take(session, target)
-        turn = _ask_turn(session, target, guess, judges=judges) if guess else None
+        turn = _ask_turn(session, target, guess, judges=not request.exclWriteEnabled) if guess else None
         intents = [Intent(*row) for row in taken.rows]
         found = transactions.locked(answer)
         if found is None or found.state == ABORTED:

@@ -64,11 +64,11 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         acquired = now if state == ACQUIRED else None
         new = NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
         if in_one_statement:
-            key = at_once.insert_lock(session, new, wanted, intents)
+            added = at_once.insert_lock(session, new, wanted, intents)
         else:
             given = write_ids.by_table(numbers) if numbers is not None else {}
-            key = locks.insert(session, new, wanted, [each._replace(write_id=given.get(Key.of(each))) for each in intents])
-        return key, LockState.ACQUIRED if found is None else LockState.WAITING
+            added = locks.insert(session, new, wanted, [each._replace(write_id=given.get(Key.of(each))) for each in intents])
+        return added, LockState.ACQUIRED if found is None else LockState.WAITING
 
     while True:
         answer = call.database.write(work)
@@ -78,8 +78,8 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
             if changed := frozenset(Key.of(each) for each in intents if each.operation in CHANGES):
                 before, tables = call.client.changing
                 call.client.changing = (transaction, changed | tables if before == transaction else changed)
-            key, state = answer
-            return LockResponse(lockid=key.key, state=state)
+            added, state = answer
+            return LockResponse(lockid=added.key, state=state)
         house_keeping.give_up(call.metastore, answer)
 
 

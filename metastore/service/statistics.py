@@ -159,7 +159,9 @@ def update_partitions(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
-            locking = statistics.Locking(session, table, list(columns), engine)
+            locking = statistics.Locking(session, table, list(columns))
+            old = statistics.of_partitions_later(session, table.id, list(columns), engine)
+            session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts = iter(data)
             wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
@@ -178,7 +180,7 @@ def update_partitions(
             ]
             written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
             if written:
-                together = _together(locking.statistics(), written, merged=merged)
+                together = _together(statistics.by_name(old.rows), written, merged=merged)
                 keyed = {each.key: together[each.name] for each in locked if each.name in written}
                 statistics.write_partitions(session, table.id, engine, keyed)
             changed = [

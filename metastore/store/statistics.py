@@ -17,6 +17,7 @@ from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
 from metastore.store import partitions as partition_rows
 from metastore.store import tables
+from metastore.store.answer import Answer
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import partition_statistics, partitions, table_statistics
@@ -90,10 +91,16 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    return _by_name(session.rows(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine))
+    return by_name(session.rows(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine))
 
 
-def _by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
+def of_partitions_later(session: Session, table_id: int | None, names: Sequence[str], engine: str) -> Answer:
+    """Like `of_partitions`, together with the next statement; `by_name` reads the answer's rows."""
+    return session.later(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine)
+
+
+def by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
+    """Return the statistics of those partitions that have any, by name."""
     return {name: orjson.loads(columns) for name, columns in rows if columns is not None}
 
 
@@ -122,19 +129,12 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
 
 
 class Locking:
-    """Holds a table against its removal and locks its named partitions; with their statistics of an engine, all in one round trip.
+    """Holds a table against its removal and locks its named partitions, in one round trip, which may be that of the next statement."""
 
-    The database begins when this is made, and may work until an answer is asked for.
-    """
-
-    def __init__(self, session: Session, table: Table, names: Sequence[str], engine: str | None = None) -> None:
+    def __init__(self, session: Session, table: Table, names: Sequence[str]) -> None:
         self._session, self._table, self._names = session, table, names
         self._held = tables.hold_later(session, table)
         self._rows = partition_rows.lock_later(session, table, names)
-        self._statistics = None
-        if engine is not None:
-            self._statistics = session.later(READ_PARTITIONS, key=table.id, names=list(names), engine_key=engine)
-        session.send()
 
     def partitions(self) -> list[Partition] | None:
         """Return those that are there, ascending by name; None when the table is gone."""
@@ -142,10 +142,6 @@ class Locking:
         if not self._held.rows or self._held.rows[0][0] != self._table.id:
             return None
         return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
-
-    def statistics(self) -> dict[str, Encoded]:
-        """Return their statistics by name."""
-        return _by_name(self._statistics.rows) if self._statistics is not None else {}
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:

@@ -275,9 +275,9 @@ def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
 
 
 def _numbers(count: int, text: str | None) -> list[int]:
-    found: list[int] = orjson.loads(f"[{text or ''}]")
-    if len(found) != count:
+    if (text.count(",") + 1 if text else 0) != count:
         raise OverflowError(f"the database cut a list of {count} transactions: raise its max_allowed_packet")
+    found: list[int] = orjson.loads(f"[{text or ''}]")
     return found
 
 

@@ -28,16 +28,23 @@ OWNER = sa.select(I.transaction_id).where(*TABLE, I.write_id == sa.bindparam("ke
 LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 FORGET = sa.delete(write_ids).where(*TABLE)
-FORGET_transactionS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
+FORGET_TRANSACTIONS = sa.delete(write_ids).where(*TABLE, Among(I.transaction_id, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 _AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
 
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
-_transaction = I.transaction_id + _NO
-"""As an expression, where rows are found by their write ids: MariaDB counts the rows of each range that exceptions leave of an index."""
-_THEIRS = sa.and_(I.catalog == N.catalog, I.database == N.database, I.table == N.table, _transaction <= sa.bindparam("mark"))
+
+
+def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one."""
+    return column + _NO
+
+
+_THEIRS = sa.and_(
+    I.catalog == N.catalog, I.database == N.database, I.table == N.table, _unranged(I.transaction_id) <= sa.bindparam("mark")
+)
 _BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
 
 
@@ -61,7 +68,7 @@ def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
     others' may come first in the heap.
     """
     seen = sa.select(sa.literal_column("1")).where(
-        _THEIRS, *((sa.not_(Among(_transaction, "exceptions")),) if excepts else ())
+        _THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ())
     ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
     theirs = (
         (_bare(I.database) == sa.bindparam("database_key"), _bare(I.table) == sa.bindparam("table_key")) if one
@@ -152,7 +159,7 @@ def forget(session: Session, key: Key, transactions: Sequence[int] | None = None
     if transactions is None:
         session.execute(FORGET, **_named(key))
     else:
-        session.execute(FORGET_transactionS, keys=list(transactions), **_named(key))
+        session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
 
 
 def last(session: Session, key: Key) -> int | None:

@@ -50,6 +50,21 @@ def test_ids_follow_each_other_and_a_snapshot_tells_what_is_open_and_aborted(cal
     assert open_now(call) == (4, [], [3], None)
 
 
+@pytest.mark.parametrize("length", [5, 6])
+def test_a_snapshot_that_the_database_cut_is_none(call: Call, length: int) -> None:
+    if call.database.driver.name != "mysql":
+        pytest.skip("the others cut no list")
+    begin(call, 9)
+
+    def work(session: Session) -> None:
+        session.cursor.execute(f"SET SESSION group_concat_max_len = {length}")
+        with pytest.raises(OverflowError, match="cut a list of 9 transactions: raise its max_allowed_packet"):
+            transaction_store.exceptions(session)
+        session.cursor.execute("SET SESSION group_concat_max_len = 1073741824")
+
+    call.database.read(work)
+
+
 def test_types_can_be_left_out_of_a_snapshot_but_not_of_its_lowest_open_id(call: Call) -> None:
     reader = begin_one(call, txn_type=TxnType.READ_ONLY)
     writer = begin_one(call)
