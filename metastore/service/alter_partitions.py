@@ -71,7 +71,7 @@ def alter_partitions(
                 if old.sd is None or stored.sd.cols is not old.sd.cols:
                     other_columns.append((key, old, stored))
             if changed:
-                partitions.replace(session, held, changed)
+                partitions.replace(session, held, changed, same=("table_id", "name"))
                 _keep_statistics(session, other_columns)
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
 from typing import Any, TypeVar
@@ -213,6 +213,24 @@ class Session:
         given = list(rows)
         if given:
             self._database.driver.insert_many(self, table, columns, given, later=True)
+
+    def upsert_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert rows, or none, as `later` does it; a row that has the primary key of one is given its values instead.
+
+        For rows that nobody else can insert meanwhile.
+        """
+        given = list(rows)
+        if given:
+            self._database.driver.upsert(self, table, columns, given)
+
+    def replace_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
+        """Give locked rows, or none, other values, as `later` does it; each is given as a whole, by its primary key.
+
+        The values of the columns in `same` are those that it has.
+        """
+        given = list(rows)
+        if given:
+            self._database.driver.replace(self, table, columns, given, same)
 
 
 class Database:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -103,6 +103,17 @@ class Driver:
         else:
             session.executemany(session.inserting(table, columns), each)
 
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
+        raise AssertionError(self.name, session, table, columns, rows)
+
+    def replace(
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],
+        same: Collection[str],  # noqa: ARG002  # who looks for the row as an insert does needs all columns
+    ) -> None:  # fmt: skip
+        """Give at least one row other values, as `Session.replace_later` does: one statement."""
+        self.upsert(session, table, columns, rows)
+
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:
@@ -112,6 +123,13 @@ class Driver:
 
 class Retry(Exception):
     """A serialization failure or deadlock: nothing was done, begin again."""
+
+
+def _on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
+    """Return what makes an insert of SQLite or PostgreSQL change the row that has its primary key."""
+    keys = list(table.primary_key.columns.keys())
+    changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in keys)
+    return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
 
 
 class SQLiteDriver(Driver):
@@ -157,9 +175,15 @@ class SQLiteDriver(Driver):
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         if len(rows) == 1:
             super().insert_many(session, table, columns, rows, later=later)
-            return
+        else:
+            self._insert(session, table, columns, rows)
+
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        self._insert(session, table, columns, rows, _on_conflict(table, columns))
+
+    def _insert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], otherwise: str = "") -> None:
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
-        text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places})'
+        text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places}){otherwise}'
         session.observe(text)
         session.cursor.executemany(text, rows)
 
@@ -200,7 +224,7 @@ class PostgreSQLDriver(Driver):
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg = psycopg
-        self.connection = postgresql.Connection
+        self.connection, self.array = postgresql.Connection, postgresql.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
 
@@ -209,10 +233,8 @@ class PostgreSQLDriver(Driver):
         connection.cursor().execute(self.settings)
         return connection
 
-    def convert(self, value: list[Any]) -> str:
-        """Return an array's text: psycopg's own conversion of a thousand names takes 4 ms."""
-        items = [_quoted(each) if type(each) is str else "NULL" if each is None else str(each) for each in value]
-        return f"{{{','.join(items)}}}"
+    def convert(self, value: list[Any]) -> Any:
+        return self.array(value)
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         errors = self.psycopg.errors
@@ -237,8 +259,7 @@ class PostgreSQLDriver(Driver):
             run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
-            arrays = [list(values) for values in zip(*rows, strict=True)]
-            run(_inserting_arrays(table, tuple(columns)), **dict(zip(columns, arrays, strict=True)))
+            run(_inserting_arrays(table, tuple(columns)), **_arrays(columns, rows))
             return
         names = ", ".join(f'"{column}"' for column in columns)
         session.observe(f"COPY {table.name}")
@@ -246,24 +267,45 @@ class PostgreSQLDriver(Driver):
             for row in rows:
                 copy.write_row(row)
 
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        session.later(_inserting_arrays(table, tuple(columns), _on_conflict(table, columns)), **_arrays(columns, rows))
+
+    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
+        given = {column: values for column, values in _arrays(columns, rows).items() if column not in same}
+        session.later(_updating_arrays(table, tuple(given)), **given)
+
+
+def _arrays(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {column: list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
+
 
 @cache
-def _inserting_arrays(table: sa.Table, columns: tuple[str, ...]) -> sa.TextClause:
+def _inserting_arrays(table: sa.Table, columns: tuple[str, ...], otherwise: str = "") -> sa.TextClause:
     """Return PostgreSQL's insert of rows whose values are given as one array for each column."""
-    kinds = ", ".join(f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])" for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
-    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT given.* FROM unnest({kinds}) AS given')
+    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT given.* FROM {_unnest(table, columns)} AS given{otherwise}')
+
+
+@cache
+def _updating_arrays(table: sa.Table, columns: tuple[str, ...]) -> sa.TextClause:
+    """Return PostgreSQL's update of rows, found by their primary key, whose values are given in that way."""
+    names = ", ".join(f'"{column}"' for column in columns)
+    keys = table.primary_key.columns.keys()
+    changes = ", ".join(f'"{column}" = given."{column}"' for column in columns if column not in keys)
+    same = " AND ".join(f'"{table.name}"."{column}" = given."{column}"' for column in keys)
+    return sa.text(f'UPDATE "{table.name}" SET {changes} FROM {_unnest(table, columns)} AS given({names}) WHERE {same}')
+
+
+def _unnest(table: sa.Table, columns: Sequence[str]) -> str:
+    return f"unnest({', '.join(_array(table, column) for column in columns)})"
+
+
+def _array(table: sa.Table, column: str) -> str:
+    return f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])"
 
 
 _ARRAYS: dict[type[Any], str] = {sa.BigInteger: "bigint", sa.Integer: "integer", sa.Boolean: "boolean"}
 """Element types of arrays by the column's type; all others are text."""
-
-
-def _quoted(text: str) -> str:
-    """Return an item of a PostgreSQL array."""
-    if "\\" in text or '"' in text:
-        text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
 
 
 class MySQLDriver(Driver):
@@ -304,27 +346,36 @@ class MySQLDriver(Driver):
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         if later and len(rows) <= FEW:
-            self._insert_later(session, table, columns, rows, "")
+            self._insert_later(session, table, columns, rows)
         else:
             super().insert_many(session, table, columns, rows, later=later)
+
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        changes = ", ".join(f"`{column}` = VALUES(`{column}`)" for column in columns if column not in table.primary_key.columns)
+        otherwise = f" ON DUPLICATE KEY UPDATE {changes}"
+        if len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows, otherwise=otherwise)
+        else:
+            session.observe(f"INSERT INTO {table.name}")
+            session.cursor.executemany(f"{_inserting_into(table, columns)}({_places(len(columns))}){otherwise}", rows)
 
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:
         if len(rows) <= FEW:
-            self._insert_later(session, table, columns, rows, "LAST_INSERT_ID(), ")
+            self._insert_later(session, table, columns, rows, first="LAST_INSERT_ID(), ")
         else:
             super().insert_below(session, above, table, columns, rows)
 
     def _insert_later(
-        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], first: str
-    ) -> None:
-        """Insert rows in one statement; `first` stands before the values of each."""
-        names = ", ".join(f"`{column}`" for column in columns)
-        row = f"({first}{', '.join(['%s'] * len(rows[0]))})"
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, first: str = "",
+        otherwise: str = "",
+    ) -> None:  # fmt: skip
+        """Insert rows in one statement; `first` stands before the values of each, `otherwise` after all."""
+        row = f"({first}{_places(len(rows[0]))})"
         session.observe(f"INSERT INTO {table.name}")
         session.cursor.later(
-            f"INSERT INTO `{table.name}` ({names}) VALUES {', '.join([row] * len(rows))}", [value for each in rows for value in each]
+            f"{_inserting_into(table, columns)}{', '.join([row] * len(rows))}{otherwise}", [value for each in rows for value in each]
         )
 
     def classify(self, error: BaseException) -> type[Exception] | None:
@@ -340,6 +391,14 @@ class MySQLDriver(Driver):
         if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
             return Unavailable
         return None
+
+
+def _inserting_into(table: sa.Table, columns: Sequence[str]) -> str:
+    return f"INSERT INTO `{table.name}` ({', '.join(f'`{column}`' for column in columns)}) VALUES "
+
+
+def _places(count: int) -> str:
+    return ", ".join(["%s"] * count)
 
 
 DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": PostgreSQLDriver, "mysql": MySQLDriver, "mariadb": MySQLDriver}

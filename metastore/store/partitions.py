@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -178,14 +178,13 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
     session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
-def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
-    """Write changed partitions (key, new name, struct) under their old keys.
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], same: Collection[str] = ()) -> None:
+    """Write changed partitions (key, new name, struct) under their old keys; the columns in `same` do not change.
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.
     """
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    session.later(DELETE, keys=[key for key, _, _ in changed])
-    session.insert_later(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
+    session.replace_later(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import select
+import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -27,8 +28,13 @@ and PostgreSQL itself makes it anew only after it has analysed them, up to minut
 LONG = 4096
 """Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
 system takes to send it."""
-INT8, BOOL, FLOAT8, BYTEA, UNKNOWN = 20, 16, 701, 17, 0
+INT8, BOOL, FLOAT8, BYTEA, TEXT, UNKNOWN = 20, 16, 701, 17, 25, 0
 """Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
+NUL = "PostgreSQL text can not contain NUL (0x00) bytes"
+ARRAY_HEAD = struct.Struct("!iiiii")
+"""Of an array in binary form: dimensions, whether there are NULLs, the type of the items, their number, the number of the first."""
+NULL = (-1).to_bytes(4, "big", signed=True)
+"""The size of an item that is NULL."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
 PLACEHOLDER = re.compile(r"%\(([^)]+)\)s|%%")
 Statement = tuple[str, tuple[int, ...]]
@@ -62,6 +68,10 @@ class Connection(psycopg.Connection[Any]):
         return super().cursor()
 
 
+class BinaryArray(bytes):
+    """An array parameter in PostgreSQL's binary form."""
+
+
 class _Message(NamedTuple):
     """A statement as it goes out: what it is remembered by, its text and its parameters."""
 
@@ -69,6 +79,7 @@ class _Message(NamedTuple):
     text: bytes
     values: Sequence[Any]
     types: Sequence[int]
+    formats: Sequence[pq.Format] | None
 
 
 Asked = tuple[_Message, Answer | None]
@@ -110,19 +121,19 @@ class Cursor:
         if params is None:
             self._take(pgconn.exec_(query.encode()))
             return self
-        key, text, values, types = _message(query, params)
+        key, text, values, types, formats = _message(query, params)
         statements = self._connection.statements
         name = statements.get(key)
         if name is not None:
-            self._take(pgconn.exec_prepared(name, values))
+            self._take(pgconn.exec_prepared(name, values, formats))
         elif key in statements:
             name = self._new_name()
             self._take(pgconn.prepare(name, text, types))
             statements[key] = name
-            self._take(pgconn.exec_prepared(name, values))
+            self._take(pgconn.exec_prepared(name, values, formats))
         else:
             self._make_room(1)
-            self._take(pgconn.exec_params(text, values, types))
+            self._take(pgconn.exec_params(text, values, types, formats))
             statements[key] = None
         return self
 
@@ -181,16 +192,16 @@ class Cursor:
                 pgconn.enter_pipeline_mode()
                 pipeline = self._pipeline = _Pipeline()
             for asked in waiting:
-                key, text, values, types = asked[0]
+                key, text, values, types, formats = asked[0]
                 name = statements.get(key) or pipeline.prepared.get(key)
                 if name is None and key in statements:
                     name = pipeline.prepared[key] = self._new_name()
                     pgconn.send_prepare(name, text, types)
                     pipeline.asked.append(None)
                 if name is not None:
-                    pgconn.send_query_prepared(name, values)
+                    pgconn.send_query_prepared(name, values, formats)
                 else:
-                    pgconn.send_query_params(text, values, types)
+                    pgconn.send_query_params(text, values, types, formats)
                 pipeline.asked.append(asked)
             pgconn.flush()
         except BaseException:
@@ -300,15 +311,19 @@ class Cursor:
 
 def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
     if params is None:
-        return _Message((query, ()), query.encode(), (), ())
+        return _Message((query, ()), query.encode(), (), (), None)
     text, names = _parsed(query)
     values: list[bytes | None] = []
     types = []
+    formats = None
     for each in names:
         value, kind = _encoded(params[each])
         values.append(value)
         types.append(kind)
-    return _Message((query, tuple(types)), text, values, types)
+        if type(value) is BinaryArray:
+            formats = formats or [pq.Format.TEXT] * len(names)
+            formats[len(values) - 1] = pq.Format.BINARY
+    return _Message((query, tuple(types)), text, values, types, formats)
 
 
 @lru_cache(maxsize=5000)
@@ -328,7 +343,7 @@ def _encoded(value: Any) -> tuple[bytes | None, int]:
     if kind is str:
         raw = value.encode()
         if b"\0" in raw:
-            raise errors.DataError("PostgreSQL text can not contain NUL (0x00) bytes")
+            raise errors.DataError(NUL)
         return raw, UNKNOWN
     if kind is int:
         return b"%d" % value, INT8
@@ -338,6 +353,30 @@ def _encoded(value: Any) -> tuple[bytes | None, int]:
         return b"t" if value else b"f", BOOL
     if kind is float:
         return repr(value).encode(), FLOAT8
+    if kind is BinaryArray:
+        return value, UNKNOWN
     if kind is bytes:
         return b"\\x" + value.hex().encode(), BYTEA
     raise TypeError(f"a parameter of type {kind.__name__}: the store takes str, int, bool, float, bytes and None")
+
+
+def array(items: Sequence[Any]) -> BinaryArray | str:
+    """Return a list of texts, numbers or None as a parameter. DataError, TypeError.
+
+    Texts go in binary form: PostgreSQL copies them where it would look for quotes. That form names the size of numbers, which go as text.
+    """
+    kinds = {*map(type, items)}
+    if str not in kinds:
+        return f"{{{','.join('NULL' if item is None else str(item) for item in items)}}}"
+    if not kinds <= {str, type(None)}:
+        raise TypeError("an array of text and of something else")
+    parts = [ARRAY_HEAD.pack(1, None in items, TEXT, len(items), 1)]
+    for item in items:
+        if item is None:
+            parts.append(NULL)
+        else:
+            raw = item.encode()
+            parts += (len(raw).to_bytes(4, "big"), raw)
+    if "\0" in "".join(filter(None, items)):
+        raise errors.DataError(NUL)
+    return BinaryArray(b"".join(parts))

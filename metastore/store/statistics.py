@@ -27,7 +27,6 @@ OF_TABLE = T.table_id == sa.bindparam("key")
 READ_TABLE = sa.select(T.columns).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
 READ_TABLE_ENGINES = sa.select(T.table_id, T.engine, T.columns).where(OF_TABLE)
 DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
-DELETE_TABLE_ENGINE = sa.delete(table_statistics).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
 OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key")).scalar_subquery()
 """Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
 READ_PARTITIONS = sa.select(partitions.c.name, OF_PARTITION).where(
@@ -37,7 +36,6 @@ READ_STATES = READ_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.
 READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
 DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"))
-DELETE_KEYED_ENGINE = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"), S.engine == sa.bindparam("engine_key"))
 TABLE_COLUMNS = ("table_id", "engine", "columns")
 PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id")
 
@@ -117,15 +115,13 @@ def states_of_partitions(
 
 def write_table(session: Session, table_id: int, engine: str, columns: Encoded) -> None:
     """Replace a table's statistics."""
-    session.execute(DELETE_TABLE_ENGINE, key=table_id, engine_key=engine)
-    session.insert_many(table_statistics, TABLE_COLUMNS, [(table_id, engine, _dump(columns))])
+    session.upsert_later(table_statistics, TABLE_COLUMNS, [(table_id, engine, _dump(columns))])
 
 
 def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Encoded]) -> None:
-    """Replace the statistics of partitions, given by key, whose rows are locked: two statements."""
-    session.later(DELETE_KEYED_ENGINE, keys=list(statistics), engine_key=engine)
+    """Replace the statistics of partitions, given by key, whose rows are locked."""
     rows = [(key, engine, _dump(columns), table_id) for key, columns in statistics.items()]
-    session.insert_later(partition_statistics, PARTITION_COLUMNS, rows)
+    session.upsert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
 class Locking:
@@ -145,11 +141,12 @@ class Locking:
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
-    """Change the parameters and write ids of locked partitions: two statements, since not every database updates many rows in one."""
-    session.later(partition_rows.DELETE, keys=[partition.key for partition in changed])
-    session.insert_later(partitions, ("table_id", "id", *(field.name for field in partition_rows.FIELDS[1:])), [
+    """Change the parameters and write ids of locked partitions."""
+    columns = ("table_id", *(field.name for field in partition_rows.FIELDS))
+    rows = [
         (table_id, *each.row[:6], orjson.dumps(each.parameters).decode(), *each.row[7:9], each.write_id, *each.row[10:]) for each in changed
-    ])
+    ]
+    session.replace_later(partitions, columns, rows, same={*columns} - {"id", "parameters", "write_id"})
 
 
 def delete_table(session: Session, table_id: int, columns: Sequence[str] | None = None, engine: str | None = None) -> set[str]:

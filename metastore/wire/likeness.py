@@ -38,20 +38,23 @@ class Notes:
         self.pieces: list[Piece] = []
 
 
-class _Runs:
+class Runs:
     """A struct as bytes that are the same in each, with a text between one run and the next."""
 
     def __init__(self, model: bytes, texts: Sequence[tuple[int, int]], pieces: Sequence[Piece]) -> None:
         edges = [0, *(edge for text in texts for edge in text), len(model)]
         begins = edges[::2]
-        self._runs = [model[begin:end] for begin, end in zip(begins, edges[1::2], strict=True)]
+        runs = [model[begin:end] for begin, end in zip(begins, edges[1::2], strict=True)]
         self.pieces = [
             (number, piece._replace(begin=piece.begin - begin, end=piece.end - begin))
             for piece in pieces for number, begin in enumerate(begins)
-            if begin <= piece.begin and piece.end <= begin + len(self._runs[number])
+            if begin <= piece.begin and piece.end <= begin + len(runs[number])
         ]
-        *before_texts, self._last = self._runs
+        """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
+        *before_texts, self._last = runs
         self._before_texts = [(run, len(run)) for run in before_texts]
+        self.before = [len(run) + WIDTH for run in before_texts]
+        """How many bytes stand from the begin of a run to the text behind it, for each text."""
 
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like this."""
@@ -73,8 +76,15 @@ class _Runs:
         return places
 
     def texts(self, places: Sequence[int]) -> list[tuple[int, int]]:
-        """Return where the texts of a struct stand, given the places of its runs."""
-        return [(begin + len(run), end) for run, (begin, end) in zip(self._runs, pairwise(places[:-1]), strict=False)]
+        """Return where the texts of a struct stand, their sizes included, given the places of its runs."""
+        return [(begin + length, end) for (_, length), (begin, end) in zip(self._before_texts, pairwise(places[:-1]), strict=True)]
+
+    def with_texts(self, texts: Sequence[bytes]) -> bytes:
+        """Return the struct that has these texts."""
+        parts: list[bytes] = []
+        for (run, _), text in zip(self._before_texts, texts, strict=True):
+            parts += (run, len(text).to_bytes(WIDTH, "big"), text)
+        return b"".join((*parts, self._last))
 
 
 def _comes(run: bytes, data: bytearray, at: int, need: Need) -> bool:
@@ -97,22 +107,18 @@ class Likeness:
         self._texts = [(at, at + WIDTH + int(SIZE(model, at)[0])) for at in (text - begin for text in notes.texts)]
         self._pieces = [piece._replace(begin=piece.begin - begin, end=piece.end - begin) for piece in notes.pieces]
         self._differing: set[int] = set()
-        self._all = _Runs(model, self._texts, ())
-        self._runs = _Runs(model, (), self._pieces)
+        self._all = Runs(model, self._texts, ())
+        self.runs = Runs(model, (), self._pieces)
+        """What all that were met have in common."""
         self.descriptors = descriptors
         """Storage descriptors in each struct."""
-
-    @property
-    def pieces(self) -> list[tuple[int, Piece]]:
-        """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
-        return self._runs.pieces
 
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
 
         One whose texts differ within a piece of a storage descriptor is not: the next ones may share that piece with it.
         """
-        places = self._runs.places(data, at, need)
+        places = self.runs.places(data, at, need)
         if places is None and (wide := self._all.places(data, at, need)) is not None:
             differing = self._differing | {
                 number for number, (mine, other) in enumerate(zip(self._texts, self._all.texts(wide), strict=True))
@@ -120,6 +126,6 @@ class Likeness:
             }
             texts = [self._texts[number] for number in sorted(differing)]
             if not any(piece.begin <= begin < piece.end for piece in self._pieces for begin, _ in texts):
-                self._differing, self._runs = differing, _Runs(self._model, texts, self._pieces)
-                places = self._runs.places(data, at, need)
+                self._differing, self.runs = differing, Runs(self._model, texts, self._pieces)
+                places = self.runs.places(data, at, need)
         return places

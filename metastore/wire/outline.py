@@ -10,13 +10,13 @@ No struct is made. `likeness.py` has how structs of a list are compared.
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.idl import StorageDescriptor
+from metastore.idl import Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, Likeness, Notes, Piece
+from metastore.wire.likeness import SIZE, WIDTH, Likeness, Notes, Piece, Runs
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -43,6 +43,25 @@ Repeated = tuple[int, int, tuple[str, ...], int, int]
 of the fields, where the first one's header stands in the message, and where the last one ends; the STOP of its struct is not counted."""
 
 
+class Alike(NamedTuple):
+    """A partition that is like an earlier one of its list but for some texts."""
+
+    number: int
+    """In the list, counted from 0."""
+    runs: Runs
+    places: list[int]
+    """Where the runs begin in the message, and where the partition ends."""
+    descriptor: int | None
+    """The number of its storage descriptor, if it has one."""
+
+    def repeated(self) -> list[Repeated]:
+        """Return what of its storage descriptor need not be decoded."""
+        places, number = self.places, self.descriptor
+        return [] if number is None else [
+            (number, earlier, fields, places[run] + begin, places[run] + end) for run, (earlier, fields, begin, end) in self.runs.pieces
+        ]
+
+
 class Part:
     """What stood last before or after the location of a storage descriptor. Empty data is never compared."""
 
@@ -58,7 +77,8 @@ class Part:
 class Outline:
     """The walk over one message. `careful` tells that the Python decoder must read it.
 
-    `descriptors` counts the storage descriptors that the walk met; `repeated` lists what of them need not be decoded again.
+    `descriptors` counts the storage descriptors that the walk met; `repeated` lists what of them need not be decoded again, but of the
+    partitions in `alike`, which need not be decoded at all. `lists` tells where the sizes of all lists of partitions stand.
     """
 
     def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
@@ -73,6 +93,8 @@ class Outline:
         self.careful = False
         self.descriptors = 0
         self.repeated: list[Repeated] = []
+        self.alike: list[Alike] = []
+        self.lists: list[int] = []
 
     def need(self, size: int) -> None:
         """Wait until so many bytes of the message are here. TooLarge, EndOfStream."""
@@ -248,12 +270,14 @@ class Outline:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
         like: Likeness | None = None
         misses = 0
-        for _ in range(size):
+        if spec is Partition:
+            self.lists.append(at - WIDTH)
+        for number in range(size):
             places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:
                 at = places[-1]
-                for run, (descriptor, fields, begin, end) in like.pieces:
-                    self.repeated.append((self.descriptors, descriptor, fields, places[run] + begin, places[run] + end))
+                if spec is Partition:
+                    self.alike.append(Alike(number, like.runs, places, self.descriptors if like.descriptors else None))
                 self.descriptors += like.descriptors
                 continue
             if misses == MOST_MISSES:

@@ -14,10 +14,10 @@ from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
 from thriftpy2.thrift import TMessageType, TPayload
 from thriftpy2.transport import TCyMemoryBuffer
 
+from metastore.wire import repetition
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
 from metastore.wire.outline import Outline
-from metastore.wire.repetition import partitions_path, share_repeated, without_repetition
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
 
@@ -141,13 +141,9 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
     if cls is None:
         return Message(name, kind, seqid, None, data)
     if not outline.careful:
-        path = partitions_path(cls) if outline.repeated else None
         try:
-            if path is not None:
-                body = _decoded(cls, without_repetition(data, outline, begin))
-                if share_repeated(body, path, outline):
-                    return Message(name, kind, seqid, body, data)
-            return Message(name, kind, seqid, _decoded(cls, data[begin:]), data)
+            body = repetition.decoded(cls, data, outline, begin, _decoded)
+            return Message(name, kind, seqid, _decoded(cls, data[begin:]) if body is None else body, data)
         except (UnicodeDecodeError, MemoryError):
             pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands
     return _read_carefully(frame_feed(data), "binary", settings, choose)

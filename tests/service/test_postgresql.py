@@ -39,6 +39,28 @@ def test_values_come_back(connection: postgresql.Connection, kind: str, value: A
     assert len(connection.statements) == 1
 
 
+LISTS: list[tuple[str, list[Any]]] = [
+    ("text", ["a", None, "", "ä'\\ 😀 {,} NULL \"", "x" * 100_000]), ("text", []), ("text", [None, None]), ("text", ["only"]),
+    ("int8", [1, -(2**62), None]), ("int4", [7]), ("bool", [True, False, None]),
+]
+
+
+@pytest.mark.parametrize(("kind", "items"), LISTS)
+def test_lists_come_back(connection: postgresql.Connection, kind: str, items: list[Any]) -> None:
+    cursor = connection.cursor()
+    for _ in range(3):
+        asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql.array(items), "x": 5})
+        assert asked.fetchall() == [(5, item, 5) for item in items]
+    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql.array(items)})
+    assert answer.rows == [(item,) for item in items]
+
+
+@pytest.mark.parametrize(("items", "error"), [(["a", "b\0"], psycopg.DataError), (["a", 1], TypeError)])
+def test_lists_that_are_no_arrays(items: list[Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        postgresql.array(items)
+
+
 def test_rows_one_by_one_and_how_many(connection: postgresql.Connection) -> None:
     cursor = connection.cursor().execute("SELECT generate_series(1, %(n)s)", {"n": 2})
     assert [cursor.fetchone(), cursor.fetchone(), cursor.fetchone()] == [(1,), (2,), None]

@@ -1,0 +1,135 @@
+"""Partitions that are alike but for texts are made from one that was decoded; they are what decoding each would have made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.binary import to_bytes
+from metastore.idl import (
+    FieldSchema,
+    Partition,
+    PrincipalPrivilegeSet,
+    PrivilegeGrantInfo,
+    SerDeInfo,
+    StorageDescriptor,
+    service,
+)
+from metastore.wire import protocol, repetition
+from metastore.wire.protocol import Dialect, read_message, write_message
+from metastore.wire.settings import WireSettings
+from metastore.wire.transport import Feed
+
+DIALECT = Dialect("binary", framed=False)
+ARGUMENTS = service.alter_partitions_args
+COLUMNS = [FieldSchema(f"column {number}", "string", "a comment") for number in range(3)]
+
+
+def partition(number: int, **fields: Any) -> Partition:
+    sd = StorageDescriptor(cols=COLUMNS, location=f"file:/t/k={number}", serdeInfo=SerDeInfo("s", "library", {"f": "1"}), parameters={})
+    named = {"dbName": "d", "tableName": "t", "createTime": 5, "parameters": {"numFiles": str(number // 7), "x": "y"}}
+    return Partition(**{"values": [str(number), "v"], "sd": sd, **named, **fields})
+
+
+def read(data: bytes) -> list[Partition]:
+    pieces = iter([data])
+    parts: list[Partition] = read_message(Feed(lambda _: next(pieces, b"")), DIALECT, WireSettings(), lambda *_: ARGUMENTS).body.new_parts
+    return parts
+
+
+def received(sent: list[Partition]) -> list[Partition]:
+    return read(write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS(db_name="d", tbl_name="t", new_parts=sent)))
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of what is decoded."""
+    sizes: list[int] = []
+    real = protocol._decoded
+
+    def noted(cls: type[Any], data: bytes) -> Any:
+        sizes.append(len(data))
+        return real(cls, data)
+
+    monkeypatch.setattr(protocol, "_decoded", noted)
+    return sizes
+
+
+TEXT = st.text(max_size=5)
+ODD = st.fixed_dictionaries({}, optional={"sd": st.none(), "parameters": st.dictionaries(TEXT, TEXT, max_size=2), "createTime": st.none()})
+ALIKE = st.fixed_dictionaries({}, optional={
+    "values": st.lists(TEXT, min_size=2, max_size=2), "parameters": st.fixed_dictionaries({"numFiles": TEXT, "x": TEXT}), "dbName": TEXT,
+    "privileges": st.builds(lambda name: PrincipalPrivilegeSet({name: [PrivilegeGrantInfo("SELECT")]}, {}, {}), TEXT),
+})  # fmt: skip
+
+
+@given(st.lists(ALIKE | ALIKE | ALIKE | ODD, max_size=12))
+def test_the_partitions_are_those_that_were_sent(many: list[dict[str, Any]]) -> None:
+    sent = [partition(number, **fields) for number, fields in enumerate(many)]
+    assert received(sent) == sent
+
+
+def test_alike_partitions_are_decoded_once(decoded: list[int]) -> None:
+    sent = [partition(number) for number in range(1000)]
+    assert received(sent) == sent
+    assert sum(decoded) < 20 * len(to_bytes(sent[0]))
+
+
+def test_they_share_nothing_but_what_stands_in_storage() -> None:
+    first, *rest = received([partition(number) for number in range(50)])
+    for each in rest:
+        assert each.sd.cols is first.sd.cols
+        assert each.sd.serdeInfo is first.sd.serdeInfo
+        each.values.append("more")
+        each.parameters["more"] = "z"
+        each.sd.location = "elsewhere"
+        each.dbName = "other"
+    assert first == partition(0)
+
+
+def test_partitions_without_a_place_of_their_own_have_storage_of_their_own() -> None:
+    sent = [partition(number, sd=StorageDescriptor(cols=COLUMNS)) for number in range(10)]
+    found = received(sent)
+    found[3].sd.location = "here"
+    assert [each.sd.location for each in found] == [None] * 3 + ["here"] + [None] * 6
+
+
+def test_parameters_with_names_of_their_own_are_decoded_each(decoded: list[int]) -> None:
+    sent = [partition(number, parameters={f"p{number}": "x"}) for number in range(100)]
+    assert received(sent) == sent
+    assert sum(decoded) > 100 * len(to_bytes(Partition(values=["1", "v"])))
+
+
+def test_text_that_is_no_utf_8_is_seen() -> None:
+    sent = [partition(number) for number in range(20)]
+    data = write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS(db_name="d", tbl_name="t", new_parts=sent))
+    pieces = iter([data.replace(b"k=13", b"k=\xff\xfe")])
+    message = read_message(Feed(lambda _: next(pieces, b"")), DIALECT, WireSettings(), lambda *_: ARGUMENTS)
+    assert message.invalid_text
+    assert len(message.body.new_parts) == 20
+
+
+def test_a_second_list_of_partitions_replaces_the_first() -> None:
+    def arguments(first: int) -> bytes:
+        return to_bytes(ARGUMENTS(new_parts=[partition(number) for number in range(first, first + 10)]))
+
+    head = write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS())[:-1]
+    assert read(head + arguments(0)[:-1] + arguments(100)) == [partition(number) for number in range(100, 110)]
+
+
+def test_a_mark_that_a_client_sends_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: "known")
+    sent = [partition(number, tableName="known 0") for number in range(20)]
+    assert received(sent) == sent
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5])
+def test_short_lists(count: int) -> None:
+    assert received([partition(number) for number in range(count)]) == [partition(number) for number in range(count)]
+
+
+def test_only_lists_of_partitions_are_made_so() -> None:
+    assert repetition.partitions_path(service.create_table_args) is None
