@@ -1,16 +1,15 @@
-"""Recognise the structs of a list that are like its first one but for their texts: they are compared, not walked over again.
+"""Recognise the structs of a list that are like its first one but for their texts and numbers: they are compared, not walked over again.
 
 A thousand partitions have the same fields, the same columns and the same serde; values, locations and some parameters differ. What is
-between those texts is one comparison each. Nothing is taken for granted: what a struct has in place of a text is a size and so many bytes,
-and everything else is equal to bytes that were walked over. Of a struct that is not here wholly more is waited for only while what is here
-is such a begin of one, which a message can not end with.
+between those is one comparison each. Nothing is taken for granted: what a struct has in place of a text is a size and so many bytes, in
+place of a number as many bytes as the number has, and everything else is equal to bytes that were walked over. Of a struct that is not here
+wholly more is waited for only while what is here is such a begin of one, which a message can not end with.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 SIZE = struct.Struct("!i").unpack_from
@@ -30,60 +29,76 @@ class Piece(NamedTuple):
     end: int
 
 
+class Leaf(NamedTuple):
+    """A text or number of a struct, from the struct's begin or in the message."""
+
+    begin: int
+    """Where the size of the text stands, or the number."""
+    width: int
+    """Of a number; 0 for a text."""
+    end: int
+
+
 class Notes:
-    """What the walk over one struct met: where texts begin, and pieces of storage descriptors; both in the message."""
+    """What the walk over one struct met: texts and numbers, and pieces of storage descriptors; both in the message."""
 
     def __init__(self) -> None:
-        self.texts: list[int] = []
+        self.leaves: list[Leaf] = []
         self.pieces: list[Piece] = []
 
 
 class Runs:
-    """A struct as bytes that are the same in each, with a text between one run and the next."""
+    """A struct as bytes that are the same in each, with a text or number between one run and the next."""
 
-    def __init__(self, model: bytes, texts: Sequence[tuple[int, int]], pieces: Sequence[Piece]) -> None:
-        edges = [0, *(edge for text in texts for edge in text), len(model)]
-        begins = edges[::2]
-        runs = [model[begin:end] for begin, end in zip(begins, edges[1::2], strict=True)]
+    def __init__(self, model: bytes, leaves: Sequence[Leaf], pieces: Sequence[Piece]) -> None:
+        begins = [0, *(leaf.end for leaf in leaves)]
+        *before, self._last = runs = [
+            model[begin:end] for begin, end in zip(begins, (*(leaf.begin for leaf in leaves), len(model)), strict=True)
+        ]
+        self._before = [(run, len(run), leaf.width) for run, leaf in zip(before, leaves, strict=True)]
+        self.values = [model[leaf.begin if leaf.width else leaf.begin + WIDTH : leaf.end] for leaf in leaves]
+        """The bytes of the first struct's texts and numbers."""
+        self.widths = [leaf.width for leaf in leaves]
+        self.skipped = [len(run) + (0 if leaf.width else WIDTH) for run, leaf in zip(before, leaves, strict=True)]
+        """How many bytes stand from the begin of a run to those of the text or number behind it."""
         self.pieces = [
             (number, piece._replace(begin=piece.begin - begin, end=piece.end - begin))
             for piece in pieces for number, begin in enumerate(begins)
             if begin <= piece.begin and piece.end <= begin + len(runs[number])
         ]
         """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
-        *before_texts, self._last = runs
-        self._before_texts = [(run, len(run)) for run in before_texts]
-        self.before = [len(run) + WIDTH for run in before_texts]
-        """How many bytes stand from the begin of a run to the text behind it, for each text."""
 
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like this."""
         places = []
-        for run, length in self._before_texts:
+        for run, length, width in self._before:
             if not data.startswith(run, at) and not _comes(run, data, at, need):
                 return None
             places.append(at)
             at += length
-            if at + WIDTH > len(data):
-                need(at + WIDTH)
-            size = SIZE(data, at)[0]
-            if size < 0:
-                return None
-            at += WIDTH + size
+            if width:
+                at += width
+            else:
+                if at + WIDTH > len(data):
+                    need(at + WIDTH)
+                size = SIZE(data, at)[0]
+                if size < 0:
+                    return None
+                at += WIDTH + size
         if not data.startswith(self._last, at) and not _comes(self._last, data, at, need):
             return None
         places += (at, at + len(self._last))
         return places
 
-    def texts(self, places: Sequence[int]) -> list[tuple[int, int]]:
-        """Return where the texts of a struct stand, their sizes included, given the places of its runs."""
-        return [(begin + length, end) for (_, length), (begin, end) in zip(self._before_texts, pairwise(places[:-1]), strict=True)]
+    def found(self, data: bytes | bytearray, places: Sequence[int]) -> list[bytes]:
+        """Return the bytes of a struct's texts and numbers, given the places of its runs."""
+        return [bytes(data[begin + skipped : end]) for begin, skipped, end in zip(places, self.skipped, places[1:], strict=False)]
 
-    def with_texts(self, texts: Sequence[bytes]) -> bytes:
-        """Return the struct that has these texts."""
+    def filled(self, values: Sequence[bytes]) -> bytes:
+        """Return the struct with other texts and numbers."""
         parts: list[bytes] = []
-        for (run, _), text in zip(self._before_texts, texts, strict=True):
-            parts += (run, len(text).to_bytes(WIDTH, "big"), text)
+        for (run, _, width), value in zip(self._before, values, strict=True):
+            parts += (run, value) if width else (run, len(value).to_bytes(WIDTH, "big"), value)
         return b"".join((*parts, self._last))
 
 
@@ -100,14 +115,14 @@ def _comes(run: bytes, data: bytearray, at: int, need: Need) -> bool:
 
 
 class Likeness:
-    """What the structs of a list have in common; a text counts as common until one has another in its place."""
+    """What the structs of a list have in common; a text or number counts as common until one has another in its place."""
 
     def __init__(self, model: bytes, notes: Notes, begin: int, descriptors: int) -> None:
         self._model = model
-        self._texts = [(at, at + WIDTH + int(SIZE(model, at)[0])) for at in (text - begin for text in notes.texts)]
+        self._leaves = [Leaf(leaf.begin - begin, leaf.width, leaf.end - begin) for leaf in notes.leaves]
         self._pieces = [piece._replace(begin=piece.begin - begin, end=piece.end - begin) for piece in notes.pieces]
         self._differing: set[int] = set()
-        self._all = Runs(model, self._texts, ())
+        self._all = Runs(model, self._leaves, ())
         self.runs = Runs(model, (), self._pieces)
         """What all that were met have in common."""
         self.descriptors = descriptors
@@ -116,16 +131,14 @@ class Likeness:
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
 
-        One whose texts differ within a piece of a storage descriptor is not: the next ones may share that piece with it.
+        One that differs within a piece of a storage descriptor is not: the next ones may share that piece with it.
         """
         places = self.runs.places(data, at, need)
         if places is None and (wide := self._all.places(data, at, need)) is not None:
-            differing = self._differing | {
-                number for number, (mine, other) in enumerate(zip(self._texts, self._all.texts(wide), strict=True))
-                if self._model[slice(*mine)] != data[slice(*other)]
-            }
-            texts = [self._texts[number] for number in sorted(differing)]
-            if not any(piece.begin <= begin < piece.end for piece in self._pieces for begin, _ in texts):
-                self._differing, self.runs = differing, Runs(self._model, texts, self._pieces)
+            values = zip(self._all.values, self._all.found(data, wide), strict=True)
+            differing = self._differing | {number for number, (mine, other) in enumerate(values) if mine != other}
+            leaves = [self._leaves[number] for number in sorted(differing)]
+            if not any(piece.begin <= leaf.begin < piece.end for piece in self._pieces for leaf in leaves):
+                self._differing, self.runs = differing, Runs(self._model, leaves, self._pieces)
                 places = self.runs.places(data, at, need)
         return places

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.idl import Partition, StorageDescriptor
+from metastore.idl import ColumnStatistics, Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, WIDTH, Likeness, Notes, Piece, Runs
+from metastore.wire.likeness import SIZE, WIDTH, Leaf, Likeness, Notes, Piece, Runs
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
+NUMBERS = frozenset((TType.I32, TType.I64, TType.DOUBLE))
+"""Those that may differ from struct to struct of a list."""
 FIELD_HEADER = struct.Struct("!Bh").unpack_from
 LIST_HEADER = struct.Struct("!Bi").unpack_from
 MAP_HEADER = struct.Struct("!BBi").unpack_from
@@ -35,6 +37,8 @@ SIZE_AT = {TType.LIST: 4, TType.SET: 4, TType.MAP: 5}
 DESCRIPTOR = StorageDescriptor.thrift_spec
 LOCATION = next(TType.STRING.to_bytes(1, "big") + fid.to_bytes(2, "big") for fid, spec in DESCRIPTOR.items() if spec[1] == "location")
 """The header of a storage descriptor's only field that differs from partition to partition."""
+MADE = (Partition, ColumnStatistics)
+"""What comes in long lists: of these, structs that are alike are noted."""
 TEXT = frozenset((TType.STRING, TType.BINARY))
 
 
@@ -44,13 +48,13 @@ of the fields, where the first one's header stands in the message, and where the
 
 
 class Alike(NamedTuple):
-    """A partition that is like an earlier one of its list but for some texts."""
+    """A struct that is like an earlier one of its list but for some texts and numbers."""
 
     number: int
     """In the list, counted from 0."""
     runs: Runs
     places: list[int]
-    """Where the runs begin in the message, and where the partition ends."""
+    """Where the runs begin in the message, and where the struct ends."""
     descriptor: int | None
     """The number of its storage descriptor, if it has one."""
 
@@ -78,7 +82,7 @@ class Outline:
     """The walk over one message. `careful` tells that the Python decoder must read it.
 
     `descriptors` counts the storage descriptors that the walk met; `repeated` lists what of them need not be decoded again, but of the
-    partitions in `alike`, which need not be decoded at all. `lists` tells where the sizes of all lists of partitions stand.
+    structs in `alike`, which need not be decoded at all. `lists` tells where the sizes of all lists of such structs stand.
     """
 
     def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
@@ -150,13 +154,15 @@ class Outline:
                 if size < 0:
                     raise Malformed(f"A size of {size} bytes")
                 if self._notes is not None:
-                    self._notes.texts.append(at + 3)
+                    self._notes.leaves.append(Leaf(at + 3, 0, at + 7 + size))
                 at += 7 + size
                 if at > len(data):
                     self.need(at)
             elif ttype == TType.STOP:
                 return at + 1
             elif ttype in WIDTHS:
+                if self._notes is not None and ttype in NUMBERS:
+                    self._notes.leaves.append(Leaf(at + 3, WIDTHS[ttype], at + 3 + WIDTHS[ttype]))
                 at += 3 + WIDTHS[ttype]
                 if at > len(data):
                     self.need(at)
@@ -270,13 +276,13 @@ class Outline:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
         like: Likeness | None = None
         misses = 0
-        if spec is Partition:
+        if spec in MADE:
             self.lists.append(at - WIDTH)
         for number in range(size):
             places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:
                 at = places[-1]
-                if spec is Partition:
+                if spec in MADE:
                     self.alike.append(Alike(number, like.runs, places, self.descriptors if like.descriptors else None))
                 self.descriptors += like.descriptors
                 continue
@@ -336,7 +342,7 @@ class Outline:
             if size < 0:
                 raise Malformed(f"A size of {size} bytes")
             if self._notes is not None:
-                self._notes.texts.append(at)
+                self._notes.leaves.append(Leaf(at, 0, at + 4 + size))
             at += 4 + size
             if at > len(data):
                 self.need(at)

@@ -1,37 +1,41 @@
-"""Decode once what a list of partitions says again and again: partitions but for their texts, or columns, serde and parameters of storage.
+"""Decode once what a list says again and again: structs but for their texts and numbers, or columns, serde and parameters of storage.
 
 A thousand partitions that are added or altered carry a thousand times the same column list; decoding one takes as long as all the
-rest of its partition. Only for methods that take a list of partitions. What is part of a storage descriptor is shared, and never changed
-in place; all else is a partition's own.
+rest of its partition. Only for methods that take a list of partitions or of their statistics. Parts of a storage descriptor, and statistics
+of a column, may be shared, and are never changed in place; all else is a struct's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import Partition, StorageDescriptor
-from metastore.wire.likeness import WIDTH
-from metastore.wire.outline import Alike, Outline, Repeated
+from metastore.wire.likeness import WIDTH, Runs
+from metastore.wire.outline import MADE, Alike, Outline, Repeated
 from metastore.wire.templates import Template, template
 
-PARTITIONS = (TType.STRUCT, Partition)
 Decode = Callable[[type[TPayload], bytes], TPayload]
+Path = tuple[str, ...]
+"""The names of fields, from a struct to what it holds."""
 
 
 @cache
-def partitions_path(cls: type[TPayload]) -> tuple[str, ...] | None:
-    """Return where an argument struct holds its only list of partitions, and nothing else a storage descriptor: None if it does not."""
+def list_path(cls: type[TPayload]) -> tuple[Path, type[TPayload]] | None:
+    """Return where an argument struct holds its only list of structs that may be alike, and their class; None if it has none.
+
+    It holds nothing else that has a storage descriptor.
+    """
     for spec in cls.thrift_spec.values():
-        if spec[0] == TType.LIST and spec[2] == PARTITIONS:
-            return (spec[1],)
+        if spec[0] == TType.LIST and isinstance(spec[2], tuple) and spec[2][1] in MADE:
+            return (spec[1],), spec[2][1]
         if spec[0] == TType.STRUCT and spec[2].__name__.endswith("Request"):
-            inner = partitions_path(spec[2])
+            inner = list_path(spec[2])
             if inner is not None:
-                return (spec[1], *inner)
+                return (spec[1], *inner[0]), inner[1]
     return None
 
 
@@ -40,10 +44,11 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
 
     Whatever `decode` raises; UnicodeDecodeError for text that is no UTF-8.
     """
-    path = partitions_path(cls) if outline.alike or outline.repeated else None
-    if path is None or len(outline.lists) > 1:
+    found = list_path(cls) if outline.alike or outline.repeated else None
+    if found is None or len(outline.lists) > 1:
         return None
-    templates = {runs: template(Partition, runs, decode) for runs in {each.runs for each in outline.alike}}
+    (*steps, last), kind = found
+    templates = {runs: template(kind, runs, decode) for runs in {each.runs for each in outline.alike}}
     made: list[tuple[Alike, Template]] = []
     repeated = list(outline.repeated)
     for each in outline.alike:
@@ -52,29 +57,38 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
         else:
             repeated += each.repeated()
     body: Any = decode(cls, _without(data, begin, outline.lists, [each for each, _ in made], repeated))
-    *steps, last = path
     holder = body
     for step in steps:
         holder = getattr(holder, step)
-    partitions = getattr(holder, last) or []
+    structs = getattr(holder, last) or []
+    if kind is Partition and not _share_storage(structs, outline.descriptors, templates, made, repeated):
+        return None
+    if made:
+        setattr(holder, last, _together(structs, data, made))
+    return body
+
+
+def _share_storage(
+    partitions: list[Partition], count: int, templates: Mapping[Runs, Template | None], made: list[tuple[Alike, Template]],
+    repeated: list[Repeated],
+) -> bool:  # fmt: skip
+    """Give the partitions that were decoded, and the templates, what was left out; False when the message has descriptors elsewhere."""
     numbers = {each.descriptor for each, _ in made} - {None}
     descriptors = [partition.sd for partition in partitions if partition.sd is not None]
-    if len(descriptors) + len(numbers) != outline.descriptors:
-        return None  # they are not all of the list
-    by_number = dict(zip((number for number in range(outline.descriptors) if number not in numbers), descriptors, strict=True))
+    if len(descriptors) + len(numbers) != count:
+        return False
+    by_number = dict(zip((number for number in range(count) if number not in numbers), descriptors, strict=True))
     for runs, known in templates.items():
         if known is not None and known.model.sd is not None:
             for _, (earlier, fields, _, _) in runs.pieces:
                 _share(by_number[earlier], known.model.sd, fields)
     for number, earlier, fields, _, _ in repeated:
         _share(by_number[earlier], by_number[number], fields)
-    if made:
-        setattr(holder, last, _together(partitions, data, made))
-    return body
+    return True
 
 
 def _without(data: bytes, begin: int, lists: list[int], made: list[Alike], repeated: list[Repeated]) -> bytes:
-    """Return the message's struct without what is made otherwise; its list says how many partitions are left."""
+    """Return the message's struct without what is made otherwise; its list says how many structs are left."""
     parts: list[bytes] = []
     if made:
         (at,) = lists
@@ -89,15 +103,14 @@ def _without(data: bytes, begin: int, lists: list[int], made: list[Alike], repea
     return b"".join(parts)
 
 
-def _together(decoded: list[Partition], data: bytes, made: list[tuple[Alike, Template]]) -> list[Partition]:
-    """Return all partitions in their order: those that were decoded, and those that are made."""
+def _together(decoded: list[Any], data: bytes, made: list[tuple[Alike, Template]]) -> list[Any]:
+    """Return all structs in their order: those that were decoded, and those that are made."""
     rest = iter(decoded)
-    out: list[Partition] = []
-    for (number, runs, places, _), (_, make) in made:
+    out: list[Any] = []
+    for (number, runs, places, _), known in made:
         while len(out) < number:
             out.append(next(rest))
-        texts = zip(places, runs.before, places[1:], strict=False)
-        out.append(make([data[begin + skipped : end].decode() for begin, skipped, end in texts]))
+        out.append(known.made(runs.found(data, places)))
     out.extend(rest)
     return out
 

@@ -1,11 +1,12 @@
-"""Make structs that are alike but for some texts: one is decoded with marks in place of those, and copied with the texts of each.
+"""Make structs that are alike but for texts and numbers: one is decoded with marks in place of those, and copied with what each has there.
 
-Nobody outside can know the marks, and where one is not found just once, in a place for text, structs are not made this way.
+Nobody outside can know the marks, and where one is not found just once, in a place for such a value, structs are not made this way.
 """
 
 from __future__ import annotations
 
 import secrets
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,62 +14,86 @@ from thriftpy2.thrift import TPayload
 
 from metastore.wire.likeness import Runs
 
-Make = Callable[[Sequence[str]], Any]
-"""Makes a struct of texts, in the order in which they stand."""
-Slots = list[tuple[Any, int]]
-"""Where texts go, a field's name, a key or an index each, and their numbers."""
+Make = Callable[[Sequence[Any]], Any]
+"""Makes a struct of texts and numbers, in the order in which they stand."""
+Reader = Callable[[bytes], Any]
+DOUBLE = struct.Struct("!d")
 
 
 class Template(NamedTuple):
-    """A struct that was decoded once, and what makes others like it: they share its parts, but for what holds texts of their own."""
+    """A struct that was decoded once, and what makes others like it: they share its parts, but for what holds values of their own."""
 
     model: Any
     make: Make
+    readers: list[Reader]
+    """What turns the bytes of each text or number into the value."""
+
+    def made(self, values: Sequence[bytes]) -> Any:
+        """Return the struct with these texts and numbers. UnicodeDecodeError."""
+        return self.make([read(value) for read, value in zip(self.readers, values, strict=True)])
 
 
 def template(cls: type[TPayload], runs: Runs, decode: Callable[[type[TPayload], bytes], TPayload]) -> Template | None:
     """Return what makes the structs with these runs; None when that is not known. Whatever `decode` raises."""
-    token = secrets.token_hex(8)
-    marks = {f"{token} {number}": number for number in range(len(runs.before))}
-    found = _Marks(marks)
-    model = decode(cls, runs.with_texts([mark.encode() for mark in marks]))
+    marks = [_mark(width) for width in runs.widths]
+    found = _Found(marks)
+    model = decode(cls, runs.filled(marks))
     make = _struct(model, found, own=True)
-    return Template(model, make) if sorted(found.seen) == list(marks.values()) else None
+    readers = [found.readers.get(number) for number in range(len(marks))]
+    known = [reader for reader in readers if reader is not None]
+    return Template(model, make, known) if len(known) == len(marks) == found.count else None
 
 
-class _Marks:
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self._numbers = numbers
-        self.seen: list[int] = []
-
-    def slots(self, items: Any) -> Slots:
-        """Return which of the items (place, value) are marks."""
-        slots = [(place, self._numbers[value]) for place, value in items if type(value) is str and value in self._numbers]
-        self.seen += [number for _, number in slots]
-        return slots
+def _mark(width: int) -> bytes:
+    """Return a text, or a number of so many bytes that is above 0 and, as a double, finite."""
+    if not width:
+        return secrets.token_hex(12).encode()
+    return b"\x3f" + secrets.token_bytes(width - 1)
 
 
-def _struct(model: TPayload, marks: _Marks, *, own: bool) -> Make:
+def _integer(raw: bytes) -> int:
+    return int.from_bytes(raw, "big", signed=True)
+
+
+def _double(raw: bytes) -> Any:
+    return DOUBLE.unpack(raw)[0]
+
+
+class _Found:
+    """Where marks were met in a struct."""
+
+    def __init__(self, marks: Sequence[bytes]) -> None:
+        self.count = 0
+        self.readers: dict[int, Reader] = {}
+        self._readings: dict[tuple[type[Any], Any], tuple[int, Reader]] = {}
+        for number, mark in enumerate(marks):
+            self._readings[bytes, mark] = number, bytes
+            if len(mark) > DOUBLE.size:
+                self._readings[str, mark.decode()] = number, bytes.decode
+            else:
+                self._readings[int, _integer(mark)] = number, _integer
+            if len(mark) == DOUBLE.size:
+                self._readings[float, _double(mark)] = number, _double
+
+    def number(self, value: Any) -> int | None:
+        """Return the number of the mark that a value is."""
+        reading = self._readings.get((type(value), value)) if type(value) in (str, int, float, bytes) else None
+        if reading is None:
+            return None
+        self.count += 1
+        self.readers[reading[0]] = reading[1]
+        return reading[0]
+
+
+def _struct(model: TPayload, found: _Found, *, own: bool) -> Make:
     """Return what makes structs like the model; with `own` none of them shares a container or struct with another."""
     cls, fixed = type(model), model.__dict__
     new = cls.__new__
-    texts = marks.slots(fixed.items())
-    parts: list[tuple[str, Make]] = []
-    for name, value in fixed.items():
-        if isinstance(value, TPayload):
-            before = len(marks.seen)
-            make = _struct(value, marks, own=False)
-        elif isinstance(value, (list, dict)):
-            before = len(marks.seen)
-            make = _container(value, marks.slots(enumerate(value) if isinstance(value, list) else value.items()))
-        else:
-            continue
-        if own or len(marks.seen) > before:
-            parts.append((name, make))
+    values, parts = _slots(fixed.items(), found, own=own)
 
-    def make_struct(given: Sequence[str]) -> TPayload:
+    def make(given: Sequence[Any]) -> TPayload:
         fields = fixed.copy()
-        for name, number in texts:
+        for name, number in values:
             fields[name] = given[number]
         for name, part in parts:
             fields[name] = part(given)
@@ -76,14 +101,39 @@ def _struct(model: TPayload, marks: _Marks, *, own: bool) -> Make:
         struct.__dict__ = fields
         return struct
 
-    return make_struct
+    return make
 
 
-def _container(model: Any, slots: Slots) -> Make:
-    def make(given: Sequence[str]) -> Any:
+def _container(model: Any, found: _Found) -> Make:
+    """Return what makes lists or maps like the model."""
+    values, parts = _slots(enumerate(model) if isinstance(model, list) else model.items(), found, own=False)
+
+    def make(given: Sequence[Any]) -> Any:
         copied = model.copy()
-        for place, number in slots:
+        for place, number in values:
             copied[place] = given[number]
+        for place, part in parts:
+            copied[place] = part(given)
         return copied
 
     return make
+
+
+def _slots(items: Any, found: _Found, *, own: bool) -> tuple[list[tuple[Any, int]], list[tuple[Any, Make]]]:
+    """Return where marks stand among items (place, value), and what makes those that hold marks, or with `own` all that hold anything."""
+    values: list[tuple[Any, int]] = []
+    parts: list[tuple[Any, Make]] = []
+    for place, value in items:
+        before = found.count
+        if isinstance(value, TPayload):
+            make = _struct(value, found, own=False)
+        elif isinstance(value, (list, dict)):
+            make = _container(value, found)
+        else:
+            number = found.number(value)
+            if number is not None:
+                values.append((place, number))
+            continue
+        if own or found.count > before:
+            parts.append((place, make))
+    return values, parts

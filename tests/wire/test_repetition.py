@@ -19,7 +19,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.repetition import partitions_path
+from metastore.wire.repetition import list_path
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Feed
 
@@ -82,7 +82,7 @@ def test_equal_parts_are_one_object() -> None:
 
 @pytest.mark.parametrize("method", ["create_table", "alter_table"])
 def test_other_messages_are_decoded_whole(method: str) -> None:
-    assert partitions_path(getattr(idl.service, f"{method}_args")) is None
+    assert list_path(getattr(idl.service, f"{method}_args")) is None
 
 
 def test_a_table_is_read_as_it_is() -> None:

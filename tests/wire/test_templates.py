@@ -1,4 +1,4 @@
-"""Partitions that are alike but for texts are made from one that was decoded; they are what decoding each would have made."""
+"""Structs that are alike but for texts and numbers are made from one that was decoded; they are what decoding each would have made."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 
 from metastore.binary import to_bytes
 from metastore.idl import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    DoubleColumnStatsData,
     FieldSchema,
+    LongColumnStatsData,
     Partition,
     PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
     SerDeInfo,
+    SetPartitionsStatsRequest,
     StorageDescriptor,
     service,
 )
@@ -62,6 +69,7 @@ TEXT = st.text(max_size=5)
 ODD = st.fixed_dictionaries({}, optional={"sd": st.none(), "parameters": st.dictionaries(TEXT, TEXT, max_size=2), "createTime": st.none()})
 ALIKE = st.fixed_dictionaries({}, optional={
     "values": st.lists(TEXT, min_size=2, max_size=2), "parameters": st.fixed_dictionaries({"numFiles": TEXT, "x": TEXT}), "dbName": TEXT,
+    "createTime": st.integers(-(2**31), 2**31 - 1), "writeId": st.integers(-1, 2**63 - 1),
     "privileges": st.builds(lambda name: PrincipalPrivilegeSet({name: [PrivilegeGrantInfo("SELECT")]}, {}, {}), TEXT),
 })  # fmt: skip
 
@@ -121,9 +129,50 @@ def test_a_second_list_of_partitions_replaces_the_first() -> None:
 
 
 def test_a_mark_that_a_client_sends_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: "known")
-    sent = [partition(number, tableName="known 0") for number in range(20)]
+    monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: "known mark")
+    sent = [partition(number, tableName="known mark") for number in range(20)]
     assert received(sent) == sent
+
+
+def test_a_mark_that_a_client_sends_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metastore.wire.templates.secrets.token_bytes", bytes)
+    sent = [partition(number, createTime=number, writeId=0x3F << 56, lastAccessTime=0x3F << 24) for number in range(20)]
+    assert received(sent) == sent
+
+
+def statistics(number: int, longs: tuple[int, bytes | None], double: float, *, wide: bool) -> ColumnStatistics:
+    long = LongColumnStatsData(lowValue=-5, highValue=longs[0], numNulls=0, numDVs=7, bitVectors=longs[1])
+    columns = [ColumnStatisticsObj("a", "bigint", ColumnStatisticsData(longStats=long))]
+    if wide:
+        data = DoubleColumnStatsData(lowValue=double, highValue=1.5, numNulls=longs[0], numDVs=7)
+        columns.append(ColumnStatisticsObj("b", "double", ColumnStatisticsData(doubleStats=data)))
+    return ColumnStatistics(statsDesc=ColumnStatisticsDesc(False, "d", "t", f"k={number}", 5 + number), statsObj=columns, engine="hive")
+
+
+def received_statistics(sent: list[ColumnStatistics]) -> list[ColumnStatistics]:
+    cls = service.set_aggr_stats_for_args
+    arguments = cls(request=SetPartitionsStatsRequest(colStats=sent, engine="hive"))
+    pieces = iter([write_message(DIALECT, "set_aggr_stats_for", 1, 7, arguments)])
+    request = read_message(Feed(lambda _: next(pieces, b"")), DIALECT, WireSettings(), lambda *_: cls).body.request
+    assert request.engine == "hive"
+    found: list[ColumnStatistics] = request.colStats
+    return found
+
+
+LONGS = st.tuples(st.integers(-(2**63), 2**63 - 1), st.none() | st.binary(max_size=4))
+OF_PARTITION = st.tuples(LONGS, st.floats(allow_nan=False), st.sampled_from((True, True, True, False)))
+
+
+@given(st.lists(OF_PARTITION, max_size=12))
+def test_statistics_are_those_that_were_sent(many: list[tuple[tuple[int, bytes | None], float, bool]]) -> None:
+    sent = [statistics(number, longs, double, wide=wide) for number, (longs, double, wide) in enumerate(many)]
+    assert received_statistics(sent) == sent
+
+
+def test_alike_statistics_are_decoded_once(decoded: list[int]) -> None:
+    sent = [statistics(number, (number, bytes([number % 7])), number / 3, wide=True) for number in range(1000)]
+    assert received_statistics(sent) == sent
+    assert sum(decoded) < 20 * len(to_bytes(sent[0]))
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5])
@@ -132,4 +181,4 @@ def test_short_lists(count: int) -> None:
 
 
 def test_only_lists_of_partitions_are_made_so() -> None:
-    assert repetition.partitions_path(service.create_table_args) is None
+    assert repetition.list_path(service.create_table_args) is None
