@@ -46,7 +46,6 @@ def alter_partitions(
     table = _table(call, name)
     for partition in new:
         _check_belongs(name, partition)
-    partitions.share_columns(call.database, new)
     names = partition_names(call, table, [partition.values for partition in new])
     if len(set(names)) < len(names):
         raise MetaError(f"Duplicate partitions in the list for {name}")
@@ -54,24 +53,29 @@ def alter_partitions(
     with change(call, event, ("partitions", *name, names)) as current:
 
         def work(session: Session) -> None:
-            held, locked = _lock(call, session, name, table, names)
+            locking = partitions.Locking(session, table, names)
+            session.send()
+            partitions.share_columns(call.database, new)
+            now = str(int(time.time()))
+            sent = [_from_request(table, partition, now) for partition in new]
+            held, locked, rows = _locked(call, name, locking)
             found = {each: (key, old) for key, each, old in locked}
-            altered = _Altered(call, held, environment)
+            alteration = _Alteration(call, held, environment)
             before, after, changed, other_columns = [], [], [], []
-            for each, partition in zip(names, new, strict=True):
+            for each, stored in zip(names, sent, strict=True):
                 if each not in found:
                     raise InvalidOperation(
-                        f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(partition.values)}]"
+                        f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(stored.values)}]"
                     )
                 key, old = found[each]
-                stored = altered.from_request(old, partition, by)
+                alteration.complete(stored, old, by)
                 before.append(old)
                 after.append(stored)
                 changed.append((key, each, stored))
                 if old.sd is None or stored.sd.cols is not old.sd.cols:
                     other_columns.append((key, old, stored))
             if changed:
-                partitions.replace(session, held, changed, same=("table_id", "name"))
+                partitions.replace(session, held, changed, rows)
                 _keep_statistics(session, other_columns)
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
@@ -102,14 +106,15 @@ def rename_partition(
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
         def work(session: Session) -> None:
-            held, found = _lock(call, session, name, table, [old_name, new_name])
+            held, found, _ = _locked(call, name, partitions.Locking(session, table, [old_name, new_name]))
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
                 raise InvalidOperation(f"Partition {old_name} of {name} does not exist: [{', '.join(old_values)}]")
             if new_name in by_name:
                 raise AlreadyExists(f"Partition already exists: {name} {new_name}")
             key, old = by_name[old_name]
-            stored = _Altered(call, held, environment).from_request(old, new, NOBODY)
+            stored = _from_request(held, new, str(int(time.time())))
+            _Alteration(call, held, environment).complete(stored, old, NOBODY)
             move = _new_place(call, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
@@ -140,54 +145,57 @@ def _table(call: Call, name: TableName) -> Table:
         raise InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}") from error
 
 
-def _lock(
-    call: Call, session: Session, name: TableName, table: Table, names: Sequence[str]
-) -> tuple[Table, list[tuple[int, str, Partition]]]:
-    held, found = partitions.lock_in(call.database, session, table, names)
-    if held is None:
+def _locked(call: Call, name: TableName, locking: partitions.Locking) -> partitions.Locked:
+    locked = locking.locked(call.database)
+    if locked is None:
         raise InvalidOperation(f"Unable to alter partition because table {name} was dropped meanwhile")
-    return held, found
+    return locked
 
 
-class _Altered:
-    """Makes the partitions that a request stores. What is the same for all of them is looked up once."""
+def _from_request(table: Table, new: Partition, now: str) -> Partition:
+    """Return a partition as a request would have it stored at a time, before what is stored already is known."""
+    stored = copy(new)
+    stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
+    parameters = new.parameters or {}
+    if parameters.get(DDL_TIME) in (None, "", "0"):
+        parameters = {**parameters, DDL_TIME: now}
+    stored.parameters = parameters
+    return stored
+
+
+class _Alteration:
+    """Completes the partitions of a request with what is stored. What is the same for all of them is looked up once."""
 
     def __init__(self, call: Call, table: Table, environment: Mapping[str, str]) -> None:
         self._call = call
         self._table = table
         self._environment = environment
-        self._now = str(int(time.time()))
         self._is_transactional = is_transactional(table)
         self._has_directories = table.tableType not in VIEWS
         self._says_who_counted = "STATS_GENERATED" in environment
 
-    def from_request(self, old: Partition, new: Partition, by: Writer) -> Partition:
-        """Return a partition as it will be stored. InvalidOperation, MetaError."""
-        table = self._table
-        stored = copy(new)
-        stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
-        sd = new.sd if new.sd is not None else old.sd
+    def complete(self, stored: Partition, old: Partition, by: Writer) -> None:
+        """Make a partition what will be stored. InvalidOperation, MetaError."""
+        sd = stored.sd if stored.sd is not None else old.sd
         if sd is not None:
             if old.sd is None or sd.cols is not old.sd.cols:
-                self._check_columns(old.sd, sd, new.values)
+                self._check_columns(old.sd, sd, stored.values)
             if not sd.location and old.sd is not None:
                 sd = copy(sd)
                 sd.location = old.sd.location
         stored.sd = sd
-        stored.createTime = new.createTime or old.createTime
-        parameters = new.parameters or {}
-        if parameters.get(DDL_TIME) in (None, "", "0"):
-            parameters = {**parameters, DDL_TIME: self._now}
+        stored.createTime = stored.createTime or old.createTime
+        parameters = stored.parameters
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
             parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
+            label = f"{self._table.dbName}.{self._table.tableName}"
             counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
-            if by.write_id < 1 and new.writeId:
-                by = by._replace(write_id=new.writeId)
-            stored.parameters = accuracy.after_change(f"{table.dbName}.{table.tableName}", old.parameters or {}, counted, old.writeId, by)
+            if by.write_id < 1 and stored.writeId:
+                by = by._replace(write_id=stored.writeId)
+            stored.parameters = accuracy.after_change(label, old.parameters or {}, counted, old.writeId, by)
             stored.writeId = accuracy.new_write_id(old.writeId, by)
-        return stored
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""

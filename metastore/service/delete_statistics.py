@@ -14,6 +14,7 @@ from metastore.service.statistics import columns_named, stored_names
 from metastore.service.tables import find_table
 from metastore.store import statistics, tables
 from metastore.store.database import Session
+from metastore.store.partitions import Locking
 
 
 def from_table(call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None) -> None:
@@ -52,7 +53,7 @@ def from_partitions(
     with change(call, event) as current:
 
         def work(session: Session) -> None:
-            locked = statistics.Locking(session, table, names).partitions()
+            locked = statistics.locked(Locking(session, table, names))
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
             if missing := set(names) - {partition.name for partition in locked}:

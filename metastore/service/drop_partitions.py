@@ -76,9 +76,10 @@ def drop_named(
     with change(call, event) as current:
 
         def work(session: Session) -> tuple[Table, bool]:
-            held, found = partitions.lock_in(call.database, session, table, list(dict.fromkeys(wanted)))
-            if held is None:
+            locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked(call.database)
+            if locked is None:
                 raise NoSuchObject(f"{name} table not found")
+            held, found, _ = locked
             purges = delete_data and purges_data(held) and held.tableType not in VIEWS
             missing = set(wanted) - {each for _, each, _ in found}
             if missing and not if_exists:

@@ -27,7 +27,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
-from metastore.store import statistics, tables
+from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
 
 ENGINE = "hive"
@@ -159,13 +159,13 @@ def update_partitions(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
-            locking = statistics.Locking(session, table, list(columns))
+            locking = partitions.Locking(session, table, list(columns))
             old = statistics.of_partitions_later(session, table.id, list(columns), engine)
             session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts = iter(data)
             wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
-            locked = locking.partitions()
+            locked = statistics.locked(locking)
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
             missing = wanted.keys() - {partition.name for partition in locked}

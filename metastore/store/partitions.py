@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -53,7 +53,7 @@ DETACH = (
     .values(location=sa.bindparam("base", type_=sa.String()) + sa.func.substr(P.location, 2, type_=sa.String()))
 )
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
-INSERTED = (
+INSERTED = (  # in the order of FIELDS, but for the first
     "table_id", "name", "partition_values", "location", "columns_hash", "storage_hash", "parameters", "create_time", "last_access_time",
     "write_id",
 )
@@ -178,13 +178,21 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
     session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
-def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], same: Collection[str] = ()) -> None:
-    """Write changed partitions (key, new name, struct) under their old keys; the columns in `same` do not change.
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], before: Iterable[Row] = ()) -> None:
+    """Write changed partitions (key, new name, struct) under their old keys. With the locked rows of all, only columns that differ.
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.
     """
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    session.replace_later(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
+    same: set[str] = set()
+    if before:
+        by_key = {row[0]: row for row in before}
+        old = zip(*[by_key[key] for key, _, _ in changed], strict=True)
+        differ = [theirs != mine for theirs, mine in zip(old, zip(*rows, strict=True), strict=True)]
+        same = {"table_id", *(column for column, differs in zip(INSERTED[1:], differ[1:], strict=True) if not differs)}
+    if len(same) < len(INSERTED):
+        columns = ("id", *INSERTED)
+        session.replace_later(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -221,30 +229,42 @@ def named(database: Database, session: Session, table: Table, names: Sequence[st
 
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
-    return _keyed(database, session, table, lock_rows(session, table, names))
+    return _keyed(database, session, table, _locked_rows(session, table, names, _lock_later(session, table, names)))
 
 
-def lock_in(
-    database: Database, session: Session, table: Table, names: Sequence[str]
-) -> tuple[Table | None, list[tuple[int, str, Partition]]]:
-    """Hold a table as `tables.hold` does and lock its named partitions, in one round trip; return both, no table when it is gone."""
-    answer = tables.hold_later(session, table)
-    rows = lock_rows(session, table, names)
-    held = tables.held(database, session, table, answer)
-    return held, [] if held is None else _keyed(database, session, held, rows)
+class Locked(NamedTuple):
+    """A table that is held, those of its named partitions that are there as `named` returns them, and their rows."""
+
+    table: Table
+    partitions: list[tuple[int, str, Partition]]
+    rows: list[Row]
 
 
-def lock_rows(session: Session, table: Table, names: Sequence[str]) -> list[Row]:
-    """Lock the rows (`FIELDS`) of the named partitions that are there; return them ascending by name. Retry as in `locked_rows`."""
-    return locked_rows(session, table, names, lock_later(session, table, names))
+class Locking:
+    """Holds a table as `tables.hold` does and locks its named partitions, in one round trip, which may be that of the next statement."""
+
+    def __init__(self, session: Session, table: Table, names: Sequence[str]) -> None:
+        self._session, self._table, self._names = session, table, names
+        self._held = tables.hold_later(session, table)
+        self._rows = _lock_later(session, table, names)
+
+    def rows(self) -> list[Row] | None:
+        """Return the rows (`FIELDS`) that are there, ascending by name; None when the table is gone. Retry as in `_locked_rows`."""
+        rows = _locked_rows(self._session, self._table, self._names, self._rows)
+        return rows if self._held.rows and self._held.rows[0][0] == self._table.id else None
+
+    def locked(self, database: Database) -> Locked | None:
+        """Return what is locked; None when the table is gone. Retry as in `_locked_rows`."""
+        rows = self.rows()
+        held = tables.held(database, self._session, self._table, self._held)
+        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows), rows)
 
 
-def lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
-    """Like `lock_rows`, together with the next statement; `locked_rows` reads the answer."""
+def _lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
     return session.later(LOCK_NAMED, table_id=table.id, names=list(names))
 
 
-def locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
+def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
     """Return the rows that were locked.
 
     Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.

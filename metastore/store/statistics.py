@@ -14,9 +14,8 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
-from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Table
+from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
 from metastore.store import partitions as partition_rows
-from metastore.store import tables
 from metastore.store.answer import Answer
 from metastore.store.database import Among, Session
 from metastore.store.drivers import Row
@@ -57,8 +56,10 @@ class Partition(NamedTuple):
 
 
 def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
-    """Return the ColumnStatisticsData of each column as it stands in the JSON."""
-    return [b64encode(raw).decode() for raw in each_to_bytes([column.statsData for column in columns])]
+    """Return the ColumnStatisticsData of each column as it stands in the JSON. Partitions of one request may share them."""
+    distinct = {id(column.statsData): column.statsData for column in columns}
+    texts = dict(zip(distinct, [b64encode(raw).decode() for raw in each_to_bytes(distinct.values())], strict=True))
+    return [texts[id(column.statsData)] for column in columns]
 
 
 def data_of(raw: Sequence[Any]) -> bytes:
@@ -124,20 +125,10 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
     session.upsert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
-class Locking:
-    """Holds a table against its removal and locks its named partitions, in one round trip, which may be that of the next statement."""
-
-    def __init__(self, session: Session, table: Table, names: Sequence[str]) -> None:
-        self._session, self._table, self._names = session, table, names
-        self._held = tables.hold_later(session, table)
-        self._rows = partition_rows.lock_later(session, table, names)
-
-    def partitions(self) -> list[Partition] | None:
-        """Return those that are there, ascending by name; None when the table is gone."""
-        rows = partition_rows.locked_rows(self._session, self._table, self._names, self._rows)
-        if not self._held.rows or self._held.rows[0][0] != self._table.id:
-            return None
-        return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
+def locked(locking: partition_rows.Locking) -> list[Partition] | None:
+    """Return those of the partitions that are there, ascending by name; None when the table is gone."""
+    rows = locking.rows()
+    return None if rows is None else [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 SIZE = struct.Struct("!i").unpack_from
 WIDTH = 4
 """Bytes of the size before a text."""
+FEW = 20
+"""Runs of a struct up to which it is worth to look whether all stand as in the one before."""
 Need = Callable[[int], None]
 """Waits until so many bytes of the message are here."""
 
@@ -29,14 +31,9 @@ class Piece(NamedTuple):
     end: int
 
 
-class Leaf(NamedTuple):
-    """A text or number of a struct, from the struct's begin or in the message."""
-
-    begin: int
-    """Where the size of the text stands, or the number."""
-    width: int
-    """Of a number; 0 for a text."""
-    end: int
+Leaf = tuple[int, int, int]
+"""A text or number, from the begin of a struct or in the message: where the size of the text stands, or the number; how wide the number is,
+0 for a text; where it ends."""
 
 
 class Notes:
@@ -51,15 +48,15 @@ class Runs:
     """A struct as bytes that are the same in each, with a text or number between one run and the next."""
 
     def __init__(self, model: bytes, leaves: Sequence[Leaf], pieces: Sequence[Piece]) -> None:
-        begins = [0, *(leaf.end for leaf in leaves)]
-        *before, self._last = runs = [
-            model[begin:end] for begin, end in zip(begins, (*(leaf.begin for leaf in leaves), len(model)), strict=True)
-        ]
-        self._before = [(run, len(run), leaf.width) for run, leaf in zip(before, leaves, strict=True)]
-        self.values = [model[leaf.begin if leaf.width else leaf.begin + WIDTH : leaf.end] for leaf in leaves]
-        """The bytes of the first struct's texts and numbers."""
-        self.widths = [leaf.width for leaf in leaves]
-        self.skipped = [len(run) + (0 if leaf.width else WIDTH) for run, leaf in zip(before, leaves, strict=True)]
+        begins = [0, *(end for _, _, end in leaves)]
+        ends = (*(begin for begin, _, _ in leaves), len(model))
+        *before, self._last = runs = [model[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        self.widths = [width for _, width, _ in leaves]
+        self._before = [(run, len(run), width) for run, width in zip(before, self.widths, strict=True)]
+        self._as_last: list[tuple[bytes, int]] = []
+        """What begins each run and, if a text follows, has its size, in the struct that was met last, and where from its begin."""
+        self._last_places: list[int] = []
+        self.skipped = [length if width else length + WIDTH for _, length, width in self._before]
         """How many bytes stand from the begin of a run to those of the text or number behind it."""
         self.pieces = [
             (number, piece._replace(begin=piece.begin - begin, end=piece.end - begin))
@@ -70,7 +67,14 @@ class Runs:
 
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like this."""
+        for known, offset in self._as_last:
+            if not data.startswith(known, at + offset):
+                break
+        else:
+            if self._as_last:
+                return [at + offset for offset in self._last_places]
         places = []
+        begin = at
         for run, length, width in self._before:
             if not data.startswith(run, at) and not _comes(run, data, at, need):
                 return None
@@ -88,11 +92,17 @@ class Runs:
         if not data.startswith(self._last, at) and not _comes(self._last, data, at, need):
             return None
         places += (at, at + len(self._last))
+        if len(places) <= FEW:
+            self._last_places = [place - begin for place in places]
+            self._as_last = [
+                (bytes(data[place : place + skipped]), place - begin) for place, skipped in zip(places, self.skipped, strict=False)
+            ]
+            self._as_last.append((self._last, at - begin))
         return places
 
-    def found(self, data: bytes | bytearray, places: Sequence[int]) -> list[bytes]:
+    def found(self, data: bytes, places: Sequence[int]) -> list[bytes]:
         """Return the bytes of a struct's texts and numbers, given the places of its runs."""
-        return [bytes(data[begin + skipped : end]) for begin, skipped, end in zip(places, self.skipped, places[1:], strict=False)]
+        return [data[begin + skipped : end] for begin, skipped, end in zip(places, self.skipped, places[1:], strict=False)]
 
     def filled(self, values: Sequence[bytes]) -> bytes:
         """Return the struct with other texts and numbers."""
@@ -119,7 +129,7 @@ class Likeness:
 
     def __init__(self, model: bytes, notes: Notes, begin: int, descriptors: int) -> None:
         self._model = model
-        self._leaves = [Leaf(leaf.begin - begin, leaf.width, leaf.end - begin) for leaf in notes.leaves]
+        self._leaves = [(start - begin, width, end - begin) for start, width, end in notes.leaves]
         self._pieces = [piece._replace(begin=piece.begin - begin, end=piece.end - begin) for piece in notes.pieces]
         self._differing: set[int] = set()
         self._all = Runs(model, self._leaves, ())
@@ -135,10 +145,13 @@ class Likeness:
         """
         places = self.runs.places(data, at, need)
         if places is None and (wide := self._all.places(data, at, need)) is not None:
-            values = zip(self._all.values, self._all.found(data, wide), strict=True)
-            differing = self._differing | {number for number, (mine, other) in enumerate(values) if mine != other}
+            values = zip(self._leaves, self._all.skipped, wide, wide[1:], strict=False)
+            differing = self._differing | {
+                number for number, ((start, width, end), skipped, place, following) in enumerate(values)
+                if self._model[start if width else start + WIDTH : end] != data[place + skipped : following]
+            }
             leaves = [self._leaves[number] for number in sorted(differing)]
-            if not any(piece.begin <= leaf.begin < piece.end for piece in self._pieces for leaf in leaves):
+            if not any(piece.begin <= start < piece.end for piece in self._pieces for start, _, _ in leaves):
                 self._differing, self.runs = differing, Runs(self._model, leaves, self._pieces)
                 places = self.runs.places(data, at, need)
         return places

@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, WIDTH, Leaf, Likeness, Notes, Piece, Runs
+from metastore.wire.likeness import SIZE, WIDTH, Likeness, Notes, Piece, Runs
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -154,7 +154,7 @@ class Outline:
                 if size < 0:
                     raise Malformed(f"A size of {size} bytes")
                 if self._notes is not None:
-                    self._notes.leaves.append(Leaf(at + 3, 0, at + 7 + size))
+                    self._notes.leaves.append((at + 3, 0, at + 7 + size))
                 at += 7 + size
                 if at > len(data):
                     self.need(at)
@@ -162,7 +162,7 @@ class Outline:
                 return at + 1
             elif ttype in WIDTHS:
                 if self._notes is not None and ttype in NUMBERS:
-                    self._notes.leaves.append(Leaf(at + 3, WIDTHS[ttype], at + 3 + WIDTHS[ttype]))
+                    self._notes.leaves.append((at + 3, WIDTHS[ttype], at + 3 + WIDTHS[ttype]))
                 at += 3 + WIDTHS[ttype]
                 if at > len(data):
                     self.need(at)
@@ -342,7 +342,7 @@ class Outline:
             if size < 0:
                 raise Malformed(f"A size of {size} bytes")
             if self._notes is not None:
-                self._notes.leaves.append(Leaf(at, 0, at + 4 + size))
+                self._notes.leaves.append((at, 0, at + 4 + size))
             at += 4 + size
             if at > len(data):
                 self.need(at)

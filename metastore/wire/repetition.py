@@ -7,6 +7,7 @@ of a column, may be shared, and are never changed in place; all else is a struct
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -18,6 +19,8 @@ from metastore.wire.likeness import WIDTH, Runs
 from metastore.wire.outline import MADE, Alike, Outline, Repeated
 from metastore.wire.templates import Template, template
 
+WORTH = 64
+"""Structs from which on it is worth to make a template of them."""
 Decode = Callable[[type[TPayload], bytes], TPayload]
 Path = tuple[str, ...]
 """The names of fields, from a struct to what it holds."""
@@ -48,7 +51,8 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
     if found is None or len(outline.lists) > 1:
         return None
     (*steps, last), kind = found
-    templates = {runs: template(kind, runs, decode) for runs in {each.runs for each in outline.alike}}
+    alike = Counter(each.runs for each in outline.alike)
+    templates = {runs: template(kind, runs, decode) if count >= WORTH else None for runs, count in alike.items()}
     made: list[tuple[Alike, Template]] = []
     repeated = list(outline.repeated)
     for each in outline.alike:

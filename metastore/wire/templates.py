@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload
 
+from metastore.idl import StorageDescriptor
 from metastore.wire.likeness import Runs
 
 Make = Callable[[Sequence[Any]], Any]
@@ -38,6 +39,7 @@ def template(cls: type[TPayload], runs: Runs, decode: Callable[[type[TPayload], 
     marks = [_mark(width) for width in runs.widths]
     found = _Found(marks)
     model = decode(cls, runs.filled(marks))
+    found.pass_over = frozenset(name for _, piece in runs.pieces for name in piece.fields)
     make = _struct(model, found, own=True)
     readers = [found.readers.get(number) for number in range(len(marks))]
     known = [reader for reader in readers if reader is not None]
@@ -64,6 +66,8 @@ class _Found:
 
     def __init__(self, marks: Sequence[bytes]) -> None:
         self.count = 0
+        self.pass_over: frozenset[str] = frozenset()
+        """Fields of storage descriptors that hold none."""
         self.readers: dict[int, Reader] = {}
         self._readings: dict[tuple[type[Any], Any], tuple[int, Reader]] = {}
         for number, mark in enumerate(marks):
@@ -89,7 +93,8 @@ def _struct(model: TPayload, found: _Found, *, own: bool) -> Make:
     """Return what makes structs like the model; with `own` none of them shares a container or struct with another."""
     cls, fixed = type(model), model.__dict__
     new = cls.__new__
-    values, parts = _slots(fixed.items(), found, own=own)
+    items = fixed.items() if cls is not StorageDescriptor else [item for item in fixed.items() if item[0] not in found.pass_over]
+    values, parts = _slots(items, found, own=own)
 
     def make(given: Sequence[Any]) -> TPayload:
         fields = fixed.copy()

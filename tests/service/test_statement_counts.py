@@ -63,9 +63,11 @@ def test_bulk_writes_of_partitions(call: Call, statements: Statements, size: int
     new = new_partitions(call, name, size)
     with statements() as adding:
         add(call, name, new)
-    stored = partitions.get_partitions(call, name)
+    altered = deepcopy(partitions.get_partitions(call, name))
+    for partition in altered:
+        partition.parameters = {"changed": "yes"}
     with statements() as altering:
-        alter_partitions(call, name, deepcopy(stored))
+        alter_partitions(call, name, altered)
     names = partitions.get_partition_names(call, name)
     other = make_table(call, "other", keys=[("k", "string"), ("l", "string")])
     target = make_table(call, "target", keys=[("k", "string"), ("l", "string")])

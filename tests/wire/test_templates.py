@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -63,6 +64,13 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(protocol, "_decoded", noted)
     return sizes
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_are_worth_it() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repetition, "WORTH", 2)
+        yield
 
 
 TEXT = st.text(max_size=5)
@@ -173,6 +181,13 @@ def test_alike_statistics_are_decoded_once(decoded: list[int]) -> None:
     sent = [statistics(number, (number, bytes([number % 7])), number / 3, wide=True) for number in range(1000)]
     assert received_statistics(sent) == sent
     assert sum(decoded) < 20 * len(to_bytes(sent[0]))
+
+
+def test_a_few_are_decoded(decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repetition, "WORTH", 11)
+    sent = [partition(number) for number in range(10)]
+    assert received(sent) == sent
+    assert len(decoded) == 1
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5])
