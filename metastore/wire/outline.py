@@ -266,6 +266,8 @@ class Outline:
         if etype == TType.STRING:
             return self._strings(at, size)
         inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
+        if inner in MADE:
+            self.lists.append(at - WIDTH)
         if etype == TType.STRUCT and size >= LEAST_ALIKE and self._notes is None:
             return self._structs(at, size, inner, depth - 1)
         for _ in range(size):
@@ -276,8 +278,6 @@ class Outline:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
         like: Likeness | None = None
         misses = 0
-        if spec in MADE:
-            self.lists.append(at - WIDTH)
         for number in range(size):
             places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:

@@ -65,6 +65,8 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
     for step in steps:
         holder = getattr(holder, step)
     structs = getattr(holder, last) or []
+    if made and len(structs) + len(made) != _size(data, outline.lists):
+        return None
     if kind is Partition and not _share_storage(structs, outline.descriptors, templates, made, repeated):
         return None
     if made:
@@ -95,16 +97,19 @@ def _without(data: bytes, begin: int, lists: list[int], made: list[Alike], repea
     """Return the message's struct without what is made otherwise; its list says how many structs are left."""
     parts: list[bytes] = []
     if made:
-        (at,) = lists
-        left = int.from_bytes(data[at : at + WIDTH], "big") - len(made)
-        parts += (data[begin:at], left.to_bytes(WIDTH, "big"))
-        begin = at + WIDTH
+        left = _size(data, lists) - len(made)
+        parts += (data[begin : lists[0]], left.to_bytes(WIDTH, "big"))
+        begin = lists[0] + WIDTH
     for start, end in sorted([*((each.places[0], each.places[-1]) for each in made), *(each[-2:] for each in repeated)]):
         if start > begin:
             parts.append(data[begin:start])
         begin = end
     parts.append(data[begin:])
     return b"".join(parts)
+
+
+def _size(data: bytes, lists: list[int]) -> int:
+    return int.from_bytes(data[lists[0] : lists[0] + WIDTH], "big")
 
 
 def _together(decoded: list[Any], data: bytes, made: list[tuple[Alike, Template]]) -> list[Any]:

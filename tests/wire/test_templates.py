@@ -128,12 +128,30 @@ def test_text_that_is_no_utf_8_is_seen() -> None:
     assert len(message.body.new_parts) == 20
 
 
-def test_a_second_list_of_partitions_replaces_the_first() -> None:
-    def arguments(first: int) -> bytes:
-        return to_bytes(ARGUMENTS(new_parts=[partition(number) for number in range(first, first + 10)]))
+@pytest.mark.parametrize("second", [0, 1, 2, 10])
+def test_a_second_list_replaces_the_first(second: int) -> None:
+    def arguments(*numbers: int) -> bytes:
+        return to_bytes(ARGUMENTS(new_parts=[partition(number) for number in numbers]))
 
     head = write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS())[:-1]
-    assert read(head + arguments(0)[:-1] + arguments(100)) == [partition(number) for number in range(100, 110)]
+    others = range(100, 100 + second)
+    assert read(head + arguments(*range(10))[:-1] + arguments(*others)) == [partition(number) for number in others]
+
+
+@pytest.mark.parametrize("second", [0, 1, 2, 10])
+def test_a_second_list_of_statistics_replaces_the_first(second: int) -> None:
+    cls = service.set_aggr_stats_for_args
+
+    def request(*numbers: int) -> bytes:
+        return to_bytes(SetPartitionsStatsRequest(colStats=[statistics(number, (number, None), 0.5, wide=True) for number in numbers]))
+
+    others = range(100, 100 + second)
+    head = write_message(DIALECT, "set_aggr_stats_for", 1, 7, cls(request=SetPartitionsStatsRequest(colStats=[])))
+    assert head.endswith(request()[-2:] + b"\0")
+    begin = head.index(request())
+    pieces = iter([head[:begin] + request(*range(10))[:-1] + request(*others) + b"\0"])
+    found = read_message(Feed(lambda _: next(pieces, b"")), DIALECT, WireSettings(), lambda *_: cls).body.request.colStats
+    assert found == [statistics(number, (number, None), 0.5, wide=True) for number in others]
 
 
 def test_a_mark_that_a_client_sends_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
