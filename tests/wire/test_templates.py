@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -155,9 +156,11 @@ def test_a_second_list_of_statistics_replaces_the_first(second: int) -> None:
 
 
 def test_a_mark_that_a_client_sends_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: "known mark")
-    sent = [partition(number, tableName="known mark") for number in range(20)]
+    numbers = count()
+    monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: f"the mark number {next(numbers)}")
+    sent = [partition(number, tableName="the mark number 0") for number in range(20)]
     assert received(sent) == sent
+    assert next(numbers) > 2
 
 
 def test_a_mark_that_a_client_sends_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,9 +211,9 @@ def test_a_few_are_decoded(decoded: list[int], monkeypatch: pytest.MonkeyPatch) 
     assert len(decoded) == 1
 
 
-@pytest.mark.parametrize("count", [1, 3, 4, 5])
-def test_short_lists(count: int) -> None:
-    assert received([partition(number) for number in range(count)]) == [partition(number) for number in range(count)]
+@pytest.mark.parametrize("length", [1, 3, 4, 5])
+def test_short_lists(length: int) -> None:
+    assert received([partition(number) for number in range(length)]) == [partition(number) for number in range(length)]
 
 
 def test_only_lists_of_partitions_are_made_so() -> None:
