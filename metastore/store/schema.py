@@ -323,6 +323,7 @@ min_history = Table(
     Column("database", name_type(128), primary_key=True),
     Column("table", NAME, primary_key=True),
     Column("write_id", BigInteger, nullable=False, comment="the lowest write id that the transaction's snapshot may still look behind"),
+    Index(None, "database", "table"),
 )
 
 write_notifications = Table(
@@ -337,6 +338,7 @@ write_notifications = Table(
     Column("time", BigInteger, nullable=False, comment="seconds"),
     Column("body", JSON_TEXT, nullable=False, comment="files, table and partition as an event's message has them"),
     Index(None, "transaction_id"),
+    Index(None, "database", "table"),
 )
 
 materialization_rebuilds = Table(

@@ -38,8 +38,8 @@ from tests.service.txns import (
     valid,
 )
 
-FEW_ROWS = ("catalogs", "min_history", "write_notifications", "json_each")
-"""What open readers and the writes of the last hours left, however many tables there are; the last is a list that comes with the call."""
+FEW_ROWS = ("catalogs", "json_each")
+"""Of which there are few; the last is a list that comes with the call."""
 KEYS = [("k", "string"), ("l", "string")]
 
 
