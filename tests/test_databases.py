@@ -1,10 +1,16 @@
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
-from metastore.store import migrate
+from metastore.store import migrate, schema
 from metastore.store.database import Database
 from tests import databases
 
@@ -35,3 +41,33 @@ def test_rows_of_one_test_are_gone_in_the_next(kind: str, tmp_path: Path) -> Non
             for taken in migrated.take(tmp_path):
                 assert databases.execute(make_url(taken), "SELECT count(*) FROM probe") == [(0,)]
                 databases.execute(make_url(taken), "INSERT INTO probe (name) VALUES ('x')")
+
+
+@contextmanager
+def connected(database: Database) -> Iterator[sa.Connection]:
+    driver = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}[database.driver.name]
+    engine = sa.create_engine(database.url.set(drivername=driver), poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def test_the_migrations_make_what_the_model_declares(database: Database) -> None:
+    with connected(database) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+
+
+def test_every_migration_can_be_undone(fresh_database_url: str) -> None:
+    database = Database(fresh_database_url)
+    assert migrate.upgrade(database)
+    for revision in reversed(migrate.revisions()[:-1]):
+        with connected(database) as connection:
+            config = Config()
+            config.set_main_option("script_location", str(migrate.directory()))
+            config.attributes["connection"] = connection
+            command.downgrade(config, revision)
+        assert migrate.current(database) == revision
+    assert migrate.upgrade(database)
+    with connected(database) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+    database.close()
