@@ -178,7 +178,7 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
     session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
-def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], before: Iterable[Row] = ()) -> None:
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], before: Sequence[Row] = ()) -> None:
     """Write changed partitions (key, new name, struct) under their old keys. With the locked rows of all, only columns that differ.
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.

@@ -37,8 +37,8 @@ SIZE_AT = {TType.LIST: 4, TType.SET: 4, TType.MAP: 5}
 DESCRIPTOR = StorageDescriptor.thrift_spec
 LOCATION = next(TType.STRING.to_bytes(1, "big") + fid.to_bytes(2, "big") for fid, spec in DESCRIPTOR.items() if spec[1] == "location")
 """The header of a storage descriptor's only field that differs from partition to partition."""
-MADE = (Partition, ColumnStatistics)
-"""What comes in long lists: of these, structs that are alike are noted."""
+IN_LONG_LISTS = (Partition, ColumnStatistics)
+"""Structs that are noted where they are alike."""
 TEXT = frozenset((TType.STRING, TType.BINARY))
 
 
@@ -266,7 +266,7 @@ class Outline:
         if etype == TType.STRING:
             return self._strings(at, size)
         inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
-        if inner in MADE:
+        if inner in IN_LONG_LISTS:
             self.lists.append(at - WIDTH)
         if etype == TType.STRUCT and size >= LEAST_ALIKE and self._notes is None:
             return self._structs(at, size, inner, depth - 1)
@@ -282,7 +282,7 @@ class Outline:
             places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:
                 at = places[-1]
-                if spec in MADE:
+                if spec in IN_LONG_LISTS:
                     self.alike.append(Alike(number, like.runs, places, self.descriptors if like.descriptors else None))
                 self.descriptors += like.descriptors
                 continue

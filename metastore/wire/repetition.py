@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import Partition, StorageDescriptor
 from metastore.wire.likeness import WIDTH, Runs
-from metastore.wire.outline import MADE, Alike, Outline, Repeated
+from metastore.wire.outline import IN_LONG_LISTS, Alike, Outline, Repeated
 from metastore.wire.templates import Template, template
 
 WORTH = 64
@@ -33,7 +33,7 @@ def list_path(cls: type[TPayload]) -> tuple[Path, type[TPayload]] | None:
     It holds nothing else that has a storage descriptor.
     """
     for spec in cls.thrift_spec.values():
-        if spec[0] == TType.LIST and isinstance(spec[2], tuple) and spec[2][1] in MADE:
+        if spec[0] == TType.LIST and isinstance(spec[2], tuple) and spec[2][1] in IN_LONG_LISTS:
             return (spec[1],), spec[2][1]
         if spec[0] == TType.STRUCT and spec[2].__name__.endswith("Request"):
             inner = list_path(spec[2])

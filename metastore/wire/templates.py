@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload
@@ -17,6 +17,8 @@ from metastore.wire.likeness import Runs
 
 Make = Callable[[Sequence[Any]], Any]
 """Makes a struct of texts and numbers, in the order in which they stand."""
+Items = Iterable[tuple[Any, Any]]
+"""A field's name, an index or a key each, and the value there."""
 Reader = Callable[[bytes], Any]
 DOUBLE = struct.Struct("!d")
 
@@ -91,27 +93,22 @@ class _Found:
 
 def _struct(model: TPayload, found: _Found, *, own: bool) -> Make:
     """Return what makes structs like the model; with `own` none of them shares a container or struct with another."""
-    cls, fixed = type(model), model.__dict__
+    cls, fields = type(model), model.__dict__
     new = cls.__new__
-    items = fixed.items() if cls is not StorageDescriptor else [item for item in fixed.items() if item[0] not in found.pass_over]
-    values, parts = _slots(items, found, own=own)
+    items = fields.items() if cls is not StorageDescriptor else [item for item in fields.items() if item[0] not in found.pass_over]
+    make_fields = _container(fields, items, found, own=own)
 
     def make(given: Sequence[Any]) -> TPayload:
-        fields = fixed.copy()
-        for name, number in values:
-            fields[name] = given[number]
-        for name, part in parts:
-            fields[name] = part(given)
         struct = new(cls)
-        struct.__dict__ = fields
+        struct.__dict__ = make_fields(given)
         return struct
 
     return make
 
 
-def _container(model: Any, found: _Found) -> Make:
-    """Return what makes lists or maps like the model."""
-    values, parts = _slots(enumerate(model) if isinstance(model, list) else model.items(), found, own=False)
+def _container(model: Any, items: Items, found: _Found, *, own: bool = False) -> Make:
+    """Return what makes lists or maps like the model, which has these items beside others without marks; `own` as for structs."""
+    values, parts = _slots(items, found, own=own)
 
     def make(given: Sequence[Any]) -> Any:
         copied = model.copy()
@@ -124,8 +121,8 @@ def _container(model: Any, found: _Found) -> Make:
     return make
 
 
-def _slots(items: Any, found: _Found, *, own: bool) -> tuple[list[tuple[Any, int]], list[tuple[Any, Make]]]:
-    """Return where marks stand among items (place, value), and what makes those that hold marks, or with `own` all that hold anything."""
+def _slots(items: Items, found: _Found, *, own: bool) -> tuple[list[tuple[Any, int]], list[tuple[Any, Make]]]:
+    """Return where marks stand among items, and what makes those that hold marks, or with `own` all that hold anything."""
     values: list[tuple[Any, int]] = []
     parts: list[tuple[Any, Make]] = []
     for place, value in items:
@@ -133,7 +130,7 @@ def _slots(items: Any, found: _Found, *, own: bool) -> tuple[list[tuple[Any, int
         if isinstance(value, TPayload):
             make = _struct(value, found, own=False)
         elif isinstance(value, (list, dict)):
-            make = _container(value, found)
+            make = _container(value, enumerate(value) if isinstance(value, list) else value.items(), found)
         else:
             number = found.number(value)
             if number is not None:

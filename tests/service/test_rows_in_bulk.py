@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.app import Metastore
+from metastore.errors import MetaError
 from metastore.store.database import Session
 from metastore.store.drivers import FEW, UniqueViolation
 from metastore.store.schema import partition_statistics, partitions
@@ -67,7 +68,7 @@ def test_a_row_can_not_take_the_name_of_another(metastore: Metastore, size: int,
 
     monkeypatch.setattr(metastore.database.driver, "classify", classified)
     monkeypatch.setattr("metastore.store.database.ATTEMPTS", 1)
-    with pytest.raises(Exception, match="database"):
+    with pytest.raises(MetaError, match="database"):
         metastore.database.write(lambda session: session.replace_later(partitions, COLUMNS, rows))
     assert UniqueViolation in seen
     assert everything(metastore, "partitions") == before

@@ -155,6 +155,14 @@ def test_a_second_list_of_statistics_replaces_the_first(second: int) -> None:
     assert found == [statistics(number, (number, None), 0.5, wide=True) for number in others]
 
 
+def test_of_two_descriptors_in_a_partition_the_second_counts() -> None:
+    head = write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS(new_parts=[Partition()] * 10))
+    begin = head.index(b"\0" * 10)
+    twice = [to_bytes(partition(number))[:-1] + to_bytes(Partition(sd=partition(number + 100).sd)) for number in range(10)]
+    found = read(head[:begin] + b"".join(twice) + head[begin + 10 :])
+    assert found == [partition(number, sd=partition(number + 100).sd) for number in range(10)]
+
+
 def test_a_mark_that_a_client_sends_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count()
     monkeypatch.setattr("metastore.wire.templates.secrets.token_hex", lambda _: f"the mark number {next(numbers)}")
