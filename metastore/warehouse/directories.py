@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from metastore.warehouse import locations
 from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
 from metastore.warehouse.remote import RemoteFiles
+from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.trash import place_in_trash, prefix
 
@@ -29,10 +29,7 @@ R = TypeVar("R")
 Files = LocalFiles | RemoteFiles
 
 PARALLEL = 16
-"""Threads that work on many directories of one call on a remote file system, unless the settings say otherwise."""
-
-LOCAL_SHARE = 100
-"""Local directories that are worth a thread: making or removing one is 4 to 400 us of the kernel's time, which other cores can take."""
+"""Threads that work on many directories at one time, unless the settings say otherwise."""
 
 
 class ParentMissing(MetaError):
@@ -42,7 +39,7 @@ class ParentMissing(MetaError):
 class Warehouse:
     """The roots under which databases and tables lie by default, and the file systems that locations name.
 
-    `options` are fsspec's, by scheme; `threads` bounds the requests to remote file systems at one time.
+    `options` are fsspec's, by scheme; `threads` bounds those that work on many directories at one time.
     """
 
     def __init__(
@@ -52,12 +49,11 @@ class Warehouse:
         self.root = locations.as_root(root)
         self.external_root = locations.as_root(external_root) if external_root else None
         self.trash = trash
-        self._threads = threads
+        self._shares = Shares(threads)
         self._options = {locations.ALIASES.get(scheme, scheme): dict(value) for scheme, value in (options or {}).items()}
         self._local = LocalFiles()
         self._remote: dict[tuple[str, str], tuple[RemoteFiles, type[Any]]] = {}
         self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
 
     def _at(self, text: str) -> tuple[Files, str]:
         """Return the file system of a location and the path there."""
@@ -87,23 +83,12 @@ class Warehouse:
             found = self._remote[protocol, authority] = RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver
         return found
 
-    def each(self, work: Callable[[T], R], items: Sequence[T], at: str, *, changes: bool = False) -> list[R]:
-        """Do one thing for many items: in parallel where a request crosses the network, as it does at the location `at`.
-
-        `changes` tells that directories are made or removed: for many local ones each core takes a share.
-        """
+    def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
+        """Do one thing for many items at the location `at`, in parallel where that helps; one that raises ends all, and is raised."""
         protocol = parse(at).protocol
-        shares = min(len(items) // LOCAL_SHARE, os.cpu_count() or 1) if protocol == "file" and changes else 0
-        if len(items) < 2 or (protocol in ("file", "memory") and shares < 2):
-            return [work(item) for item in items]
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads, "directories")
-        if not shares:
-            return list(self._pool.map(work, items))
-        size = -(-len(items) // shares)
-        parts = [items[start : start + size] for start in range(0, len(items), size)]
-        return [done for part in self._pool.map(lambda part: [work(item) for item in part], parts) for done in part]
+        if protocol == "file":
+            return self._shares.each_local(work, items)
+        return [work(item) for item in items] if protocol == "memory" else self._shares.each(work, items)
 
     def qualified(self, location: str) -> str:
         """Return a location with a scheme; one that has a scheme comes back as it is. MetaError when it is malformed."""
@@ -243,28 +228,29 @@ class Warehouse:
 
         if not many:
             return {}
-        errors = self.each(one, many, many[0], changes=True)
+        errors = self.each(one, many, many[0])
         return {location: error for location, error in zip(many, errors, strict=True) if error is not None}
 
     def _refuse_roots(self, location: str, folders: dict[str, str]) -> None:
         """Refuse to delete a root or what holds one, links followed; `folders` remembers where parents really lie."""
-        parsed = parse(location)
-        place, path = location, parsed.key[2]
+
+        def real(folder: str) -> str:
+            found = folders.get(folder)
+            if found is None:
+                found = folders[folder] = os.path.realpath(folder)
+            return found
+
+        protocol, authority, path = parse(location).key
         if path == "/":
             raise MetaError(f"{location} is the root of a file system: it is never deleted")
-        if parsed.protocol == "file":
+        place = path
+        if protocol == "file":
             folder, name = os.path.split(path)
-            real = folders.get(folder)
-            if real is None:
-                real = folders[folder] = os.path.realpath(folder)
-            place = os.path.join(real, name)
+            place = os.path.join(real(folder), name)
         for root in (self.root, self.external_root):
-            if root is None or parse(root).protocol != parsed.protocol:
+            if root is None or (key := parse(root).key)[:2] != (protocol, authority):
                 continue
-            real = folders.get(root)
-            if real is None:
-                real = folders[root] = os.path.realpath(parse(root).path) if parsed.protocol == "file" else root
-            if locations.is_below(real, place) or locations.is_below(root, location):
+            if _holds(path, key[2]) or (protocol == "file" and _holds(place, real(key[2]))):
                 raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
 
     def _to_trash(self, location: str, files: Files, path: str) -> bool:
@@ -303,6 +289,11 @@ class Warehouse:
     def database_location(self, name: str, *, catalog_root: str | None = None) -> str:
         """Return where a database lies by default: below the catalog's own root, the external root, or the root."""
         return join(catalog_root or self.external_root or self.root, f"{name}.db")
+
+
+def _holds(path: str, other: str) -> bool:
+    """Tell whether a path is another or one of its parents."""
+    return other.startswith(path) and (other == path or other[len(path)] == "/")
 
 
 def _millis() -> str:

@@ -67,7 +67,7 @@ class MadeDirectories:
                 for step in steps:
                     by_depth.setdefault(step.count("/"), []).append(step)
                 for depth in sorted(by_depth):
-                    self._warehouse.each(self._make, by_depth[depth], steps[0], changes=True)
+                    self._warehouse.each(self._make, by_depth[depth], steps[0])
                 break
             except ParentMissing:
                 if attempt == ATTEMPTS - 1:
@@ -86,7 +86,7 @@ class MadeDirectories:
         parents = {_parent(target): _parent(source) for source, target in moves}
         self.make([parent for parent, before in parents.items() if not same_place(parent, before)])
         self._note([], list(moves))
-        errors = self._warehouse.each(self._move, moves, moves[0][0], changes=True) if moves else []
+        errors = self._warehouse.each(self._move, moves, moves[0][0]) if moves else []
         for error in errors:
             if error is not None:
                 raise error
