@@ -69,9 +69,11 @@ def exact_columns(parameters: Mapping[str, str]) -> set[str]:
     return set(found) if isinstance(found, dict) else set()
 
 
-def with_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return parameters that say that these columns' statistics are exact."""
-    return {**parameters, ACCURATE: _mark_with(parameters.get(ACCURATE) or "{}", tuple(columns))}
+def with_columns(parameters: dict[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Return parameters that say that these columns' statistics are exact: the same if they do."""
+    text = parameters.get(ACCURATE)
+    mark = _mark_with(text or "{}", tuple(columns))
+    return parameters if mark == text else {**parameters, ACCURATE: mark}
 
 
 @lru_cache(maxsize=16)

@@ -38,6 +38,9 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
 
+Column = tuple[ColumnStatisticsObj, str]
+"""The statistics of a column, and their data as it is stored."""
+
 StoredColumn = tuple[str, str, bytes]
 """A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
 
@@ -82,7 +85,7 @@ def update_table(
     engine = engine or new.engine or ENGINE
     columns = _normalized(table, _known(table), new)
     data = statistics.encode(columns)
-    wanted = list(map(Column, columns, data))
+    wanted = list(zip(columns, data, strict=True))
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
 
         def work(session: Session) -> bool:
@@ -110,13 +113,6 @@ class State(NamedTuple):
     write_id: int
 
 
-class Column(NamedTuple):
-    """The statistics of a column, and their data as it is stored."""
-
-    struct: ColumnStatisticsObj
-    data: str
-
-
 class Change(NamedTuple):
     """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
 
@@ -134,13 +130,13 @@ def _change(
         if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
             return Change(State(accuracy.without_mark(old.parameters), write_id), [], joins=False)
         exact = accuracy.exact_columns(old.parameters)
-        new = [column for column in new if column.struct.colName in exact]
+        new = [column for column in new if column[0].colName in exact]
         if not new:
             return Change(old, [])
-    marked = accuracy.with_columns(old.parameters, [column.struct.colName for column in new])
+    marked = accuracy.with_columns(old.parameters, [struct.colName for struct, _ in new])
     if transactional:
         marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
-    return Change(State(marked, write_id), new)
+    return Change(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
 
 
 def update_partitions(
@@ -149,7 +145,7 @@ def update_partitions(
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new[0].engine or ENGINE
-    known, transactional = _known(table), is_transactional(table)
+    label, known, transactional = str(name), _known(table), is_transactional(table)
     columns: dict[str, list[ColumnStatisticsObj]] = {}
     for partition, each in zip(stored_names(call, table, [each.statsDesc.partName for each in new]), new, strict=True):
         if partition in columns:
@@ -164,19 +160,17 @@ def update_partitions(
             session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts = iter(data)
-            wanted = {partition: [Column(column, next(texts)) for column in each] for partition, each in columns.items()}
+            wanted = {partition: list(zip(each, texts)) for partition, each in columns.items()}  # noqa: B905  # each takes its texts
             locked = statistics.locked(locking)
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
             missing = wanted.keys() - {partition.name for partition in locked}
             if missing:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
+            states = [State(each.parameters, each.write_id) for each in locked]
             changes = [
-                _change(
-                    f"{name} {each.name}", State(each.parameters, each.write_id), wanted[each.name], by,
-                    transactional=transactional, merged=merged,
-                )
-                for each in locked
+                _change(f"{label} {each.name}", state, wanted[each.name], by, transactional=transactional, merged=merged)
+                for each, state in zip(locked, states, strict=True)
             ]
             written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
             if written:
@@ -185,7 +179,7 @@ def update_partitions(
                 statistics.write_partitions(session, table.id, engine, keyed)
             changed = [
                 each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
-                for each, change in zip(locked, changes, strict=True) if change.state != (each.parameters, each.write_id)
+                for each, state, change in zip(locked, states, changes, strict=True) if change.state != state
             ]
             if changed:
                 statistics.set_parameters(session, table.id, changed)
@@ -218,14 +212,15 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
     """Return statistics with lower-case names and types; check that the table has the columns."""
     out = []
     for column in new.statsObj or []:
+        if column.colName in known and column.colType is not None and column.colType.islower() and column.statsData is not None:
+            out.append(column)
+            continue
         if column.colName is None or column.statsData is None:
             raise InvalidObject(f"Statistics of {table.dbName}.{table.tableName} without colName or statsData can not be stored")
-        stored = column
-        if column.colName not in known or column.colType is None or not column.colType.islower():
-            stored = copy(column)
-            stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
-            if stored.colName not in known:
-                raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
+        stored = copy(column)
+        stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
+        if stored.colName not in known:
+            raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
         out.append(stored)
     return out
 
@@ -233,16 +228,18 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
 def _together(
     old: Mapping[Place, statistics.Encoded], new: Mapping[Place, Sequence[Column]], *, merged: bool
 ) -> dict[Place, statistics.Encoded]:
-    """Return the statistics that will be stored, by the place that what is there and what is new are of."""
+    """Return the statistics that will be stored, by the place that what is there and what is new are of; what is there is changed."""
     if merged:
-        structs = {key: [_merged(old.get(key, {}), column.struct) for column in columns] for key, columns in new.items()}
+        structs = {key: [_merged(old.get(key, {}), struct) for struct, _ in columns] for key, columns in new.items()}
         data = iter(statistics.encode([struct for columns in structs.values() for struct in columns]))
-        new = {key: [Column(struct, next(data)) for struct in columns] for key, columns in structs.items()}
+        new = {key: [(struct, next(data)) for struct in columns] for key, columns in structs.items()}
     now = int(time.time())
-    return {
-        key: {**old.get(key, {}), **{struct.colName: [struct.colType, now, data] for struct, data in columns}}
-        for key, columns in new.items()
-    }
+    out = {}
+    for key, columns in new.items():
+        out[key] = stored = old.get(key, {})
+        for struct, text in columns:
+            stored[struct.colName] = [struct.colType, now, text]
+    return out
 
 
 def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
