@@ -100,10 +100,6 @@ class Runs:
             self._as_last.append((self._last, at - begin))
         return places
 
-    def found(self, data: bytes, places: Sequence[int]) -> list[bytes]:
-        """Return the bytes of a struct's texts and numbers, given the places of its runs."""
-        return [data[begin + skipped : end] for begin, skipped, end in zip(places, self.skipped, places[1:], strict=False)]
-
     def filled(self, values: Sequence[bytes]) -> bytes:
         """Return the struct with other texts and numbers."""
         parts: list[bytes] = []

@@ -116,10 +116,10 @@ def _together(decoded: list[Any], data: bytes, made: list[tuple[Alike, Template]
     """Return all structs in their order: those that were decoded, and those that are made."""
     rest = iter(decoded)
     out: list[Any] = []
-    for (number, runs, places, _), known in made:
+    for (number, _, places, _), known in made:
         while len(out) < number:
             out.append(next(rest))
-        out.append(known.made(runs.found(data, places)))
+        out.append(known.make(data, places))
     out.extend(rest)
     return out
 

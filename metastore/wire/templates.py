@@ -1,6 +1,7 @@
 """Make structs that are alike but for texts and numbers: one is decoded with marks in place of those, and copied with what each has there.
 
 Nobody outside can know the marks, and where one is not found just once, in a place for such a value, structs are not made this way.
+The copies are made by a function that is put together from the fields of the one: it names what a client sent, and holds none of it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import secrets
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload
@@ -15,11 +18,10 @@ from thriftpy2.thrift import TPayload
 from metastore.idl import StorageDescriptor
 from metastore.wire.likeness import Runs
 
-Make = Callable[[Sequence[Any]], Any]
-"""Makes a struct of texts and numbers, in the order in which they stand."""
+MOST = 1000
+"""Texts and numbers of a struct from which on none are made this way: the function takes long to compile."""
 Items = Iterable[tuple[Any, Any]]
 """A field's name, an index or a key each, and the value there."""
-Reader = Callable[[bytes], Any]
 DOUBLE = struct.Struct("!d")
 
 
@@ -27,25 +29,19 @@ class Template(NamedTuple):
     """A struct that was decoded once, and what makes others like it: they share its parts, but for what holds values of their own."""
 
     model: Any
-    make: Make
-    readers: list[Reader]
-    """What turns the bytes of each text or number into the value."""
-
-    def made(self, values: Sequence[bytes]) -> Any:
-        """Return the struct with these texts and numbers. UnicodeDecodeError."""
-        return self.make([read(value) for read, value in zip(self.readers, values, strict=True)])
+    make: Callable[[bytes, Sequence[int]], Any]
+    """Makes the struct of a message whose runs begin at these places. UnicodeDecodeError."""
 
 
 def template(cls: type[TPayload], runs: Runs, decode: Callable[[type[TPayload], bytes], TPayload]) -> Template | None:
     """Return what makes the structs with these runs; None when that is not known. Whatever `decode` raises."""
+    if len(runs.widths) > MOST:
+        return None
     marks = [_mark(width) for width in runs.widths]
-    found = _Found(marks)
     model = decode(cls, runs.filled(marks))
-    found.pass_over = frozenset(name for _, piece in runs.pieces for name in piece.fields)
-    make = _struct(model, found, own=True)
-    readers = [found.readers.get(number) for number in range(len(marks))]
-    known = [reader for reader in readers if reader is not None]
-    return Template(model, make, known) if len(known) == len(marks) == found.count else None
+    source = _Source(marks, frozenset(name for _, piece in runs.pieces for name in piece.fields))
+    made = source.struct(model, own=True)
+    return Template(model, source.function(made, runs.skipped)) if source.numbers == [*range(len(marks))] else None
 
 
 def _mark(width: int) -> bytes:
@@ -63,79 +59,90 @@ def _double(raw: bytes) -> Any:
     return DOUBLE.unpack(raw)[0]
 
 
-class _Found:
-    """Where marks were met in a struct."""
+@lru_cache(maxsize=64)
+def _compiled(source: str) -> CodeType:
+    """Return the code of a function; messages of one kind from one client have the same."""
+    return compile(source, "<template>", "exec")
 
-    def __init__(self, marks: Sequence[bytes]) -> None:
-        self.count = 0
-        self.pass_over: frozenset[str] = frozenset()
-        """Fields of storage descriptors that hold none."""
-        self.readers: dict[int, Reader] = {}
-        self._readings: dict[tuple[type[Any], Any], tuple[int, Reader]] = {}
+
+class _Source:
+    """The statements that make a struct, and the objects that they name."""
+
+    def __init__(self, marks: Sequence[bytes], pass_over: frozenset[str]) -> None:
+        self._found: list[int] = []
+        self._pass_over = pass_over
+        """Fields of storage descriptors that hold no marks."""
+        self._lines: list[str] = []
+        self._objects: dict[str, Any] = {"integer": _integer, "double": _double}
+        self._readings: dict[tuple[type[Any], Any], tuple[int, str]] = {}
+        """What a mark is read as: its number, and how the bytes become the value."""
         for number, mark in enumerate(marks):
-            self._readings[bytes, mark] = number, bytes
+            self._readings[bytes, mark] = number, "{}"
             if len(mark) > DOUBLE.size:
-                self._readings[str, mark.decode()] = number, bytes.decode
+                self._readings[str, mark.decode()] = number, "{}.decode()"
             else:
-                self._readings[int, _integer(mark)] = number, _integer
+                self._readings[int, _integer(mark)] = number, "integer({})"
             if len(mark) == DOUBLE.size:
-                self._readings[float, _double(mark)] = number, _double
+                self._readings[float, _double(mark)] = number, "double({})"
 
-    def number(self, value: Any) -> int | None:
-        """Return the number of the mark that a value is."""
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the marks that were met, ascending."""
+        return sorted(self._found)
+
+    def function(self, made: str, skipped: Sequence[int]) -> Callable[[bytes, Sequence[int]], Any]:
+        """Return the function; so many bytes are before each value in its run."""
+        for number, size in enumerate(skipped):
+            self._objects[f"skipped{number}"] = size
+        begins = "".join(f"begin{number}, " for number in range(len(skipped) + 2))
+        body = [f"{begins} = places", *self._lines, f"return {made}"]
+        exec(_compiled("def make(data, places):\n" + "".join(f"    {line}\n" for line in body)), self._objects)  # noqa: S102  # see above
+        make: Callable[[bytes, Sequence[int]], Any] = self._objects.pop("make")
+        return make
+
+    def struct(self, model: TPayload, *, own: bool = False) -> str:
+        """Return the expression of a struct like the model; with `own` none of them shares a container or struct with another."""
+        cls, fields = type(model), model.__dict__
+        items = fields.items() if cls is not StorageDescriptor else [item for item in fields.items() if item[0] not in self._pass_over]
+        values = self._copied(fields, items, own=own)
+        new = self._assigned(f"{self._named(cls.__new__)}({self._named(cls)})")
+        self._lines.append(f"{new}.__dict__ = {values}")
+        return new
+
+    def _copied(self, model: Any, items: Items, *, own: bool = False) -> str:
+        """Return the expression of a list or map like the model, which has these items and others without marks; `own` as for structs."""
+        copied = self._assigned(f"{self._named(model)}.copy()")
+        for place, value in items:
+            seen, length = len(self._found), len(self._lines)
+            if isinstance(value, TPayload):
+                made = self.struct(value)
+            elif isinstance(value, (list, dict)):
+                made = self._copied(value, enumerate(value) if isinstance(value, list) else value.items())
+            else:
+                if (read := self._read(value)) is not None:
+                    self._lines.append(f"{copied}[{self._named(place)}] = {read}")
+                continue
+            if own or len(self._found) > seen:
+                self._lines.append(f"{copied}[{self._named(place)}] = {made}")
+            else:
+                del self._lines[length:]
+        return copied
+
+    def _read(self, value: Any) -> str | None:
+        """Return the expression of what stands in the message where the value, if it is a mark, was decoded."""
         reading = self._readings.get((type(value), value)) if type(value) in (str, int, float, bytes) else None
         if reading is None:
             return None
-        self.count += 1
-        self.readers[reading[0]] = reading[1]
-        return reading[0]
+        number, read = reading
+        self._found.append(number)
+        return read.format(f"data[begin{number} + skipped{number} : begin{number + 1}]")
 
+    def _assigned(self, expression: str) -> str:
+        name = f"value{len(self._lines)}"
+        self._lines.append(f"{name} = {expression}")
+        return name
 
-def _struct(model: TPayload, found: _Found, *, own: bool) -> Make:
-    """Return what makes structs like the model; with `own` none of them shares a container or struct with another."""
-    cls, fields = type(model), model.__dict__
-    new = cls.__new__
-    items = fields.items() if cls is not StorageDescriptor else [item for item in fields.items() if item[0] not in found.pass_over]
-    make_fields = _container(fields, items, found, own=own)
-
-    def make(given: Sequence[Any]) -> TPayload:
-        struct = new(cls)
-        struct.__dict__ = make_fields(given)
-        return struct
-
-    return make
-
-
-def _container(model: Any, items: Items, found: _Found, *, own: bool = False) -> Make:
-    """Return what makes lists or maps like the model, which has these items beside others without marks; `own` as for structs."""
-    values, parts = _slots(items, found, own=own)
-
-    def make(given: Sequence[Any]) -> Any:
-        copied = model.copy()
-        for place, number in values:
-            copied[place] = given[number]
-        for place, part in parts:
-            copied[place] = part(given)
-        return copied
-
-    return make
-
-
-def _slots(items: Items, found: _Found, *, own: bool) -> tuple[list[tuple[Any, int]], list[tuple[Any, Make]]]:
-    """Return where marks stand among items, and what makes those that hold marks, or with `own` all that hold anything."""
-    values: list[tuple[Any, int]] = []
-    parts: list[tuple[Any, Make]] = []
-    for place, value in items:
-        before = found.count
-        if isinstance(value, TPayload):
-            make = _struct(value, found, own=False)
-        elif isinstance(value, (list, dict)):
-            make = _container(value, enumerate(value) if isinstance(value, list) else value.items(), found)
-        else:
-            number = found.number(value)
-            if number is not None:
-                values.append((place, number))
-            continue
-        if own or found.count > before:
-            parts.append((place, make))
-    return values, parts
+    def _named(self, value: Any) -> str:
+        name = f"object{len(self._objects)}"
+        self._objects[name] = value
+        return name

@@ -27,7 +27,7 @@ from metastore.idl import (
     StorageDescriptor,
     service,
 )
-from metastore.wire import protocol, repetition
+from metastore.wire import protocol, repetition, templates
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Feed
@@ -118,6 +118,22 @@ def test_parameters_with_names_of_their_own_are_decoded_each(decoded: list[int])
     sent = [partition(number, parameters={f"p{number}": "x"}) for number in range(100)]
     assert received(sent) == sent
     assert sum(decoded) > 100 * len(to_bytes(Partition(values=["1", "v"])))
+
+
+def test_partitions_with_very_many_texts_of_their_own_are_decoded_each(decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = [partition(number, parameters={f"p{place}": f"{number}.{place}" for place in range(20)}) for number in range(50)]
+    assert received(sent) == sent
+    assert sum(decoded) < 10 * len(to_bytes(sent[0]))
+    decoded.clear()
+    monkeypatch.setattr(templates, "MOST", 20)
+    assert received(sent) == sent
+    assert sum(decoded) > 25 * len(to_bytes(sent[0]))
+
+
+@pytest.mark.parametrize("name", ["'", '"', "\\", "\n", "}", "{}", "{0}", "make", "data", "', exec('", "\u2028"])
+def test_what_a_client_sends_is_no_part_of_a_function(name: str) -> None:
+    sent = [partition(number, catName=name, parameters={name: str(number), name + "x": name}) for number in range(50)]
+    assert received(sent) == sent
 
 
 def test_text_that_is_no_utf_8_is_seen() -> None:
