@@ -143,23 +143,22 @@ class _Storage:
         self.bodies: list[str] = []
         self.holds_all = True
         self._places: dict[tuple[int, ...], int] = {}
-        self._last: tuple[Any, ...] = ()
-        self._place_of_last = 0
 
     def packed(self, partitions: Sequence[Partition]) -> list[tuple[Any, ...]]:
+        self.holds_all = self.holds_all and all(map(NONE_UNPACKED.__eq__, map(_unpacked_fields, partitions)))
         out: list[tuple[Any, ...]] = []
-        for each in partitions:
-            if _unpacked_fields(each) != NONE_UNPACKED:
-                self.holds_all = False
+        last: tuple[Any, ...] = ()
+        place = None
+        for each, fields in zip(partitions, map(_as_json, partitions), strict=True):
             sd = each.sd
-            out.append((*_as_json(each), None, None) if sd is None else (*_as_json(each), self._place(sd), sd.location))
+            if sd is None:
+                out.append((*fields, None, None))
+                continue
+            parts = descriptors.parts(sd)
+            if parts != last:
+                last, place = parts, self._find(sd, tuple(map(id, parts)))
+            out.append((*fields, place, sd.location))
         return out
-
-    def _place(self, sd: StorageDescriptor) -> int:
-        parts = descriptors.parts(sd)
-        if parts != self._last:
-            self._last, self._place_of_last = parts, self._find(sd, tuple(map(id, parts)))
-        return self._place_of_last
 
     def _find(self, sd: StorageDescriptor, key: tuple[int, ...]) -> int:
         found = self._places.get(key)
