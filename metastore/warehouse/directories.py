@@ -203,36 +203,43 @@ class Warehouse:
             except FileExistsError as error:
                 raise MetaError(f"{target} exists already: remove it or choose another name") from error
 
-    def delete(self, location: str, *, purge: bool = False, folders: dict[str, str] | None = None) -> None:
-        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError.
+    def delete(self, location: str, *, purge: bool = False) -> None:
+        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError."""
+        self._refuse_roots(location, {})
+        self._delete(location, purge=purge)
 
-        `folders` is remembered between the deletes of one call: where parents really lie, links followed.
-        """
-        self._refuse_roots(location, {} if folders is None else folders)
+    def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
+        """Delete many directories, in parallel where that helps; return why some could not be deleted."""
+        folders: dict[str, str] = {}
+        errors: dict[str, MetastoreError] = {}
+
+        def may(location: str) -> bool:
+            try:
+                self._refuse_roots(location, folders)
+            except MetastoreError as error:
+                errors[location] = error
+            return location not in errors
+
+        def one(location: str) -> None:
+            try:
+                self._delete(location, purge=purge)
+            except MetastoreError as error:
+                errors[location] = error
+
+        allowed = list(filter(may, many))
+        if allowed:
+            self.each(one, allowed, allowed[0])
+        return errors
+
+    def _delete(self, location: str, *, purge: bool) -> None:
         with _told(f"{location} can not be deleted"):
             files, path = self._at(location)
             if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
                 return
             files.delete(path)
 
-    def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
-        """Delete many directories, in parallel where that helps; return why some could not be deleted."""
-        folders: dict[str, str] = {}
-
-        def one(location: str) -> MetastoreError | None:
-            try:
-                self.delete(location, purge=purge, folders=folders)
-            except MetastoreError as error:
-                return error
-            return None
-
-        if not many:
-            return {}
-        errors = self.each(one, many, many[0])
-        return {location: error for location, error in zip(many, errors, strict=True) if error is not None}
-
     def _refuse_roots(self, location: str, folders: dict[str, str]) -> None:
-        """Refuse to delete a root or what holds one, links followed; `folders` remembers where parents really lie."""
+        """Refuse to delete a root or what holds one, links followed; `folders` remembers for one call where parents really lie."""
 
         def real(folder: str) -> str:
             found = folders.get(folder)
