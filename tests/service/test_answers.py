@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.service.context import Call
-from metastore.store import mysql
 from metastore.store.database import Session
-from metastore.store.drivers import FEW, Retry
+from metastore.store.drivers import mysql_connection
+from metastore.store.drivers.contract import FEW, Retry
 from metastore.store.locks import COMPONENT_COLUMNS, INSERT
 from metastore.store.schema import lock_components, lock_queues, locks
 
@@ -41,10 +41,10 @@ def test_answers_come_in_any_order(call: Call) -> None:
     call.database.write(work)
 
 
-@pytest.mark.parametrize("together", [mysql.TOGETHER, 1])
+@pytest.mark.parametrize("together", [mysql_connection.TOGETHER, 1])
 @pytest.mark.parametrize("number", [0, 1, 3, FEW + 1])
 def test_rows_below_a_new_one_have_its_key(call: Call, monkeypatch: pytest.MonkeyPatch, number: int, together: int) -> None:
-    monkeypatch.setattr(mysql, "TOGETHER", together)
+    monkeypatch.setattr(mysql_connection, "TOGETHER", together)
     rows = [(place, "hive", "db", f"%s;'\"\\ä😀{place}" if place % 2 else None, None, 3) for place in range(number)]
 
     def work(session: Session) -> list[int]:

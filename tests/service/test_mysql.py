@@ -16,9 +16,12 @@ from sqlalchemy.engine import make_url
 
 pymysql = pytest.importorskip("pymysql")
 
-from metastore.store import mysql  # noqa: E402  # needs pymysql
-from metastore.store.drivers import MySQLDriver, Unavailable  # noqa: E402  # see above
-from metastore.store.mysql_answers import Answers  # noqa: E402  # see above
+from metastore.store.drivers import (  # noqa: E402  # see above
+    MySQLDriver,
+    Unavailable,
+    mysql_connection,  # needs pymysql
+)
+from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
 
 ADD, ALL = "INSERT INTO waiting VALUES (%(a)s, %(b)s)", "SELECT a, b FROM waiting ORDER BY a"
 
@@ -35,7 +38,7 @@ def driver() -> MySQLDriver:
 
 
 @pytest.fixture
-def connection(driver: MySQLDriver) -> Iterator[mysql.Connection]:
+def connection(driver: MySQLDriver) -> Iterator[mysql_connection.Connection]:
     opened = driver.connect()
     yield opened
     if opened.open:
@@ -43,7 +46,7 @@ def connection(driver: MySQLDriver) -> Iterator[mysql.Connection]:
 
 
 @pytest.fixture
-def cursor(connection: mysql.Connection) -> mysql.Cursor:
+def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
     """A cursor, and a table `waiting` that holds 0."""
     opened = connection.cursor()
     opened.execute("CREATE TEMPORARY TABLE waiting (a int PRIMARY KEY, b longtext) ENGINE=InnoDB")
@@ -62,7 +65,7 @@ def plain(driver: MySQLDriver) -> Iterator[Any]:
         yield opened.cursor()
 
 
-def test_what_waits_goes_before_the_next_statement(cursor: mysql.Cursor) -> None:
+def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Cursor) -> None:
     cursor.later("BEGIN")
     cursor.later(ADD, {"a": 1, "b": "; DROP TABLE waiting; --'%(a)s"})
     assert cursor.execute("UPDATE waiting SET a = a + %(by)s WHERE a = 1", {"by": 6}) == cursor.rowcount == 1
@@ -80,7 +83,7 @@ def test_what_waits_goes_before_the_next_statement(cursor: mysql.Cursor) -> None
     assert cursor.fetchone() == ("0,2,3,4,5,6,7",)
 
 
-def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql.Cursor) -> None:
+def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.Cursor) -> None:
     for first in (True, False):
         cursor.later("BEGIN")
         if not first:
@@ -96,7 +99,7 @@ def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql.Cursor) -> N
     assert [row[0] for row in cursor.fetchall()] == [0]
 
 
-def test_what_is_long_goes_one_by_one(cursor: mysql.Cursor) -> None:
+def test_what_is_long_goes_one_by_one(cursor: mysql_connection.Cursor) -> None:
     cursor.execute("SELECT @@max_allowed_packet")
     (most,) = cursor.fetchone() or (0,)
     for key in (1, 2):
@@ -106,7 +109,7 @@ def test_what_is_long_goes_one_by_one(cursor: mysql.Cursor) -> None:
     assert sizes == dict.fromkeys((1, 2), most * 2 // 3)
 
 
-def test_what_came_before_an_error_is_told(cursor: mysql.Cursor) -> None:
+def test_what_came_before_an_error_is_told(cursor: mysql_connection.Cursor) -> None:
     found, changed = cursor.later(ALL), cursor.later("UPDATE waiting SET b = %(b)s WHERE a = 0", {"b": "new"})
     cursor.later(ADD, {"a": 0, "b": None})
     never = cursor.later("UPDATE waiting SET b = 'never'")
@@ -119,8 +122,8 @@ def test_what_came_before_an_error_is_told(cursor: mysql.Cursor) -> None:
     assert cursor.fetchone() is None
 
 
-def test_one_statement_for_many_sets_of_parameters(cursor: mysql.Cursor) -> None:
-    size = mysql.TOGETHER // 3
+def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Cursor) -> None:
+    size = mysql_connection.TOGETHER // 3
     cursor.executemany(ADD, ({"a": key, "b": str(key) * size} for key in range(1, 8)))
     cursor.later(ADD, {"a": 8, "b": "8"})
     cursor.executemany("UPDATE waiting SET a = a * %(by)s WHERE a = %(a)s", [{"a": key, "by": 10} for key in (7, 8, 9)])
@@ -134,7 +137,7 @@ def test_one_statement_for_many_sets_of_parameters(cursor: mysql.Cursor) -> None
 
 
 @pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES"])
-def test_parameters_are_written_as_pymysql_does(cursor: mysql.Cursor, plain: Any, mode: str) -> None:
+def test_parameters_are_written_as_pymysql_does(cursor: mysql_connection.Cursor, plain: Any, mode: str) -> None:
     texts = ("", "'", "\\'", "\\", "a'b\"c", "\0\n\r\x1a\t", "%s %(a)s %%", "ä😀\u2028", "'; DROP TABLE waiting; --")
     values = (
         *texts, 0, -1, 2**63, True, False, None, 1.5, -0.1, 1e300, b"", b"\xff'\\", Decimal("1.10"), date(2024, 2, 29),
@@ -168,9 +171,9 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize("chunk", [1, 100, 7000, mysql.CHUNK])
+@pytest.mark.parametrize("chunk", [1, 100, 7000, mysql_connection.CHUNK])
 def test_values_are_those_of_pymysql(
-    connection: mysql.Connection, plain: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.Connection, plain: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many bytes come at a time."""
     cursor: Any = connection.cursor()
@@ -178,7 +181,7 @@ def test_values_are_those_of_pymysql(
     for each in (cursor, plain):
         each.execute(f"CREATE TEMPORARY TABLE kinds ({columns}) CHARACTER SET utf8mb4")
         each.execute(f"INSERT INTO kinds VALUES {', '.join(f'({chr(44).join(row)})' for row in VALUES)}")
-    monkeypatch.setattr(mysql, "CHUNK", chunk)
+    monkeypatch.setattr(mysql_connection, "CHUNK", chunk)
     for query in (
         "SELECT * FROM kinds",
         "SELECT * FROM kinds WHERE c0 = 7",
@@ -197,7 +200,7 @@ def test_values_are_those_of_pymysql(
     assert len(values[0]) > 1
 
 
-def test_a_row_may_be_longer_than_a_packet(cursor: mysql.Cursor) -> None:
+def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.Cursor) -> None:
     half = 0xFFFFFF // 2
     cursor.execute("SELECT @@max_allowed_packet")
     assert (cursor.fetchone() or (0,))[0] > half
@@ -207,7 +210,7 @@ def test_a_row_may_be_longer_than_a_packet(cursor: mysql.Cursor) -> None:
         assert answer.rows[0][:2] == ("x" * first, "y" * second)
 
 
-def test_counts_and_keys_are_those_of_pymysql(connection: mysql.Connection, plain: Any) -> None:
+def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.Connection, plain: Any) -> None:
     statements = (
         "CREATE TEMPORARY TABLE keyed (id bigint AUTO_INCREMENT PRIMARY KEY, a int UNIQUE, b varchar(3))",
         "INSERT INTO keyed (a, b) VALUES (1, 'x')",
@@ -243,7 +246,7 @@ def test_counts_and_keys_are_those_of_pymysql(connection: mysql.Connection, plai
     "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE waiting", "KILL 0", "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'ä😀'",
     "SELECT a FROM waiting WHERE a = (SELECT 1 UNION SELECT 2)", "",
 ])  # fmt: skip
-def test_errors_are_those_of_pymysql(cursor: mysql.Cursor, plain: Any, statement: str) -> None:
+def test_errors_are_those_of_pymysql(cursor: mysql_connection.Cursor, plain: Any, statement: str) -> None:
     plain.execute("CREATE TEMPORARY TABLE waiting (a int PRIMARY KEY, b longtext) ENGINE=InnoDB")
     plain.execute("INSERT INTO waiting VALUES (0, NULL)")
     errors = []
@@ -255,7 +258,7 @@ def test_errors_are_those_of_pymysql(cursor: mysql.Cursor, plain: Any, statement
     assert cursor.execute(ALL) == 1
 
 
-def _broken(cursor: mysql.Cursor, statement: str, driver: MySQLDriver) -> None:
+def _broken(cursor: mysql_connection.Cursor, statement: str, driver: MySQLDriver) -> None:
     """See that the connection is broken, now and from now on."""
     for each in (statement, "SELECT 1"):
         with pytest.raises(pymysql.err.Error) as raised:
@@ -276,25 +279,25 @@ def _kill(driver: MySQLDriver, number: int, when: Callable[[str | None], bool]) 
         cursor.execute("KILL CONNECTION %(id)s", {"id": number})
 
 
-def test_a_connection_that_is_killed_while_idle_is_broken(connection: mysql.Connection, driver: MySQLDriver) -> None:
+def test_a_connection_that_is_killed_while_idle_is_broken(connection: mysql_connection.Connection, driver: MySQLDriver) -> None:
     _kill(driver, connection.thread_id(), lambda text: text is None)
     _broken(connection.cursor(), "SELECT 1", driver)
 
 
 @pytest.mark.parametrize(("statement", "received"), [("SELECT SLEEP(100)", 0), (ENDLESS, 20)])
 def test_a_connection_that_is_killed_at_work_is_broken(
-    connection: mysql.Connection, driver: MySQLDriver, statement: str, received: int, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.Connection, driver: MySQLDriver, statement: str, received: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before it answers, and in the midst of that."""
-    plain, parts = mysql.Connection._receive, []
+    plain, parts = mysql_connection.Connection._receive, []
 
-    def receive(self: mysql.Connection, size: int) -> bytes:
+    def receive(self: mysql_connection.Connection, size: int) -> bytes:
         part = plain(self, size)
         if self is connection:
             parts.append(part)
         return part
 
-    monkeypatch.setattr(mysql.Connection, "_receive", receive)
+    monkeypatch.setattr(mysql_connection.Connection, "_receive", receive)
     killer = threading.Thread(
         target=_kill, args=(driver, connection.thread_id(), lambda text: text == statement and len(parts) >= received)
     )
@@ -305,11 +308,11 @@ def test_a_connection_that_is_killed_at_work_is_broken(
 
 
 def test_nothing_is_read_after_an_interruption(
-    connection: mysql.Connection, driver: MySQLDriver, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.Connection, driver: MySQLDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cursor = connection.cursor()
     with monkeypatch.context() as context:
-        context.setattr(mysql.Connection, "_receive", _interrupt)
+        context.setattr(mysql_connection.Connection, "_receive", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             cursor.execute("SELECT 1")
     assert not connection.open

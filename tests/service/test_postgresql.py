@@ -12,16 +12,16 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from metastore.store import postgresql  # noqa: E402  # needs psycopg
+from metastore.store.drivers import postgresql_cursor  # noqa: E402  # needs psycopg
 
 
 @pytest.fixture
-def connection() -> Iterator[postgresql.Connection]:
+def connection() -> Iterator[postgresql_cursor.Connection]:
     url = os.environ.get("METASTORE_TEST_POSTGRESQL")
     if url is None:
         pytest.skip("METASTORE_TEST_POSTGRESQL names no server")
-    with postgresql.Connection.connect(url, autocommit=True) as opened:
-        assert isinstance(opened, postgresql.Connection)
+    with postgresql_cursor.Connection.connect(url, autocommit=True) as opened:
+        assert isinstance(opened, postgresql_cursor.Connection)
         yield opened
 
 
@@ -32,7 +32,7 @@ VALUES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "value"), VALUES)
-def test_values_come_back(connection: postgresql.Connection, kind: str, value: Any) -> None:
+def test_values_come_back(connection: postgresql_cursor.Connection, kind: str, value: Any) -> None:
     cursor = connection.cursor()
     for _ in range(3):  # at first unprepared, then prepared, then known
         assert cursor.execute(f"SELECT %(a)s::{kind}, 7 %% 4, %(a)s::{kind}", {"a": value}).fetchall() == [(value, 3, value)]
@@ -46,22 +46,22 @@ LISTS: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "items"), LISTS)
-def test_lists_come_back(connection: postgresql.Connection, kind: str, items: list[Any]) -> None:
+def test_lists_come_back(connection: postgresql_cursor.Connection, kind: str, items: list[Any]) -> None:
     cursor = connection.cursor()
     for _ in range(3):
-        asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql.array(items), "x": 5})
+        asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql_cursor.array(items), "x": 5})
         assert asked.fetchall() == [(5, item, 5) for item in items]
-    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql.array(items)})
+    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql_cursor.array(items)})
     assert answer.rows == [(item,) for item in items]
 
 
 @pytest.mark.parametrize(("items", "error"), [(["a", "b\0"], psycopg.DataError), (["a", 1], TypeError)])
 def test_lists_that_are_no_arrays(items: list[Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        postgresql.array(items)
+        postgresql_cursor.array(items)
 
 
-def test_rows_one_by_one_and_how_many(connection: postgresql.Connection) -> None:
+def test_rows_one_by_one_and_how_many(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor().execute("SELECT generate_series(1, %(n)s)", {"n": 2})
     assert [cursor.fetchone(), cursor.fetchone(), cursor.fetchone()] == [(1,), (2,), None]
     assert cursor.rowcount == 2
@@ -84,7 +84,7 @@ def test_rows_one_by_one_and_how_many(connection: postgresql.Connection) -> None
     ],
 )  # fmt: skip
 def test_errors_leave_the_connection_usable(
-    connection: postgresql.Connection, query: str, params: dict[str, Any] | None, error: type[Exception]
+    connection: postgresql_cursor.Connection, query: str, params: dict[str, Any] | None, error: type[Exception]
 ) -> None:
     cursor = connection.cursor()
     for _ in range(3):
@@ -93,15 +93,15 @@ def test_errors_leave_the_connection_usable(
     assert cursor.execute("SELECT 1", {}).fetchone() == (1,)
 
 
-def test_a_statement_for_each_set_of_types(connection: postgresql.Connection) -> None:
+def test_a_statement_for_each_set_of_types(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     for value in (1, "1", None, 1, "1", None, 1, "1", None):
         assert cursor.execute("SELECT coalesce(%(a)s::text, 'none')", {"a": value}).fetchone() == (str(value or "none"),)
     assert len(connection.statements) == 2  # text and NULL are of one type, the unknown
 
 
-def test_the_oldest_statements_are_forgotten(connection: postgresql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql, "MOST_STATEMENTS", 4)
+def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_cursor, "MOST_STATEMENTS", 4)
     cursor = connection.cursor()
     for number in (*range(10), 0):
         for _ in range(3):
@@ -112,7 +112,7 @@ def test_the_oldest_statements_are_forgotten(connection: postgresql.Connection, 
 
 
 @pytest.fixture
-def filled(connection: postgresql.Connection) -> postgresql.Cursor:
+def filled(connection: postgresql_cursor.Connection) -> postgresql_cursor.Cursor:
     """A cursor, and a table `t` that holds 0."""
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
     return cursor.execute("INSERT INTO t VALUES (0)")
@@ -121,7 +121,7 @@ def filled(connection: postgresql.Connection) -> postgresql.Cursor:
 ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text FROM t"
 
 
-def test_what_waits_goes_before_the_next_statement(filled: postgresql.Cursor) -> None:
+def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.Cursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
         filled.later("BEGIN")
         filled.later(ADD, {"a": first})
@@ -139,7 +139,7 @@ def test_what_waits_goes_before_the_next_statement(filled: postgresql.Cursor) ->
     assert filled.execute(ALL).fetchone() == ("{0,10,11,12,20,21,22,30,31,32,50,51,52,53,54,55}",)
 
 
-def test_only_what_is_prepared_is_remembered_so(connection: postgresql.Connection, filled: postgresql.Cursor) -> None:
+def test_only_what_is_prepared_is_remembered_so(connection: postgresql_cursor.Connection, filled: postgresql_cursor.Cursor) -> None:
     for first in range(3):
         for number in range(3):
             filled.later(ADD, {"a": 10 * first + number + 1})
@@ -149,7 +149,7 @@ def test_only_what_is_prepared_is_remembered_so(connection: postgresql.Connectio
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql.Cursor, known: bool) -> None:
+def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql_cursor.Cursor, known: bool) -> None:
     for number in range(3 * known):
         filled.execute(ADD, {"a": number + 1})
     filled.later("BEGIN")
@@ -168,7 +168,7 @@ def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql.Cursor,
     assert filled.execute("SELECT 1", {}).fetchone() == (1,)
 
 
-LONG = "x" * postgresql.LONG
+LONG = "x" * postgresql_cursor.LONG
 TAKE = "SELECT pg_advisory_xact_lock(%(key)s), %(long)s::text"
 
 
@@ -182,7 +182,7 @@ def is_taken(key: int) -> bool:
     return False
 
 
-def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql.Cursor) -> None:
+def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
         filled.later("BEGIN")
         filled.execute("SELECT 1", {})
@@ -197,7 +197,7 @@ def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql.Curso
     assert filled.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid BETWEEN 770 AND 801").fetchone() == (0,)
 
 
-def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql.Cursor) -> None:
+def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
     filled.execute("BEGIN")
     filled.later(TAKE, {"key": 769, "long": LONG})
     filled.later(ADD, {"a": 1})
@@ -213,13 +213,13 @@ def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql.C
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
-def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql.Cursor) -> None:
+def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql_cursor.Cursor) -> None:
     filled.later("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
     filled.forget()
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
-def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql.Cursor) -> None:
+def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
     for key in range(760, 764):  # at first unprepared, then prepared, then known
         filled.later("BEGIN")
         taken = filled.later(TAKE, {"key": key, "long": "short"})
@@ -233,7 +233,7 @@ def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql.Cur
     assert filled.execute(ALL).fetchone() == ("{0,761,763}",)
 
 
-def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql.Cursor) -> None:
+def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
     filled.later("BEGIN")
     filled.later(ADD, {"a": 1})
     filled.send()
@@ -248,7 +248,7 @@ def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
-def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql.Cursor) -> None:
+def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.Cursor) -> None:
     filled.later(ADD, {"a": 1})
     filled.send()
     filled.forget()
@@ -256,7 +256,7 @@ def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql.Cursor) 
 
 
 @pytest.mark.parametrize("ends", ["flush", "forget"])
-def test_a_connection_ends_under_a_long_statement(connection: postgresql.Connection, ends: str) -> None:
+def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.Connection, ends: str) -> None:
     cursor = connection.cursor().execute("BEGIN")
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     cursor.later(TAKE, {"key": 768, "long": LONG})
@@ -268,7 +268,7 @@ def test_a_connection_ends_under_a_long_statement(connection: postgresql.Connect
     assert connection.closed
 
 
-def test_what_waits_may_be_long(connection: postgresql.Connection) -> None:
+def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
     text = "x" * 30_000_000
     cursor.later("INSERT INTO t VALUES (%(a)s)", {"a": text})
@@ -276,7 +276,7 @@ def test_what_waits_may_be_long(connection: postgresql.Connection) -> None:
     assert cursor.execute("SELECT %(a)s || a FROM t", {"a": text}).fetchone() == (text + text,)
 
 
-def test_a_connection_ends_under_what_waits(connection: postgresql.Connection) -> None:
+def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
@@ -288,7 +288,7 @@ def test_a_connection_ends_under_what_waits(connection: postgresql.Connection) -
 
 
 def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
-    connection: postgresql.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted:
         def poll(self) -> None:
@@ -304,7 +304,7 @@ def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
         cursor.execute("SELECT 1")
 
 
-def test_a_connection_that_the_server_ends(connection: postgresql.Connection) -> None:
+def test_a_connection_that_the_server_ends(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
@@ -315,7 +315,7 @@ def test_a_connection_that_the_server_ends(connection: postgresql.Connection) ->
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_other_threads_run_while_a_statement_does(connection: postgresql.Connection, waits: bool) -> None:
+def test_other_threads_run_while_a_statement_does(connection: postgresql_cursor.Connection, waits: bool) -> None:
     ended = threading.Event()
 
     def wait() -> None:
@@ -336,16 +336,18 @@ def test_other_threads_run_while_a_statement_does(connection: postgresql.Connect
     assert turns > 20
 
 
-def plan(connection: postgresql.Connection) -> str:
+def plan(connection: postgresql_cursor.Connection) -> str:
     return " ".join(line for (line,) in connection.cursor().execute("EXPLAIN EXECUTE metastore_0(1)").fetchall())
 
 
-def test_plans_that_were_made_for_an_empty_table_are_made_anew(connection: postgresql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_that_were_made_for_an_empty_table_are_made_anew(
+    connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
     cursor.execute("VACUUM t")
     for _ in range(10):
         cursor.execute("SELECT a FROM t WHERE a = %(a)s", {"a": 1})
     cursor.execute("INSERT INTO t SELECT generate_series(1, 10000)")
     assert "Seq Scan" in plan(connection)
-    monkeypatch.setattr(postgresql, "PLANS_LAST", 0.0)
+    monkeypatch.setattr(postgresql_cursor, "PLANS_LAST", 0.0)
     assert "Index" in plan(connection)

@@ -7,7 +7,7 @@ import pytest
 from metastore.app import Metastore
 from metastore.errors import MetaError
 from metastore.store.database import Session
-from metastore.store.drivers import FEW, UniqueViolation
+from metastore.store.drivers.contract import FEW, UniqueViolation
 from metastore.store.schema import partition_statistics, partitions
 
 STATISTICS = ("partition_id", "engine", "columns", "table_id")

@@ -182,11 +182,11 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Counted:
     if kind == "sqlite":
         pytest.skip("SQLite is no round trip away")
     elif kind == "mysql":
-        from metastore.store.mysql import Connection
+        from metastore.store.drivers.mysql_connection import Connection
 
         monkeypatch.setattr(Connection, "ask", counting(Connection.ask))  # each packet goes through it
     else:
-        from metastore.store.postgresql import Cursor
+        from metastore.store.drivers.postgresql_cursor import Cursor
 
         plain, gathered = Cursor.execute, counting(Cursor._answers)  # what went out together is answered together
         monkeypatch.setattr(Cursor, "_answers", gathered)

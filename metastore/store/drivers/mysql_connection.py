@@ -14,7 +14,7 @@ from pymysql.converters import escape_string
 from pymysql.cursors import RE_INSERT_VALUES
 
 from metastore.store.answer import Answer
-from metastore.store.mysql_answers import Answers, Result, Row
+from metastore.store.drivers.mysql_answers import Answers, Result, Row
 
 TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""

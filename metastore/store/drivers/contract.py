@@ -1,0 +1,126 @@
+"""What a driver does for its database, and what it makes of the database's errors. Never begins a unit of work.
+
+    UniqueViolation      a row with this key is there already
+    ReferenceViolation   a row that others refer to was to go
+    Retry                nothing was done: begin again
+    Unavailable          the connection broke before anything was committed
+    BrokenAtCommit       it broke while the commit was on its way
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+
+from metastore.errors import MetaError
+from metastore.store.answer import Answer
+
+if TYPE_CHECKING:
+    from metastore.store.database import Session
+
+Row = tuple[Any, ...]
+FEW, MANY = 200, 10_000
+"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which nothing can go on beside.
+MariaDB and MySQL are given few in one statement, later; more go in packets of their own."""
+
+
+class UniqueViolation(Exception):
+    """A row with this key is there already; the unit of work is begun again and then sees it."""
+
+
+class ReferenceViolation(Exception):
+    """A row that others refer to was to go, or one that is not there was referred to."""
+
+
+class Retry(Exception):
+    """A serialization failure or deadlock: nothing was done, begin again."""
+
+
+class Unavailable(Exception):
+    """The connection broke before anything was committed."""
+
+
+class Unreachable(Unavailable):
+    """No connection could be opened."""
+
+
+class Unstorable(Exception):
+    """A value is longer than its column, or of characters that the database does not hold."""
+
+
+class BrokenAtCommit(MetaError):
+    """The connection broke while the commit was on its way: nobody knows what became of it."""
+
+
+class Driver:
+    """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
+
+    name: str
+    dialect: Dialect
+    begin = "BEGIN"
+    advice = "try again"
+    """What to do when a unit of work failed again and again."""
+
+    def connect(self) -> Any:
+        """Open a driver connection in autocommit mode."""
+        raise AssertionError(self.name)
+
+    def convert(self, value: list[Any]) -> Any:
+        """Return a list parameter in the form that `Among` is compiled for."""
+        return value
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
+        raise AssertionError(self.name, error)
+
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+        """Run a statement, at once or together with the next one."""
+        answer: Answer = cursor.later(text, params)
+        return answer
+
+    def flush(self, cursor: Any) -> None:
+        """Run what waits for the next statement."""
+        cursor.flush()
+
+    def send(self, cursor: Any) -> None:
+        """Let the database begin with what waits, if it can while the caller goes on."""
+
+    def rollback(self, cursor: Any) -> None:
+        """End the transaction; what waits for its next statement is not run."""
+        cursor.forget()
+        cursor.execute("ROLLBACK")
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        """Insert at least one row: all in one statement, or as one stream; `later` as in `Session.insert_later`."""
+        each = [dict(zip(columns, row, strict=True)) for row in rows]
+        if len(each) == 1:
+            (session.later if later else session.execute)(session.inserting(table, columns), **each[0])
+        else:
+            session.executemany(session.inserting(table, columns), each)
+
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
+        raise AssertionError(self.name, session, table, columns, rows)
+
+    def replace(
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],
+        same: Collection[str],  # noqa: ARG002  # who looks for the row as an insert does needs all columns
+    ) -> None:  # fmt: skip
+        """Give at least one row other values, as `Session.replace_later` does: one statement."""
+        self.upsert(session, table, columns, rows)
+
+    def insert_below(
+        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Insert at least one row, later; the first of the columns, which the rows lack, is the key of the row inserted just before."""
+        self.insert_many(session, table, columns, [(above.key, *row) for row in rows], later=True)
+
+
+def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
+    """Return what makes an insert of SQLite or PostgreSQL change the row that has its primary key."""
+    keys = list(table.primary_key.columns.keys())
+    changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in keys)
+    return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"

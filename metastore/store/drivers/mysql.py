@@ -1,0 +1,118 @@
+"""MariaDB or MySQL through PyMySQL: few rows go in one statement, more in packets of the driver's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL
+
+from metastore.errors import MetaError
+from metastore.store.answer import Answer
+from metastore.store.drivers.contract import (
+    FEW,
+    Driver,
+    ReferenceViolation,
+    Retry,
+    Row,
+    Unavailable,
+    UniqueViolation,
+    Unstorable,
+)
+
+if TYPE_CHECKING:
+    from metastore.store.database import Session
+
+
+class MySQLDriver(Driver):
+    """MariaDB or MySQL through PyMySQL, reading what is committed."""
+
+    name = "mysql"
+    advice = "try again; it also breaks the connection on a request larger than its max_allowed_packet"
+
+    def __init__(self, url: URL) -> None:
+        try:
+            import pymysql
+
+            from metastore.store.drivers import mysql_connection
+        except ImportError as error:
+            raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
+        from sqlalchemy.dialects.mysql import pymysql as dialect
+
+        self.pymysql, self.connection = pymysql, mysql_connection.Connection
+        self.dialect = dialect.dialect(paramstyle="pyformat")
+        self.arguments: dict[str, Any] = {
+            "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
+            "database": url.database,
+        }
+        if "unix_socket" in url.query:
+            self.arguments["unix_socket"] = url.query["unix_socket"]
+
+    def connect(self) -> Any:
+        flags = self.pymysql.constants.CLIENT
+        connection = self.connection(
+            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
+            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        )
+        connection.cursor().execute("SET SESSION group_concat_max_len = 1073741824")
+        return connection
+
+    def convert(self, value: list[Any]) -> tuple[Any, ...]:
+        return tuple(value) or (None,)
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        if later and len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows)
+        else:
+            super().insert_many(session, table, columns, rows, later=later)
+
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        changes = ", ".join(f"`{column}` = VALUES(`{column}`)" for column in columns if column not in table.primary_key.columns)
+        otherwise = f" ON DUPLICATE KEY UPDATE {changes}"
+        if len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows, otherwise=otherwise)
+        else:
+            session.observe(f"INSERT INTO {table.name}")
+            session.cursor.executemany(f"{_inserting_into(table, columns)}({_places(len(columns))}){otherwise}", rows)
+
+    def insert_below(
+        self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        if len(rows) <= FEW:
+            self._insert_later(session, table, columns, rows, first="LAST_INSERT_ID(), ")
+        else:
+            super().insert_below(session, above, table, columns, rows)
+
+    def _insert_later(
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, first: str = "",
+        otherwise: str = "",
+    ) -> None:  # fmt: skip
+        """Insert rows in one statement; `first` stands before the values of each, `otherwise` after all."""
+        row = f"({first}{_places(len(rows[0]))})"
+        session.observe(f"INSERT INTO {table.name}")
+        session.cursor.later(
+            f"{_inserting_into(table, columns)}{', '.join([row] * len(rows))}{otherwise}", [value for each in rows for value in each]
+        )
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        code = error.args[0] if error.args else None
+        if code == 1062:
+            return UniqueViolation
+        if code in (1451, 1452):
+            return ReferenceViolation
+        if code in (1205, 1213, 1020):
+            return Retry
+        if code in (1406, 1366, 1153):
+            return Unstorable
+        if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
+            return Unavailable
+        return None
+
+
+def _inserting_into(table: sa.Table, columns: Sequence[str]) -> str:
+    return f"INSERT INTO `{table.name}` ({', '.join(f'`{column}`' for column in columns)}) VALUES "
+
+
+def _places(count: int) -> str:
+    return ", ".join(["%s"] * count)

@@ -1,0 +1,95 @@
+"""SQLite through Python's own module: it runs each statement at once, and lets one process write at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.engine import URL
+
+from metastore.errors import MetaError
+from metastore.store.answer import Answer
+from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, UniqueViolation, on_conflict
+
+if TYPE_CHECKING:
+    from metastore.store.database import Session
+
+
+class SQLiteDriver(Driver):
+    """SQLite in WAL mode. A lock file queues the writers of all processes; SQLite itself would poll."""
+
+    name = "sqlite"
+    begin = "BEGIN IMMEDIATE"
+
+    def __init__(self, url: URL) -> None:
+        from sqlalchemy.dialects import sqlite
+
+        if not url.database or url.database == ":memory:":
+            raise MetaError("database URL sqlite: names no file; worker processes share it, so write sqlite:///path/to/file.db")
+        self.dialect = sqlite.dialect(paramstyle="named")
+        self.path = Path(url.database).absolute()
+
+    def connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -16000")
+        return connection
+
+    def convert(self, value: list[Any]) -> str:
+        return orjson.dumps(value).decode()
+
+    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+        answer = Answer()
+        cursor.execute(text, params or {})
+        answer.settle(cursor.fetchall() if cursor.description else (), cursor.rowcount, cursor.lastrowid)
+        return answer
+
+    def flush(self, cursor: Any) -> None:
+        pass
+
+    def rollback(self, cursor: Any) -> None:
+        cursor.execute("ROLLBACK")
+
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+        if len(rows) == 1:
+            super().insert_many(session, table, columns, rows, later=later)
+        else:
+            self._insert(session, table, columns, rows)
+
+    def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        self._insert(session, table, columns, rows, on_conflict(table, columns))
+
+    def _insert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], otherwise: str = "") -> None:
+        names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
+        text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places}){otherwise}'
+        session.observe(text)
+        session.cursor.executemany(text, rows)
+
+    def classify(self, error: BaseException) -> type[Exception] | None:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        text = str(error)
+        if code in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY") or text.startswith("UNIQUE constraint"):
+            return UniqueViolation
+        if code == "SQLITE_CONSTRAINT_FOREIGNKEY" or text.startswith("FOREIGN KEY constraint"):
+            return ReferenceViolation
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "is locked" in text:
+            return Retry
+        return None
+
+    @contextmanager
+    def writer(self) -> Iterator[None]:
+        """Wait for this process's turn to write."""
+        with Path(f"{self.path}.lock").open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
