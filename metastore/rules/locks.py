@@ -69,6 +69,12 @@ def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> 
     return not (held.type == READ and held.table is None and wanted.type == EXCLUSIVE and wanted.table is not None)
 
 
+def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> frozenset[int]:
+    """Return the types of earlier components that any of these may wait for."""
+    by_type = WAITS_FOR_WRITERS if writers_wait else WAITS_FOR
+    return frozenset().union(*(by_type[each.type] for each in wanted))
+
+
 def blocker(
     wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False
 ) -> Blocked | None:

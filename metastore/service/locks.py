@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
-from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker
+from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import lower_keys
 from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
@@ -50,7 +50,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
         numbers = write_ids.of_transaction(session, transaction) if intents and not in_one_statement else None
-        met = _living(locks.meeting(session, wanted))
+        met = _living(locks.meeting(session, wanted, waited_for(wanted, writers_wait=before_hive_4)))
         if held is not None and not held.count:
             raise ended_error(transaction, transactions.find(session, transaction))
         found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
@@ -91,8 +91,10 @@ def check_lock(call: Call, key: int) -> LockResponse:
 
     def read(session: Session) -> tuple[list[Held], list[Held]]:
         own = locks.of(session, key)
-        waits = bool(own) and own[0].state != ACQUIRED
-        return own, locks.before(session, key, [_of(each) for each in own]) if waits else []
+        if not own or own[0].state == ACQUIRED:
+            return own, []
+        wanted = [_of(each) for each in own]
+        return own, locks.before(session, key, wanted, waited_for(wanted, writers_wait=bool(own[0].writers_wait)))
 
     while True:
         now = now_ms()

@@ -30,7 +30,7 @@ FIELDS = (
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
-IN_DATABASES = ALL.where(Among(C.database, "databases"))
+IN_DATABASES = ALL.where(Among(C.database, "databases"), Among(C.type, "types"))
 ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables")))
 _IS_BEFORE = C.lock_id < sa.bindparam("key")
 BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLES.where(_IS_BEFORE)
@@ -101,24 +101,24 @@ Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
 
-def meeting(session: Session, parts: Collection[Component]) -> list[Held]:
-    """Return the components of all locks that may meet some, ascending, when it is their turn in the queues of their databases.
+def meeting(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
+    """Return the components of these types, of all locks, that may meet some, ascending, when it is their turn in the databases' queues.
 
     It stays their turn until the transaction ends.
     """
     queues = sorted({f"{catalog}.{database}" for catalog, database, *_ in parts})
     turn = session.later(QUEUES, names=queues)
-    found = _meeting(session, parts)
+    found = _meeting(session, parts, types)
     if len(turn.rows) < len(queues):
         session.insert_missing(lock_queues, [{"name": name} for name in queues])
         session.later(QUEUES, names=queues)
-        found = _meeting(session, parts)
+        found = _meeting(session, parts, types)
     return _held(found)
 
 
-def _meeting(session: Session, parts: Collection[Component], before: int | None = None) -> Sequence[Row]:
-    """Return what may meet components, of all locks or of those with a smaller id."""
-    values: dict[str, Any] = {"databases": sorted({each[1] for each in parts})}
+def _meeting(session: Session, parts: Collection[Component], types: Collection[int], before: int | None = None) -> Sequence[Row]:
+    """Return those of the types that may meet components, of all locks or of those with a smaller id."""
+    values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
     tables = {each[2] for each in parts}
     if before is not None:
         values["key"] = before
@@ -132,9 +132,9 @@ def of(session: Session, key: int) -> list[Held]:
     return _held(session.rows(OF, key=key))
 
 
-def before(session: Session, key: int, parts: Collection[Component]) -> list[Held]:
-    """Return the components of the locks with a smaller id that may meet some, ascending."""
-    return _held(_meeting(session, parts, key))
+def before(session: Session, key: int, parts: Collection[Component], types: Collection[int]) -> list[Held]:
+    """Return the components of these types, of the locks with a smaller id, that may meet some, ascending."""
+    return _held(_meeting(session, parts, types, key))
 
 
 def all_of(session: Session) -> list[Held]:

@@ -378,7 +378,7 @@ lock_components = Table(
     Column("table", NAME),
     Column("partition", LONG_NAME),
     Column("type", Integer, nullable=False, comment="LockType of the interface"),
-    Index(None, "database", "table"),
+    Index(None, "database", "table", "type"),
 )
 
 compactions = Table(

@@ -2,7 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.rules.locks import EXCLUSIVE, EXCLUSIVE_WRITE, READ, WRITE, Blocked, Component, Earlier, blocker, waits
+from metastore.rules.locks import (
+    EXCLUSIVE,
+    EXCLUSIVE_WRITE,
+    READ,
+    WRITE,
+    Blocked,
+    Component,
+    Earlier,
+    blocker,
+    waited_for,
+    waits,
+)
 
 TYPES = (READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE)
 WAIT, PASS = True, False
@@ -50,6 +61,17 @@ def test_readers_of_a_database_and_exclusive_locks_inside_it_pass_each_other() -
     assert waits(on(READ), on(EXCLUSIVE))
     assert waits(on(READ, "t"), on(EXCLUSIVE))
     assert waits(on(EXCLUSIVE), on(READ, "t"))
+
+
+@given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3), st.sampled_from(TYPES), OBJECTS, OBJECTS, st.booleans())
+def test_nothing_waits_for_a_type_that_is_not_told(
+    wanted: list[int], held: int, ours: tuple[str | None, str | None], theirs: tuple[str | None, str | None], writers_wait: bool
+) -> None:
+    parts = [on(kind, *ours) for kind in wanted]
+    told = waited_for(parts, writers_wait=writers_wait)
+    if any(waits(part, on(held, *theirs), writers_wait=writers_wait) for part in parts):
+        assert held in told
+    assert (held in told) == any(waits(on(kind, "t"), on(held, "t"), writers_wait=writers_wait) for kind in wanted)
 
 
 def test_the_first_blocker_is_named_and_the_own_transaction_is_none() -> None:

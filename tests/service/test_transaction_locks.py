@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
 from metastore.service import house_keeping, locks
 from metastore.service.context import Call
+from metastore.store import locks as lock_rows
 from metastore.store import schema
+from metastore.store.drivers import Row
+from metastore.store.locks import Held
 from tests.service.conftest import MetastoreMaker, call_of
 from tests.service.txns import (
     DELETE,
@@ -70,6 +75,36 @@ def test_a_lock_of_a_transaction_that_still_waits_can_be_released(call: Call) ->
     locks.unlock(call, waiting)
     with pytest.raises(NoSuchLock):
         check(call, waiting)
+
+
+@pytest.mark.parametrize(("kind", "table", "reads"), [
+    (READ, "t", 1), (WRITE, "t", 1), (EXCL_WRITE, "t", 1), (EXCLUSIVE, "t", 51), (READ, None, 1), (EXCLUSIVE, "u", 0),
+])
+def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
+    call: Call, kind: int, table: str | None, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(50):
+        assert ask(call, component(READ, "t"))[1] == GRANTED
+    exclusive, state = ask(call, component(EXCLUSIVE, "t"))
+    assert state == WAITING
+    read: list[int] = []
+    real = lock_rows._held
+
+    def noted(found: Sequence[Row]) -> list[Held]:
+        read.append(len(found))
+        return real(found)
+
+    monkeypatch.setattr(lock_rows, "_held", noted)
+    waiting, state = ask(call, component(kind, table))
+    assert read == [reads]
+    blocked = table == "t"
+    assert state == (WAITING if blocked else GRANTED)
+    if blocked:
+        read.clear()
+        assert check(call, waiting) == WAITING
+        assert read == [1, reads]  # its own, and those before it
+        locks.unlock(call, exclusive)
+        assert check(call, waiting) == (WAITING if kind == EXCLUSIVE else GRANTED)
 
 
 @pytest.mark.parametrize(("operation", "transactional", "noted"), [
