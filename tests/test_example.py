@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
         ["--pyspark", "3.5.6"],
         ["--hive", "3.1.3"],
         ["--hive", "4.0.1"],
+        ["--hive", "4.1.0"],
     ],
     ids=lambda options: " ".join(options) or "newest",
 )

@@ -6,7 +6,8 @@ states are made on demand and remembered. This module never uses `re` on an expr
 
 Known: literals, `.` (any character), `[..]` classes, `\d \w \s` and their complements, `\Q..\E`, groups
 `(..)` and `(?:..)`, `|`, `* + ? {n} {n,} {n,m}` (lazy and possessive marks are accepted: a full match does not depend
-on them), `^` and `$` at the ends of the expression. Everything else (back references, look-around, flags) is refused.
+on them), `^` and `$` at the ends of the expression, `(?i)` as its begin, which Hive 4.1 sends. Everything else (back references,
+look-around, other flags) is refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ CharacterTest = Callable[[str], bool]
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _DIGITS = frozenset(string.digits)
 _SPACE = frozenset(" \t\n\x0b\f\r")
+_IGNORE_CASE = "(?i)"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 
 
@@ -69,6 +71,8 @@ class _Parser:
         return self.text[self.position - 1]
 
     def parse(self) -> Fragment:
+        if self.text.startswith(_IGNORE_CASE):
+            self.text, self.ignore_case = self.text.removeprefix(_IGNORE_CASE), True
         fragment = self.alternatives(0)
         if self.position < len(self.text):
             raise ValueError(f"unexpected '{self.peek()}' at position {self.position}")

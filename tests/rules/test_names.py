@@ -103,7 +103,9 @@ def test_patterns_select_as_in_hive(pattern: str, expected: list[str]) -> None:
     assert select(pattern, "test_1", "test_2", "other") == expected
 
 
-@pytest.mark.parametrize("pattern", ["(a|b)", "[a", "a)", "a{2", "a{3,1}", "+", "(?=a)b", "(a)\\1", "\\", "[z-a]"])
+@pytest.mark.parametrize("pattern", [
+    "(a|b)", "[a", "a)", "a{2", "a{3,1}", "+", "(?=a)b", "a(?i)b", "(?i:a)", "(?s)a", "(a)\\1", "\\", "[z-a]",
+])
 def test_a_pattern_that_is_no_regular_expression_is_a_meta_error(pattern: str) -> None:
     with pytest.raises(MetaError, match="Invalid pattern"):
         names.pattern_matcher(pattern)
@@ -140,6 +142,7 @@ def test_expressions_match_what_python_matches(expression: str, text: str, ignor
     flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else 0)
     expected = re.fullmatch(expression, text, flags) is not None
     assert patterns.compile_expression(expression, ignore_case)(text) == expected
+    assert patterns.compile_expression(f"(?i){expression}")(text) == (re.fullmatch(expression, text, flags | re.IGNORECASE) is not None)
 
 
 def test_quoted_text_and_anchors_are_understood() -> None:

@@ -37,6 +37,7 @@ def select(text: str) -> list[str]:
         ("hive_filter_field_params__n = 1", ["t1"]),
         ("hive_filter_field_params__discover__partitions = 'true'", ["t2"]),
         ("`hive_filter_field_params__discover.partitions` = 'true'", ["t2"]),
+        ("hive_filter_field_tableName__ like '(?i)T.*'", ["t1", "t2"]),
         ("hive_filter_field_tableName__ like 't.*' and hive_filter_field_tableType__ = 'EXTERNAL_TABLE'", ["t2"]),
         ("(hive_filter_field_tableType__) in ('MANAGED_TABLE', 'VIRTUAL_VIEW')", ["t1", "v1"]),
         ("(hive_filter_field_tableType__) not in ('MANAGED_TABLE', 'VIRTUAL_VIEW')", ["t2"]),
