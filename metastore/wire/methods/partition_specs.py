@@ -5,9 +5,17 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from metastore.errors import MissingArgument
-from metastore.idl import Partition, PartitionListComposingSpec, PartitionSpec
-from metastore.service import partitions, tables
+from metastore.errors import MetaError, MissingArgument, NoSuchObject
+from metastore.idl import (
+    GetPartitionsFilterSpec,
+    GetPartitionsResponse,
+    Partition,
+    PartitionFilterMode,
+    PartitionListComposingSpec,
+    PartitionSpec,
+)
+from metastore.rules import accuracy, projection
+from metastore.service import exactness, partitions, tables
 from metastore.service.add_partitions import add_partitions
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -70,3 +78,34 @@ def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
     name = unpack.partitioned(call, args.db_name, args.tbl_name)
     found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts))
     return spec(call, name, found)
+
+
+def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
+    """Return the wanted fields of the partitions that pass a filter, those of one storage descriptor together. MetaError."""
+    request = args.request
+    name = unpack.target(call, request)
+    wanted = request.projectionSpec
+    try:
+        table = tables.find_table(call, name)
+        found = _filtered(call, name, request.filterSpec)
+    except NoSuchObject as error:
+        raise MetaError(error.message) from error
+    if (seen := accuracy.seen_by(request.validWriteIdList)) is not None:
+        exactness.judge_partitions(found, seen)
+    if wanted is not None:
+        found = projection.project(found, wanted.fieldList, wanted.includeParamKeyPattern, wanted.excludeParamKeyPattern)
+    return GetPartitionsResponse(partitionSpec=projection.as_specs(table, found))
+
+
+def _filtered(call: Call, name: TableName, by: GetPartitionsFilterSpec | None) -> list[Partition]:
+    filters = [] if by is None else by.filters or []
+    mode = None if by is None else by.filterMode
+    if mode is None:
+        return partitions.get_partitions(call, name)
+    if mode == PartitionFilterMode.BY_NAMES:
+        return partitions.get_partitions_by_names(call, name, filters)
+    if mode == PartitionFilterMode.BY_VALUES:
+        return partitions.get_partitions_by_values(call, name, filters)
+    if mode == PartitionFilterMode.BY_EXPR:
+        return partitions.get_partitions_by_filter(call, name, " AND ".join(f"({each})" for each in filters))
+    raise MetaError(f"{mode} is no PartitionFilterMode: send BY_NAMES, BY_VALUES or BY_EXPR")

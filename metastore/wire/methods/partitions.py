@@ -371,6 +371,7 @@ METHODS: dict[str, Handler] = {
     "get_partitions_req": _get_partitions_req,
     "get_partitions_pspec": partition_specs.get,
     "get_part_specs_by_filter": partition_specs.get_by_filter,
+    "get_partitions_with_specs": partition_specs.get_with_specs,
     "get_partitions_ps": _get_partitions_ps,
     "get_partitions_ps_with_auth": _get_partitions_ps_with_auth,
     "get_partition_values": _get_partition_values,

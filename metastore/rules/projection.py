@@ -1,0 +1,139 @@
+"""Partitions with only the fields that a request names, and as specs in which those of one storage descriptor share it. Pure.
+
+Source: Hive's PartitionProjectionEvaluator and MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor. Other than there a field
+list that is empty does not switch the request's filter off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import (
+    Partition,
+    PartitionListComposingSpec,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
+    StorageDescriptor,
+    Table,
+)
+from metastore.rules.filters.like import sql_matcher
+
+_NAMES = ("catName", "dbName", "tableName")
+"""Always there."""
+FIELDS = (
+    *_NAMES, "createTime", "lastAccessTime", "values", "parameters", "writeId",
+    *(f"sd.{name}" for name in ("location", "inputFormat", "outputFormat", "compressed", "numBuckets", "bucketCols", "parameters")),
+    *(f"sd.cols.{name}" for name in ("name", "type", "comment")), "sd.sortCols.col", "sd.sortCols.order",
+    *(f"sd.serdeInfo.{name}" for name in (
+        "name", "serializationLib", "description", "serializerClass", "deserializerClass", "serdeType", "parameters",
+    )),
+    *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
+    *(f"privileges.{name}" for name in ("userPrivileges", "groupPrivileges", "rolePrivileges")),
+)  # fmt: skip
+"""What may be asked for; a name in front of others stands for all of those."""
+Tree = dict[str, "Tree"]
+
+
+def project(
+    found: Sequence[Partition], fields: Sequence[str] | None, include: str | None = None, exclude: str | None = None
+) -> list[Partition]:
+    """Return partitions with some fields, all without a list, and of their parameters those whose keys LIKE one pattern and not another.
+
+    MetaError for a field that partitions do not have.
+    """
+    out = list(found)
+    if fields:
+        tree = _tree(fields)
+        remembered: dict[tuple[int, int], Any] = {}
+        out = [_picked(partition, tree, remembered) for partition in out]
+    if include or exclude:
+        wanted = sql_matcher(include) if include else _any
+        unwanted = sql_matcher(exclude) if exclude else _none
+        out = list(map(copy, out))
+        for partition in out:
+            parameters = partition.parameters
+            if parameters is not None:
+                partition.parameters = {key: value for key, value in parameters.items() if wanted(key) and not unwanted(key)}
+    return out
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _none(_: str) -> bool:
+    return False
+
+
+def _tree(fields: Iterable[str]) -> Tree:
+    """Return the fields as names within names; a leaf has none."""
+    tree: Tree = {name: {} for name in _NAMES}
+    for field in fields:
+        found = [each for each in FIELDS if each == field] or [each for each in FIELDS if each.startswith(field)]
+        if not found:
+            raise MetaError(f"Invalid field name {field}: partitions have {', '.join(FIELDS)}")
+        for each in found:
+            place = tree
+            for name in each.split("."):
+                place = place.setdefault(name, {})
+    return tree
+
+
+def _picked(value: Any, tree: Tree, remembered: dict[tuple[int, int], Any]) -> Any:
+    """Return what a tree names of a struct, or of each of a list; what partitions share is made once."""
+    if not tree or value is None:
+        return value
+    if isinstance(value, list):
+        key = id(value), id(tree)
+        if key not in remembered:
+            remembered[key] = [_picked(each, tree, remembered) for each in value]
+        return remembered[key]
+    if isinstance(value, (Partition, StorageDescriptor)):
+        return type(value)(**{name: _picked(getattr(value, name), inner, remembered) for name, inner in tree.items()})
+    key = id(value), id(tree)
+    if key not in remembered:
+        remembered[key] = type(value)(**{name: _picked(getattr(value, name), inner, remembered) for name, inner in tree.items()})
+    return remembered[key]
+
+
+def as_specs(table: Table, found: Iterable[Partition]) -> list[PartitionSpec]:
+    """Return partitions of a table as specs: those below its directory, or without a place, by storage descriptor; then all others."""
+    base = table.sd.location if table.sd is not None else None
+    groups: dict[tuple[Any, ...], tuple[StorageDescriptor, list[PartitionWithoutSD]]] = {}
+    elsewhere = []
+    for partition in found:
+        sd = partition.sd
+        place = sd.location if sd is not None else None
+        if place is not None and (base is None or not place.startswith(base)):
+            elsewhere.append(partition)
+            continue
+        key = () if sd is None else (place is None, *_key(sd))
+        if key not in groups:
+            shared = StorageDescriptor() if sd is None else copy(sd)
+            if place is not None:
+                shared.location = base or place
+            groups[key] = shared, []
+        groups[key][1].append(PartitionWithoutSD(
+            values=partition.values, createTime=partition.createTime, lastAccessTime=partition.lastAccessTime,
+            relativePath=None if place is None or base is None else place[len(base):], parameters=partition.parameters,
+            privileges=partition.privileges,
+        ))
+    spec: Callable[..., PartitionSpec] = PartitionSpec
+    names = {"catName": table.catName, "dbName": table.dbName, "tableName": table.tableName}
+    specs = [
+        spec(**names, rootPath=shared.location, sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=slim, sd=shared))
+        for shared, slim in groups.values()
+    ]
+    if elsewhere:
+        specs.append(spec(**names, partitionList=PartitionListComposingSpec(partitions=elsewhere)))
+    return specs
+
+
+def _key(sd: StorageDescriptor) -> tuple[Any, ...]:
+    """Return what is the same for descriptors that differ in their location alone: equal parts are one object."""
+    values = (value for name, value in sd.__dict__.items() if name != "location")
+    return tuple(value if value is None or isinstance(value, (str, int)) else id(value) for value in values)
