@@ -14,21 +14,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-HIVE = "4.0.1"
+HIVE = os.environ.get("METASTORE_TEST_HIVE", "4.0.1")
+"""The release whose engine runs: 4.1.0 works as well, and on Java 21 (`java` and `javac`) 4.2.0."""
 STREAMING = "3.1.3"
 """The last release whose streaming ingest is in Maven's repository."""
+_SINCE_4_1 = not HIVE.startswith("4.0.")
+_HADOOP, _TEZ = ("3.4.2", "0.10.5") if _SINCE_4_1 else ("3.3.6", "0.10.4")
 ARTIFACTS = (
-    f"org.apache.hive:hive-exec:{HIVE}",
-    f"org.apache.hive:hive-service:{HIVE}",
-    f"org.apache.hive:hive-standalone-metastore-server:{HIVE}",
-    *(f"org.apache.hadoop:hadoop-{part}:3.3.6" for part in (
+    *(f"org.apache.hive:hive-{part}:{HIVE}" for part in (
+        ("exec", "common", "standalone-metastore-common") if _SINCE_4_1 else ("exec", "service", "standalone-metastore-server")
+    )),
+    *(f"org.apache.hadoop:hadoop-{part}:{_HADOOP}" for part in (
         "client", "common", "hdfs", "mapreduce-client-common", "mapreduce-client-jobclient",
     )),
-    "org.apache.tez:tez-dag:0.10.4",
-    "org.apache.tez:tez-mapreduce:0.10.4",
-    "org.apache.tez:tez-runtime-library:0.10.4",
+    *(f"org.apache.tez:tez-{part}:{_TEZ}" for part in ("dag", "mapreduce", "runtime-library")),
     "com.google.guava:guava:28.1-jre",
     "com.fasterxml.jackson.core:jackson-annotations:2.16.1",
+    *(("com.cronutils:cron-utils:9.2.0", "org.antlr:antlr-runtime:3.5.2") if _SINCE_4_1 else ()),
 )
 INGEST_ARTIFACTS = (
     f"org.apache.hive:hive-streaming:{STREAMING}", f"org.apache.hive:hive-cli:{STREAMING}",

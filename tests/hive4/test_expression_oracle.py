@@ -66,6 +66,8 @@ def condition(rng: random.Random, depth: int = 2) -> str:
 
 def test_hive_still_writes_what_the_other_tests_read(tmp_path: Path) -> None:
     texts = sorted({text for text, version in EXPRESSIONS if version == HIVE})
+    if not texts:
+        pytest.skip(f"nothing is recorded of Hive {HIVE}")
     for text, answer in zip(texts, ask_hive(tmp_path, [(text, PARTITIONS) for text in texts]), strict=True):
         wanted = EXPRESSIONS[text, HIVE]
         assert answer is not None, text
