@@ -25,6 +25,10 @@ WAITS_FOR_WRITERS = {**WAITS_FOR, WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCL
 """The same as clients before Hive 4 read it."""
 
 
+def _waits_for(kind: int, *, writers_wait: bool) -> frozenset[int]:
+    return (WAITS_FOR_WRITERS if writers_wait else WAITS_FOR)[kind]
+
+
 class Component(NamedTuple):
     """One object to be locked; a table or partition that is None means all of them."""
 
@@ -62,7 +66,7 @@ def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> 
     for ours, theirs in ((wanted.table, held.table), (wanted.partition, held.partition)):
         if ours is not None and theirs is not None and ours != theirs:
             return False
-    if held.type not in (WAITS_FOR_WRITERS if writers_wait else WAITS_FOR)[wanted.type]:
+    if held.type not in _waits_for(wanted.type, writers_wait=writers_wait):
         return False
     if wanted.type == READ and wanted.table is None and held.table is not None:
         return False
@@ -71,8 +75,7 @@ def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> 
 
 def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> frozenset[int]:
     """Return the types of earlier components that any of these may wait for."""
-    by_type = WAITS_FOR_WRITERS if writers_wait else WAITS_FOR
-    return frozenset().union(*(by_type[each.type] for each in wanted))
+    return frozenset().union(*(_waits_for(each.type, writers_wait=writers_wait) for each in wanted))
 
 
 def blocker(

@@ -6,7 +6,7 @@ list that is empty does not switch the request's filter off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 
@@ -51,22 +51,15 @@ def project(
         remembered: dict[tuple[int, int], Any] = {}
         out = [_picked(partition, tree, remembered) for partition in out]
     if include or exclude:
-        wanted = sql_matcher(include) if include else _any
-        unwanted = sql_matcher(exclude) if exclude else _none
+        wanted, unwanted = sql_matcher(include or "%"), sql_matcher(exclude) if exclude else None
         out = list(map(copy, out))
         for partition in out:
             parameters = partition.parameters
             if parameters is not None:
-                partition.parameters = {key: value for key, value in parameters.items() if wanted(key) and not unwanted(key)}
+                partition.parameters = {
+                    key: value for key, value in parameters.items() if wanted(key) and not (unwanted and unwanted(key))
+                }
     return out
-
-
-def _any(_: str) -> bool:
-    return True
-
-
-def _none(_: str) -> bool:
-    return False
 
 
 def _tree(fields: Iterable[str]) -> Tree:
@@ -87,16 +80,12 @@ def _picked(value: Any, tree: Tree, remembered: dict[tuple[int, int], Any]) -> A
     """Return what a tree names of a struct, or of each of a list; what partitions share is made once."""
     if not tree or value is None:
         return value
-    if isinstance(value, list):
-        key = id(value), id(tree)
-        if key not in remembered:
-            remembered[key] = [_picked(each, tree, remembered) for each in value]
-        return remembered[key]
-    if isinstance(value, (Partition, StorageDescriptor)):
-        return type(value)(**{name: _picked(getattr(value, name), inner, remembered) for name, inner in tree.items()})
     key = id(value), id(tree)
     if key not in remembered:
-        remembered[key] = type(value)(**{name: _picked(getattr(value, name), inner, remembered) for name, inner in tree.items()})
+        if isinstance(value, list):
+            remembered[key] = [_picked(each, tree, remembered) for each in value]
+        else:
+            remembered[key] = type(value)(**{name: _picked(getattr(value, name), inner, remembered) for name, inner in tree.items()})
     return remembered[key]
 
 
@@ -108,28 +97,27 @@ def as_specs(table: Table, found: Iterable[Partition]) -> list[PartitionSpec]:
     for partition in found:
         sd = partition.sd
         place = sd.location if sd is not None else None
-        if place is not None and (base is None or not place.startswith(base)):
+        if place is not None and not (base and place.startswith(base)):
             elsewhere.append(partition)
             continue
         key = () if sd is None else (place is None, *_key(sd))
         if key not in groups:
             shared = StorageDescriptor() if sd is None else copy(sd)
-            if place is not None:
-                shared.location = base or place
+            if place is not None and base:
+                shared.location = base
             groups[key] = shared, []
         groups[key][1].append(PartitionWithoutSD(
             values=partition.values, createTime=partition.createTime, lastAccessTime=partition.lastAccessTime,
-            relativePath=None if place is None or base is None else place[len(base):], parameters=partition.parameters,
+            relativePath=place[len(base):] if place is not None and base else None, parameters=partition.parameters,
             privileges=partition.privileges,
         ))
-    spec: Callable[..., PartitionSpec] = PartitionSpec
-    names = {"catName": table.catName, "dbName": table.dbName, "tableName": table.tableName}
+    names: dict[str, Any] = {"catName": table.catName, "dbName": table.dbName, "tableName": table.tableName}
     specs = [
-        spec(**names, rootPath=shared.location, sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=slim, sd=shared))
+        PartitionSpec(**names, rootPath=shared.location, sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=slim, sd=shared))
         for shared, slim in groups.values()
     ]
     if elsewhere:
-        specs.append(spec(**names, partitionList=PartitionListComposingSpec(partitions=elsewhere)))
+        specs.append(PartitionSpec(**names, partitionList=PartitionListComposingSpec(partitions=elsewhere)))
     return specs
 
 
