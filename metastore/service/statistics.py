@@ -7,10 +7,10 @@ COLUMN_STATS_ACCURATE and for which query statistics hold. Nothing here looks at
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
@@ -38,8 +38,8 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
 
-Column = tuple[ColumnStatisticsObj, str]
-"""The statistics of a column, and their data as it is stored."""
+Column = tuple[ColumnStatisticsObj, list[Any]]
+"""The statistics of a column, and what is stored of them."""
 
 StoredColumn = tuple[str, str, bytes]
 """A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
@@ -85,7 +85,7 @@ def update_table(
     engine = engine or new.engine or ENGINE
     columns = _normalized(table, _known(table), new)
     data = statistics.encode(columns)
-    wanted = list(zip(columns, data, strict=True))
+    wanted = _dated(columns, iter(data), int(time.time()))
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
 
         def work(session: Session) -> bool:
@@ -156,11 +156,11 @@ def update_partitions(
 
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, list(columns))
-            old = statistics.of_partitions_later(session, table.id, list(columns), engine)
             session.send()
+            old = statistics.of_partitions_later(session, table.id, list(columns), engine)
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
-            texts = iter(data)
-            wanted = {partition: list(zip(each, texts)) for partition, each in columns.items()}  # noqa: B905  # each takes its texts
+            texts, now = iter(data), int(time.time())
+            wanted = {partition: _dated(each, texts, now) for partition, each in columns.items()}
             locked = statistics.locked(locking)
             if locked is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
@@ -231,15 +231,19 @@ def _together(
     """Return the statistics that will be stored, by the place that what is there and what is new are of; what is there is changed."""
     if merged:
         structs = {key: [_merged(old.get(key, {}), struct) for struct, _ in columns] for key, columns in new.items()}
-        data = iter(statistics.encode([struct for columns in structs.values() for struct in columns]))
-        new = {key: [(struct, next(data)) for struct in columns] for key, columns in structs.items()}
-    now = int(time.time())
+        data, now = iter(statistics.encode([struct for columns in structs.values() for struct in columns])), int(time.time())
+        new = {key: _dated(columns, data, now) for key, columns in structs.items()}
     out = {}
     for key, columns in new.items():
         out[key] = stored = old.get(key, {})
-        for struct, text in columns:
-            stored[struct.colName] = [struct.colType, now, text]
+        for struct, encoded in columns:
+            stored[struct.colName] = encoded
     return out
+
+
+def _dated(columns: Sequence[ColumnStatisticsObj], data: Iterator[str], now: int) -> list[Column]:
+    """Return columns with what is stored of them; each takes its own of the data."""
+    return [(struct, [struct.colType, now, next(data)]) for struct in columns]
 
 
 def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:

@@ -9,21 +9,21 @@ from typing import Any
 class Answer:
     """Rows, their number, and the key that the database gave a new row. Errors are raised by whatever lets the statement run."""
 
-    __slots__ = ("_count", "_flush", "_key", "_rows")
+    __slots__ = ("_count", "_key", "_rows", "_wait_for")
 
-    def __init__(self, flush: Callable[[], object] | None = None) -> None:
-        self._flush = flush
+    def __init__(self, wait_for: Callable[[Answer], object] | None = None) -> None:
+        self._wait_for = wait_for
         self._rows: Sequence[tuple[Any, ...]] = ()
         self._count = 0
         self._key: int | None = None
 
     def settle(self, rows: Sequence[tuple[Any, ...]], count: int, key: int | None = None) -> None:
         """Note what came; without `key` it is the first value of the first row."""
-        self._flush, self._rows, self._count, self._key = None, rows, count, key
+        self._wait_for, self._rows, self._count, self._key = None, rows, count, key
 
     def _wait(self) -> None:
-        if self._flush is not None:
-            self._flush()
+        if self._wait_for is not None:
+            self._wait_for(self)
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:

@@ -16,9 +16,10 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
+from metastore.store.clauses import Among, bare
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
-from metastore.store.database import Among, Database, Session
+from metastore.store.database import Database, Session
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
 from metastore.store.locks import Component, NewLock
 from metastore.store.notifications import LogRow
@@ -50,7 +51,11 @@ _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
 _NUMBER = sa.bindparam("number", type_=sa.BigInteger())
 _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
-_IS_OPEN = T.state == sa.literal_column(f"'{OPEN}'")
+
+
+def _is_open(of: Any) -> sa.ColumnElement[bool]:
+    """Tell it of transactions that are found by their ids."""
+    return bare(of.state) == sa.literal_column(f"'{OPEN}'")
 
 
 def possible(database: Database) -> bool:
@@ -114,7 +119,7 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of an open transaction that holds no more than `plain`, and is as it was when the statement began."""
     own = transactions.alias("own")
     version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == T.id).scalar_subquery()
-    return _IS_OPEN, T.holds.bitwise_and(_number(~plain)) == _number(0), sa.literal_column("transactions.xmin") == version
+    return _is_open(T), T.holds.bitwise_and(_number(~plain)) == _number(0), sa.literal_column("transactions.xmin") == version
 
 
 @cache
@@ -176,7 +181,7 @@ def _allocating(told: bool, many: bool) -> sa.Select[Any]:
 
     def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return (
-            Among(of.id, "keys"), of.state == sa.literal_column(f"'{OPEN}'"), of.type != _number(TxnType.READ_ONLY),
+            Among(of.id, "keys"), _is_open(of), of.type != _number(TxnType.READ_ONLY),
             of.holds.bitwise_and(_number(WRITE_IDS)) == _number(0),
         )
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.store.clauses import Among
 from metastore.store.compactions import C, Object, T
-from metastore.store.database import Among, Session
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
     compaction_metrics,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
     compactions,

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import completed_components, transaction_components, write_set
 

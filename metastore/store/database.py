@@ -17,9 +17,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import ClauseElement
-from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import InvalidObject, MetaError
@@ -48,69 +46,6 @@ BREAKS = 4
 
 PATIENCE = 20.0
 """Seconds for which a unit of work tries to reach a database that has answered before: a restart passes unseen."""
-
-
-class Among(sa.ColumnElement[bool]):
-    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
-
-    inherit_cache = False
-    type = sa.Boolean()
-    _is_implicitly_boolean = True
-    """Or SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then find no row by an index."""
-
-    def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
-        self.column = column
-        self.bind = sa.bindparam(name, type_=sa.String())
-
-
-@compiles(Among, "sqlite")
-def _among_sqlite(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.bind, **kw)}))"
-
-
-@compiles(Among, "postgresql")
-def _among_postgresql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} = ANY({element.bind.key and f'%({element.bind.key})s'})"
-
-
-@compiles(Among, "mysql")
-def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
-
-
-class AmongKeys(sa.ColumnElement[bool]):
-    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column for itself, which may find more.
-
-    PostgreSQL would go by the first column alone as long as it does not know how many rows there are.
-    """
-
-    inherit_cache = False
-    type = sa.Boolean()
-    _is_implicitly_boolean = True
-
-    def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
-        self.each = [Among(column, name) for name, column in columns.items()]
-
-
-@compiles(AmongKeys)
-def _among_keys(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
-    return " AND ".join(compiler.process(each, **kw) for each in element.each)
-
-
-@compiles(AmongKeys, "postgresql")
-def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
-    columns = ", ".join(compiler.process(each.column, **kw) for each in element.each)
-    lists = ", ".join(f"CAST(%({each.bind.key})s AS text[])" for each in element.each)
-    return f"({columns}) IN (SELECT * FROM unnest({lists}))"
-
-
-def unsynced(clause: sa.Update | sa.Delete) -> dict[str, sa.Update | sa.Delete]:
-    """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: a crash may undo it.
-
-    It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
-    """
-    off = sa.func.set_config(*(sa.literal_column(text) for text in ("'synchronous_commit'", "'off'", "true")))
-    return {**dict.fromkeys(DRIVERS, clause), "postgresql": clause.returning(off)}
 
 
 class Session:

@@ -16,7 +16,8 @@ import sqlalchemy as sa
 
 from metastore.errors import MetaError
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
-from metastore.store.database import Among, Database, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Database, Session
 from metastore.store.drivers import Retry
 from metastore.store.schema import descriptors
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.schema import (
     compaction_metrics,
     compactions,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.schema import (
     completed_components,
     replicated_transactions,

@@ -15,8 +15,9 @@ import sqlalchemy as sa
 
 from metastore.store import components
 from metastore.store.answer import Answer
+from metastore.store.clauses import Among, unsynced
 from metastore.store.components import Intent
-from metastore.store.database import Among, Session, unsynced
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
 

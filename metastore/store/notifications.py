@@ -16,7 +16,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from metastore.idl import WriteEventInfo
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.schema import counters, notifications, write_notifications
 
 N, W = notifications.c, write_notifications.c

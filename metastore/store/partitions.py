@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Database, Session
+from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.database import Database, Session
 from metastore.store.drivers import Retry, Row
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.tables import KEY as TABLE_KEY
@@ -26,11 +27,11 @@ OF_TABLE = P.table_id == sa.bindparam("table_id")
 ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
 FIRST = ALL.limit(sa.bindparam("limit"))
 RANGE = sa.select(*FIELDS).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
-NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name)
+NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), P.name, "names")
 ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
-LOCK_NAMED = sa.select(*FIELDS).where(OF_TABLE, Among(P.name, "names")).order_by(P.name).with_for_update()
+LOCK_NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE).with_for_update(), P.name, "names")
 LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name).with_for_update()
-EXISTING = sa.select(P.name).where(OF_TABLE, Among(P.name, "names"))
+EXISTING = looked_up(sa.select(P.name).where(OF_TABLE), P.name, "names")
 NAMES = sa.select(P.name).where(P.table_id == TABLE_KEY.scalar_subquery()).order_by(P.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
 NAMES_AND_VALUES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
@@ -205,7 +206,7 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     """Return those of the names that the table has."""
-    return {name for (name,) in session.rows(EXISTING, table_id=table_id, names=list(names))}
+    return {name for (name,) in session.rows(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
 
 
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
@@ -224,7 +225,7 @@ def find(database: Database, session: Session, table: Table, name: str) -> Parti
 
 def named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Return (key, name, partition) of those of the names that are there, ascending by name."""
-    return _keyed(database, session, table, session.rows(NAMED, table_id=table.id, names=list(names)))
+    return _keyed(database, session, table, session.rows(NAMED[session.kind], table_id=table.id, names=ascending(names)))
 
 
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
@@ -261,7 +262,7 @@ class Locking:
 
 
 def _lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
-    return session.later(LOCK_NAMED, table_id=table.id, names=list(names))
+    return session.later(LOCK_NAMED[session.kind], table_id=table.id, names=ascending(names))
 
 
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:

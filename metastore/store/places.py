@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.store import databases, tables
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.schema import catalogs as catalog_rows
 from metastore.store.schema import databases as database_rows
 from metastore.store.schema import partitions as partition_rows

@@ -13,7 +13,8 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import databases, partitions, privileges, tables
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import privileges, role_grants, roles
 

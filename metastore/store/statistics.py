@@ -17,7 +17,8 @@ from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
 from metastore.store import partitions as partition_rows
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Session
+from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
@@ -26,12 +27,11 @@ OF_TABLE = T.table_id == sa.bindparam("key")
 READ_TABLE = sa.select(T.columns).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
 READ_TABLE_ENGINES = sa.select(T.table_id, T.engine, T.columns).where(OF_TABLE)
 DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
-OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key")).scalar_subquery()
+OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key")).label("columns")
 """Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
-READ_PARTITIONS = sa.select(partitions.c.name, OF_PARTITION).where(
-    partitions.c.table_id == sa.bindparam("key"), Among(partitions.c.name, "names")
-).order_by(partitions.c.name)
-READ_STATES = READ_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id)
+_OF_PARTITIONS = sa.select(partitions.c.name, OF_PARTITION).where(partitions.c.table_id == sa.bindparam("key"))
+READ_PARTITIONS = looked_up(_OF_PARTITIONS, partitions.c.name, "names")
+READ_STATES = looked_up(_OF_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id), partitions.c.name, "names")
 READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
 DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"))
@@ -90,12 +90,12 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    return by_name(session.rows(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine))
+    return by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
 
 
 def of_partitions_later(session: Session, table_id: int | None, names: Sequence[str], engine: str) -> Answer:
     """Like `of_partitions`, together with the next statement; `by_name` reads the answer's rows."""
-    return session.later(READ_PARTITIONS, key=table_id, names=list(names), engine_key=engine)
+    return session.later(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine)
 
 
 def by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
@@ -107,7 +107,7 @@ def states_of_partitions(
     session: Session, table_id: int, names: Sequence[str], engine: str
 ) -> dict[str, tuple[Encoded, dict[str, str], int]]:
     """Return statistics by name as `of_partitions` does, each with the partition's parameters and write id."""
-    rows = session.rows(READ_STATES, key=table_id, names=list(names), engine_key=engine)
+    rows = session.rows(READ_STATES[session.kind], key=table_id, names=ascending(names), engine_key=engine)
     return {
         name: (orjson.loads(columns), orjson.loads(parameters), write_id)
         for name, columns, parameters, write_id in rows if columns is not None

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from metastore.idl import CreationMetadata, FieldSchema, SourceTable, Table
 from metastore.store import descriptors
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Database, Session
+from metastore.store.clauses import ascending, looked_up
+from metastore.store.database import Database, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
     constraints,
@@ -39,7 +40,7 @@ JOINED = (
 IN_DATABASE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"))
 ONE = sa.and_(IN_DATABASE, T.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS).select_from(JOINED).where(ONE)
-FIND_MANY = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, Among(T.name, "names")).order_by(T.name)
+FIND_MANY = looked_up(sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE), T.name, "names")
 ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
 MATERIALIZED_VIEWS = (
     sa.select(*FIELDS)
@@ -195,7 +196,7 @@ def find(database: Database, session: Session, catalog: str, database_name: str,
 
 def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
     """Return those of the named tables that are there, ascending by name."""
-    rows = session.rows(FIND_MANY, catalog_key=catalog, database_key=database_name, names=list(names))
+    rows = session.rows(FIND_MANY[session.kind], catalog_key=catalog, database_key=database_name, names=ascending(names))
     return [_struct(database, row) for row in rows]
 
 

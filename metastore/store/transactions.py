@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.database import Among, Session, unsynced
+from metastore.store.clauses import Among, unsynced
+from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
     counters as counter_rows,

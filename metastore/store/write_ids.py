@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer
+from metastore.store.clauses import Among, AmongKeys, bare
 from metastore.store.components import Intent
-from metastore.store.database import Among, AmongKeys, Session
+from metastore.store.database import Session
 from metastore.store.schema import min_history, write_id_counters, write_ids
 
 N, I = write_id_counters.c, write_ids.c  # noqa: E741  # beside the N of its counter
@@ -48,14 +49,6 @@ _THEIRS = sa.and_(
 _BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
 
 
-def _bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """Return a column as an expression that no index begins with: rows are to be found by their transactions.
-
-    Before its first statistics PostgreSQL takes all write ids of a database to be fewer than those of a transaction.
-    """
-    return column.concat(sa.literal_column("''"))
-
-
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 """Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
 
@@ -71,8 +64,8 @@ def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
         _THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ())
     ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
     theirs = (
-        (_bare(I.database) == sa.bindparam("database_key"), _bare(I.table) == sa.bindparam("table_key")) if one
-        else (Among(_bare(I.database), "databases"), Among(_bare(I.table), "tables"))
+        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key")) if one
+        else (Among(bare(I.database), "databases"), Among(bare(I.table), "tables"))
     )
     later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
     return sa.union_all(

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -246,6 +247,60 @@ def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql
         failed.rows  # noqa: B018  # to ask for it is what raises
     filled.execute("ROLLBACK")
     assert filled.execute(ALL).fetchone() == ("{0}",)
+
+
+TAKEN = {"key": 767, "long": LONG}
+
+
+@contextmanager
+def lock_of_another() -> Iterator[None]:
+    """Hold, as somebody else, the advisory lock of TAKEN."""
+    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [TAKEN["key"]])
+        yield
+
+
+def test_answers_of_what_is_sent_ahead_are_read_while_more_runs(filled: postgresql_cursor.Cursor) -> None:
+    filled.execute("SET lock_timeout = '5s'")
+    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
+        filled.later("BEGIN")
+        added = filled.later(ADD, {"a": first})
+        there = filled.later(ALL, {})
+        with lock_of_another():
+            filled.send()
+            taken = filled.later(TAKE, TAKEN)
+            assert there.rows[0][0].endswith(f",{first}}}")
+            assert (added.count, there.count) == (1, 1)
+        assert taken.rows[0][1] == LONG
+        filled.execute("COMMIT")
+    assert filled.execute(ALL).fetchone() == ("{0,10,20,30}",)
+
+
+def test_an_error_of_what_is_sent_ahead_is_raised_before_what_follows(filled: postgresql_cursor.Cursor) -> None:
+    filled.later("BEGIN")
+    failed = filled.later("SELECT 1 / 0")
+    after = filled.later(ALL, {})
+    filled.send()
+    filled.later(TAKE, TAKEN)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        after.rows  # noqa: B018  # to ask for it is what raises
+    filled.execute("ROLLBACK")
+    assert (failed.count, filled.execute(ALL).fetchone()) == (0, ("{0}",))
+
+
+def test_a_connection_ends_under_what_is_sent_ahead(connection: postgresql_cursor.Connection) -> None:
+    cursor = connection.cursor()
+    process = cursor.execute("SELECT pg_backend_pid()").fetchone()
+    cursor.later("BEGIN")
+    with lock_of_another():
+        waiting = cursor.later(TAKE, {**TAKEN, "long": "short"})
+        cursor.send()
+        cursor.later("SELECT %(long)s::text", {"long": LONG})
+        with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
+        with pytest.raises(psycopg.OperationalError):
+            waiting.rows  # noqa: B018  # to ask for it is what raises
+    assert connection.closed
 
 
 def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.Cursor) -> None:

@@ -113,9 +113,12 @@ class Cursor:
 
     def later(self, query: str, args: Parameters | None = None) -> Answer:
         """Run a statement together with the next one."""
-        answer = Answer(self.flush)
+        answer = Answer(self._wait_for)
         self._waiting.append((self.mogrify(query, args), answer))
         return answer
+
+    def _wait_for(self, _: Answer) -> None:
+        self.flush()
 
     def forget(self) -> None:
         """Do not run what waits."""

@@ -87,13 +87,16 @@ Asked = tuple[_Message, Answer | None]
 
 
 class _Pipeline:
-    """What has gone out in libpq's pipeline mode and is not answered: statements, and before some of them their preparation."""
+    """What has gone out in libpq's pipeline mode: statements, and before some of them their preparation; and the first of their results."""
 
-    __slots__ = ("asked", "prepared")
+    __slots__ = ("asked", "flushed", "prepared", "results")
 
     def __init__(self) -> None:
         self.asked: list[Asked | None] = []
+        self.flushed = 0
+        """How many of them are answered as soon as they have run."""
         self.prepared: dict[Statement, bytes] = {}
+        self.results: list[Any] = []
 
 
 class Cursor:
@@ -143,19 +146,29 @@ class Cursor:
         In a transaction that has begun a long one goes out at once, with what waits, and PostgreSQL works while the caller does.
         """
         message = _message(query, params)
-        answer = Answer(self.flush)
+        answer = Answer(self._wait_for)
         self._waiting.append((message, answer))
-        if sum(len(value) for value in message.values if value) >= LONG:
-            self.send()
+        if sum(len(value) for value in message.values if value) >= LONG and self._may_send():
+            self._send()
         return answer
 
     def send(self) -> None:
-        """Let what waits go out, if it is in a transaction: PostgreSQL works while the caller goes on."""
-        if self._waiting and (
+        """Let what waits go out, if it is in a transaction: PostgreSQL works while the caller goes on.
+
+        Its answers can be read while PostgreSQL runs what follows.
+        """
+        if self._waiting and self._may_send():
+            self._send()
+        if self._pipeline is not None:
+            self._pipeline.flushed = len(self._pipeline.asked)
+            self._connection.pgconn.send_flush_request()
+            self._connection.pgconn.flush()
+
+    def _may_send(self) -> bool:
+        return (
             self._pipeline is not None or self._waiting[0][0].text == b"BEGIN"
             or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
-        ):
-            self._send()
+        )
 
     def forget(self) -> None:
         """Do not run what waits; wait for what runs."""
@@ -171,8 +184,7 @@ class Cursor:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return
-        results = self._answers(pipeline)
-        for asked, result in zip(pipeline.asked, results, strict=True):
+        for asked, result in zip(pipeline.asked, self._answers(pipeline), strict=True):
             self._take(result)
             if asked is not None and asked[1] is not None:
                 asked[1].settle(self.fetchall(), self.rowcount)
@@ -181,6 +193,29 @@ class Cursor:
             if asked is not None:
                 statements.setdefault(asked[0].key, None)
         statements.update(pipeline.prepared)
+
+    def _wait_for(self, answer: Answer) -> None:
+        """Run what waits, as `flush` does; only wait for the statements up to the answer's if `send` let it go out and all went well."""
+        pipeline = self._pipeline
+        if pipeline is None or self._waiting:
+            self.flush()
+            return
+        place, message = next((place, asked[0]) for place, asked in enumerate(pipeline.asked) if asked is not None and asked[1] is answer)
+        if place >= pipeline.flushed or place == len(pipeline.asked) - 1:
+            self.flush()
+            return
+        try:
+            while len(pipeline.results) <= place:
+                pipeline.results.append(self._next_result())
+        except BaseException:
+            self._end()
+            raise
+        if any(result.status not in GOOD for result in pipeline.results):
+            self.flush()
+            return
+        self._take(pipeline.results[place])
+        answer.settle(self.fetchall(), self.rowcount)
+        pipeline.asked[place] = message, None
 
     def _send(self) -> None:
         """Let what waits go out."""
@@ -213,13 +248,13 @@ class Cursor:
         pgconn = self._connection.pgconn
         try:
             pgconn.pipeline_sync()
-            results = [self._next_result() for _ in pipeline.asked]
+            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results):]]
             self._next()  # the end of the pipeline
             pgconn.exit_pipeline_mode()
         except BaseException:
             self._end()
             raise
-        return results
+        return pipeline.results
 
     def _end(self) -> None:
         """Close the connection: answers may still be on their way to it."""

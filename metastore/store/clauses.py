@@ -1,0 +1,103 @@
+"""What statements need that SQLAlchemy does not have: lists as parameters, and what is said to each kind of database in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from metastore.store.drivers import DRIVERS
+
+
+class Among(sa.ColumnElement[bool]):
+    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
+
+    inherit_cache = False
+    type = sa.Boolean()
+    _is_implicitly_boolean = True
+    """Or SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then find no row by an index."""
+
+    def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
+        self.column = column
+        self.bind = sa.bindparam(name, type_=sa.String())
+
+
+@compiles(Among, "sqlite")
+def _among_sqlite(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN (SELECT value FROM json_each({compiler.process(element.bind, **kw)}))"
+
+
+@compiles(Among, "postgresql")
+def _among_postgresql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY({element.bind.key and f'%({element.bind.key})s'})"
+
+
+@compiles(Among, "mysql")
+def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
+
+
+class AmongKeys(sa.ColumnElement[bool]):
+    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column for itself, which may find more.
+
+    PostgreSQL would go by the first column alone as long as it does not know how many rows there are.
+    """
+
+    inherit_cache = False
+    type = sa.Boolean()
+    _is_implicitly_boolean = True
+
+    def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
+        self.each = [Among(column, name) for name, column in columns.items()]
+
+
+@compiles(AmongKeys)
+def _among_keys(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
+    return " AND ".join(compiler.process(each, **kw) for each in element.each)
+
+
+@compiles(AmongKeys, "postgresql")
+def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any) -> str:
+    columns = ", ".join(compiler.process(each.column, **kw) for each in element.each)
+    lists = ", ".join(f"CAST(%({each.bind.key})s AS text[])" for each in element.each)
+    return f"({columns}) IN (SELECT * FROM unnest({lists}))"
+
+
+def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Return a column as an expression that no index begins with: rows are to be found by what else is asked.
+
+    PostgreSQL may take all rows with a value of it to be fewer than those that are asked for by their ids.
+    """
+    return column.concat(sa.literal_column("''"))
+
+
+def unsynced(clause: sa.Update | sa.Delete) -> dict[str, sa.Update | sa.Delete]:
+    """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: a crash may undo it.
+
+    It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
+    """
+    off = sa.func.set_config(*(sa.literal_column(text) for text in ("'synchronous_commit'", "'off'", "true")))
+    return {**dict.fromkeys(DRIVERS, clause), "postgresql": clause.returning(off)}
+
+
+def looked_up(rows: sa.Select[Any], column: sa.Column[Any], name: str) -> dict[str, sa.Select[Any]]:
+    """Return a query, by kind of database, of those of the rows whose column is in the list bound as `name`, which `ascending` made.
+
+    PostgreSQL looks up one after the other. While it believes that there are few rows it would read all of them, and compare each with the
+    whole list: a thousand of ten thousand took it 84 ms instead of 2.
+    """
+    given = sa.func.unnest(sa.cast(sa.bindparam(name), postgresql.ARRAY(sa.Text()))).table_valued("item").render_derived(name="given")
+    found = rows.where(column == given.c.item).offset(sa.literal_column("0")).lateral("found")
+    return {
+        **dict.fromkeys(DRIVERS, rows.where(Among(column, name)).order_by(column)),
+        "postgresql": sa.select(*found.c).select_from(given.join(found, sa.true())).order_by(found.corresponding_column(column)),
+    }
+
+
+def ascending(items: Iterable[str]) -> list[str]:
+    """Return each once, in the order in which the databases compare text."""
+    return sorted({*items})
