@@ -53,9 +53,10 @@ def from_partitions(
     with change(call, event) as current:
 
         def work(session: Session) -> None:
-            locked = statistics.locked(Locking(session, table, names))
-            if locked is None or table.id is None:
+            rows = Locking(session, table, names).rows()
+            if rows is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
+            locked = statistics.locked(rows)
             if missing := set(names) - {partition.name for partition in locked}:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were deleted")
             gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)

@@ -157,32 +157,42 @@ def update_partitions(
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, list(columns))
             session.send()
-            old = statistics.of_partitions_later(session, table.id, list(columns), engine)
+            overwrites = session.can_overwrite and not merged
+            old = None if overwrites else statistics.of_partitions_later(session, table.id, list(columns), engine)
+            session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts, now = iter(data), int(time.time())
             wanted = {partition: _dated(each, texts, now) for partition, each in columns.items()}
-            locked = statistics.locked(locking)
-            if locked is None or table.id is None:
+            alone = {partition: statistics.stored(_encoded(each)) for partition, each in wanted.items() if overwrites and each}
+            rows = locking.rows()
+            if rows is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")
-            missing = wanted.keys() - {partition.name for partition in locked}
-            if missing:
+            keys = {row[1]: row[0] for row in rows}
+            if missing := wanted.keys() - keys:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
+
+            def keyed(stored: Mapping[str, statistics.Stored]) -> dict[int, statistics.Stored]:
+                return {keys[partition]: each for partition, each in stored.items()}
+
+            done = statistics.overwrite_partitions(session, table.id, engine, keyed(alone)) if alone else None
+            locked = statistics.locked(rows)
             states = [State(each.parameters, each.write_id) for each in locked]
             changes = [
                 _change(f"{label} {each.name}", state, wanted[each.name], by, transactional=transactional, merged=merged)
                 for each, state in zip(locked, states, strict=True)
             ]
-            written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
-            if written:
-                together = _together(statistics.by_name(old.rows), written, merged=merged)
-                keyed = {each.key: together[each.name] for each in locked if each.name in written}
-                statistics.write_partitions(session, table.id, engine, keyed)
             changed = [
                 each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
                 for each, state, change in zip(locked, states, changes, strict=True) if change.state != state
             ]
             if changed:
                 statistics.set_parameters(session, table.id, changed)
+            written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
+            if written and (done is None or done.count < len(written)):
+                old = old or statistics.of_partitions_later(session, table.id, list(written), engine)
+                together = _together(statistics.by_name(old.rows), written, merged=merged)
+                stored = {partition: statistics.stored(each) for partition, each in together.items()}
+                statistics.write_partitions(session, table.id, engine, keyed(stored))
             return all(change.joins for change in changes)
 
         return current.write(work)
@@ -228,17 +238,16 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
 def _together(
     old: Mapping[Place, statistics.Encoded], new: Mapping[Place, Sequence[Column]], *, merged: bool
 ) -> dict[Place, statistics.Encoded]:
-    """Return the statistics that will be stored, by the place that what is there and what is new are of; what is there is changed."""
+    """Return the statistics that will be stored, by the place that what is there and what is new are of."""
     if merged:
         structs = {key: [_merged(old.get(key, {}), struct) for struct, _ in columns] for key, columns in new.items()}
         data, now = iter(statistics.encode([struct for columns in structs.values() for struct in columns])), int(time.time())
         new = {key: _dated(columns, data, now) for key, columns in structs.items()}
-    out = {}
-    for key, columns in new.items():
-        out[key] = stored = old.get(key, {})
-        for struct, encoded in columns:
-            stored[struct.colName] = encoded
-    return out
+    return {key: {**old.get(key, {}), **_encoded(columns)} for key, columns in new.items()}
+
+
+def _encoded(columns: Iterable[Column]) -> statistics.Encoded:
+    return {struct.colName: encoded for struct, encoded in columns}
 
 
 def _dated(columns: Sequence[ColumnStatisticsObj], data: Iterator[str], now: int) -> list[Column]:

@@ -62,6 +62,11 @@ class Session:
         """The kind of database (sqlite, postgresql, mysql), for statements of which each has its own."""
         return self._database.driver.name
 
+    @property
+    def can_overwrite(self) -> bool:
+        """Whether `overwrite_later` can be used: on PostgreSQL."""
+        return self._database.driver.can_overwrite
+
     def observe(self, text: str) -> None:
         """Tell whoever counts statements."""
         if self._database.observer is not None:
@@ -157,6 +162,13 @@ class Session:
         given = list(rows)
         if given:
             self._database.driver.upsert(self, table, columns, given)
+
+    def overwrite_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: str) -> Answer:
+        """Like `upsert_later`, of at least one row, but leave rows alone that have another value in the column `same`.
+
+        The answer counts the rows that were written. Only where the database `can_overwrite`.
+        """
+        return self._database.driver.overwrite(self, table, columns, list(rows), same)
 
     def replace_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
         """Give locked rows, or none, other values, as `later` does it; each is given as a whole, by its primary key.

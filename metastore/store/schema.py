@@ -143,6 +143,7 @@ partition_statistics = Table(
     Column("engine", name_type(64), primary_key=True),
     Column("table_id", ID, nullable=False),
     Column("columns", JSON_TEXT, nullable=False, comment="column name -> statistics"),
+    Column("named", BigInteger, comment="hash of the columns' names"),
     Index(None, "table_id"),
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,6 +20,7 @@ from metastore.store import partitions as partition_rows
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
+from metastore.store.descriptors import hash_of
 from metastore.store.drivers import Row
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
@@ -36,10 +38,13 @@ READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Am
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
 DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"))
 TABLE_COLUMNS = ("table_id", "engine", "columns")
-PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id")
+PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 
 Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
+
+Stored = tuple[str, int]
+"""Statistics as they are stored for a partition, and what stands for the names of their columns."""
 
 ColumnsOf = Callable[[int], Sequence[str] | None]
 """From a row's key to the columns that go, None for all."""
@@ -82,6 +87,17 @@ def _dump(columns: Encoded) -> str:
     return orjson.dumps(columns).decode()
 
 
+@lru_cache(maxsize=16)
+def _named(names: tuple[str, ...]) -> int:
+    """Return what stands for the names of columns: hundreds of partitions of one request have the same."""
+    return hash_of(orjson.dumps(sorted(names)).decode())
+
+
+def stored(columns: Encoded) -> Stored:
+    """Return what is stored of the columns of a partition."""
+    return _dump(columns), _named(tuple(columns))
+
+
 def of_table(session: Session, table_id: int, engine: str) -> Encoded:
     """Return a table's statistics."""
     row = session.row(READ_TABLE, key=table_id, engine_key=engine)
@@ -119,16 +135,26 @@ def write_table(session: Session, table_id: int, engine: str, columns: Encoded) 
     session.upsert_later(table_statistics, TABLE_COLUMNS, [(table_id, engine, _dump(columns))])
 
 
-def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Encoded]) -> None:
+def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> None:
     """Replace the statistics of partitions, given by key, whose rows are locked."""
-    rows = [(key, engine, _dump(columns), table_id) for key, columns in statistics.items()]
-    session.upsert_later(partition_statistics, PARTITION_COLUMNS, rows)
+    session.upsert_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics))
 
 
-def locked(locking: partition_rows.Locking) -> list[Partition] | None:
-    """Return those of the partitions that are there, ascending by name; None when the table is gone."""
-    rows = locking.rows()
-    return None if rows is None else [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
+def overwrite_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> Answer:
+    """Replace the statistics of those of the partitions, at least one, that have statistics of the same columns or none, later.
+
+    The answer counts them. Of the others, what is there has to be read and joined. Only where the session `can_overwrite`.
+    """
+    return session.overwrite_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics), same="named")
+
+
+def _rows(table_id: int, engine: str, statistics: Mapping[int, Stored]) -> list[Row]:
+    return [(key, engine, columns, table_id, named) for key, (columns, named) in statistics.items()]
+
+
+def locked(rows: Iterable[Row]) -> list[Partition]:
+    """Return the partitions of rows that were locked (`partitions.Locking`)."""
+    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
@@ -145,8 +171,7 @@ def delete_table(session: Session, table_id: int, columns: Sequence[str] | None 
     gone, kept = _without(session.rows(READ_TABLE_ENGINES, key=table_id), lambda _: columns, engine)
     if gone:
         session.execute(DELETE_TABLE, key=table_id)
-        if kept:
-            session.insert_many(table_statistics, TABLE_COLUMNS, kept)
+        session.insert_many(table_statistics, TABLE_COLUMNS, [(key, of, _dump(stays)) for key, of, stays in kept])
     return gone.get(table_id, set())
 
 
@@ -173,14 +198,13 @@ def _rewrite(session: Session, rows: Iterable[Row], columns_of: ColumnsOf, engin
     gone, kept = _without(rows, columns_of, engine)
     if gone:
         session.execute(DELETE_KEYED, keys=list(gone))
-        rewritten = [row for row in kept if row[0] in gone]
-        if rewritten:
-            session.insert_many(partition_statistics, PARTITION_COLUMNS, rewritten)
+        rows = [(key, of, text, table_id, named) for key, of, columns, table_id in kept if key in gone for text, named in [stored(columns)]]
+        session.insert_many(partition_statistics, PARTITION_COLUMNS, rows)
     return gone
 
 
-def _without(rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> tuple[dict[int, set[str]], list[Row]]:
-    """Return which columns go by key, and the rows (key, engine, columns, ...) with what stays."""
+def _without(rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> tuple[dict[int, set[str]], list[Any]]:
+    """Return which columns go by key, and (key, engine, columns, ...) of the rows with the columns that stay."""
     gone: dict[int, set[str]] = {}
     kept = []
     for key, row_engine, text, *rest in rows:
@@ -190,6 +214,5 @@ def _without(rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> 
         if lost:
             gone.setdefault(key, set()).update(lost)
         if len(lost) < len(raw):
-            stays = _dump({name: value for name, value in raw.items() if name not in lost}) if lost else text
-            kept.append((key, row_engine, stays, *rest))
+            kept.append((key, row_engine, {name: value for name, value in raw.items() if name not in lost}, *rest))
     return gone, kept

@@ -30,9 +30,29 @@ def test_rows_that_are_there_get_new_values_and_others_come(metastore: Metastore
         session.upsert_later(partition_statistics, STATISTICS, [])
 
     metastore.database.write(work)
-    new = [(key, "hive", 2, f"{ODD} {key}") for key in range(size)]
-    old = [(key, "hive", 1, f"old {key}") for key in range(0, 2 * size, 2) if key >= size]
-    assert everything(metastore, "partition_statistics") == sorted([*new, *old, (0, "impala", 1, "of another engine")])
+    new = [(key, "hive", 2, f"{ODD} {key}", None) for key in range(size)]
+    old = [(key, "hive", 1, f"old {key}", None) for key in range(0, 2 * size, 2) if key >= size]
+    assert everything(metastore, "partition_statistics") == sorted([*new, *old, (0, "impala", 1, "of another engine", None)])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_rows_that_differ_are_not_overwritten(metastore: Metastore, size: int) -> None:
+    if not metastore.database.driver.can_overwrite:
+        pytest.skip("it does not count what it writes")
+    columns = (*STATISTICS, "named")
+    names = {0: None, 1: 7, 2: 8}
+    there = [(key, "hive", "old", 1, names[key % 3]) for key in range(size)]
+    new = [(key, "hive", f"{ODD} {key}", 2, 7) for key in range(size + 1)]
+
+    def work(session: Session) -> int:
+        session.upsert_later(partition_statistics, columns, there)
+        return session.overwrite_later(partition_statistics, columns, new, same="named").count
+
+    written = [row for row in new if row[0] == size or row[0] % 3 == 1]
+    assert metastore.database.write(work) == len(written)
+    left = [row for row in there if row[0] % 3 != 1]
+    found = [(key, engine, text, table, named) for key, engine, table, text, named in everything(metastore, "partition_statistics")]
+    assert found == sorted([*written, *left])
 
 
 COLUMNS = ("table_id", "id", "name", "partition_values", "parameters", "create_time", "last_access_time")

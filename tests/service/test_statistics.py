@@ -161,10 +161,10 @@ def test_partitions_are_aggregated(call: Call) -> None:
 def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statements: Statements) -> None:
     table = make_table(call, "t", keys=[("p", "int")])
     add_partitions(call, table, [[str(number)] for number in range(1000)])
+    new = [of(table, numbers("a", n, n + 1), texts("b", n, 1.0), partition=f"p={n}") for n in range(1000)]
     with statements() as first:
-        statistics.set_statistics(call, [of(table, numbers("a", 0, 1), partition="p=0")])
+        statistics.set_statistics(call, new[:1])
     with statements() as all_of_them:
-        new = [of(table, numbers("a", n, n + 1), texts("b", n, 1.0), partition=f"p={n}") for n in range(1000)]
         statistics.set_statistics(call, new)
     assert len(all_of_them) == len(first) <= 9
     names = [f"p={n}" for n in range(1000)]
@@ -173,6 +173,41 @@ def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statem
     assert len(read) == 2
     assert found["p=777"].statsObj == [numbers("a", 777, 778), texts("b", 777, 1.0)]
     assert len(found) == 1000
+
+
+def test_columns_that_others_wrote_cost_two_statements_at_most(call: Call, statements: Statements) -> None:
+    """PostgreSQL finds them when it writes, the others read what is there in any case."""
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [[str(number)] for number in range(1000)])
+    others = [of(table, texts("b", n, 1.0), partition=f"p={n}") for n in range(0, 1000, 2)]
+    statistics.set_statistics(call, others)
+    counts = []
+    for number in (1, 1000):
+        new = [of(table, numbers("a", n, n + 1), partition=f"p={n}") for n in range(number)]
+        for _ in range(2):
+            with statements() as seen:
+                statistics.set_statistics(call, new)
+            counts.append(len(seen))
+    with statements() as same:
+        statistics.set_statistics(call, [of(table, texts("b", 0, 1.0), numbers("a", 0, 1), partition="p=0")])
+    assert {*counts[1:]} <= {counts[0], counts[0] - 1}  # the mark is there already
+    assert counts[1] - len(same) == (2 if call.database.driver.name == "postgresql" else 0)
+    found = statistics.get_partitions(call, table, [f"p={n}" for n in range(1000)], ["a", "b"])
+    for n in range(1000):
+        assert found[f"p={n}"].statsObj == [numbers("a", n, n + 1), *([] if n % 2 else [texts("b", n, 1.0)])]
+
+
+def test_columns_that_went_are_no_longer_known(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [["1"]])
+    both, one = of(table, numbers("a", 1, 2), texts("b", 1, 1.0), partition="p=1"), of(table, texts("b", 2, 2.0), partition="p=1")
+    for delete_first in (False, True):
+        statistics.set_statistics(call, [both])
+        if delete_first:
+            delete_statistics.delete(call, table, ["p=1"], ["a"])
+        statistics.set_statistics(call, [one])
+        found = statistics.get_partitions(call, table, ["p=1"], ["a", "b"])["p=1"].statsObj
+        assert found == [*([] if delete_first else [numbers("a", 1, 2)]), texts("b", 2, 2.0)]
 
 
 def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:

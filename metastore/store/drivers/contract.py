@@ -61,6 +61,8 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
+    can_overwrite = False
+    """Whether it tells how many rows an insert gave other values, and so can do what `Session.overwrite_later` does."""
     advice = "try again"
     """What to do when a unit of work failed again and again."""
 
@@ -104,6 +106,12 @@ class Driver:
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
+
+    def overwrite(
+        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str
+    ) -> Answer:
+        """Do what `Session.overwrite_later` does to at least one row: one statement."""
+        raise AssertionError(self.name, session, table, columns, rows, same)
 
     def replace(
         self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],

@@ -24,6 +24,7 @@ from metastore.store.drivers.contract import (
 )
 
 if TYPE_CHECKING:
+    from metastore.store.answer import Answer
     from metastore.store.database import Session
 
 
@@ -31,6 +32,7 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
+    can_overwrite = True
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
     it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled."""
@@ -90,6 +92,10 @@ class PostgreSQLDriver(Driver):
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         session.later(_inserting_arrays(table, tuple(columns), on_conflict(table, columns)), **_arrays(columns, rows))
+
+    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> Answer:
+        where = f'{on_conflict(table, columns)} WHERE "{table.name}"."{same}" = excluded."{same}"'
+        return session.later(_inserting_arrays(table, tuple(columns), where), **_arrays(columns, rows))
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
         given = {column: values for column, values in _arrays(columns, rows).items() if column not in same}

@@ -1,0 +1,18 @@
+"""Know statistics of a partition by the names of their columns: who writes the same ones again need not read what is there."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("partition_statistics", sa.Column("named", sa.BigInteger(), comment="hash of the columns' names"))
+
+
+def downgrade() -> None:
+    with op.batch_alter_table("partition_statistics") as table:
+        table.drop_column("named")
