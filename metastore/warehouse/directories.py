@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any, TypeVar
 
 import fsspec
@@ -100,19 +100,19 @@ class Warehouse:
 
     def exists(self, location: str) -> bool:
         """Tell whether a file or directory is there. MetaError."""
-        with _told(f"{location} can not be looked at"):
+        with _Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
         """Tell whether a directory is there; on an object store, whether anything lies below it. MetaError."""
-        with _told(f"{location} can not be looked at"):
+        with _Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
         """Tell whether nothing lies in a directory; true for one that is not there. MetaError."""
-        with _told(f"{location} can not be listed"):
+        with _Told(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.is_empty(path)
@@ -121,7 +121,7 @@ class Warehouse:
 
     def entries(self, location: str) -> list[tuple[str, bool]]:
         """Return the names in a directory and whether each is a directory; none for one that is not there. MetaError."""
-        with _told(f"{location} can not be listed"):
+        with _Told(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.entries(path)
@@ -130,7 +130,7 @@ class Warehouse:
 
     def read(self, location: str) -> bytes | None:
         """Return what a small file holds, None for one that is not there. MetaError."""
-        with _told(f"{location} can not be read"):
+        with _Told(f"{location} can not be read"):
             files, path = self._at(location)
             try:
                 return files.read(path)
@@ -152,7 +152,7 @@ class Warehouse:
         begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else prefix(parsed)
         name = parsed.path.rstrip("/")
         out: list[str] = []
-        with _told(f"{location} can not be looked at"):
+        with _Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return []
@@ -169,7 +169,7 @@ class Warehouse:
 
     def make(self, location: str) -> bool:
         """Make one directory; return whether this call made it. ParentMissing, MetaError."""
-        with _told(f"{location} is not a directory or unable to create one"):
+        with _Told(f"{location} is not a directory or unable to create one"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return False
@@ -194,7 +194,7 @@ class Warehouse:
         """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""
         if parse(source).key[:2] != parse(target).key[:2]:
             raise MetaError(f"{source} and {target} are on different file systems: copy the data and set the location")
-        with _told(f"{source} can not be moved to {target}"):
+        with _Told(f"{source} can not be moved to {target}"):
             files, old = self._at(source)
             _, new = self._at(target)
             files.make_all(new.rpartition("/")[0] or "/")
@@ -232,7 +232,7 @@ class Warehouse:
         return errors
 
     def _delete(self, location: str, *, purge: bool) -> None:
-        with _told(f"{location} can not be deleted"):
+        with _Told(f"{location} can not be deleted"):
             files, path = self._at(location)
             if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
                 return
@@ -289,7 +289,7 @@ class Warehouse:
 
     def summarize(self, location: str) -> DirectorySummary:
         """Count the files below a directory and add up their bytes. MetaError."""
-        with _told(f"{location} can not be listed"):
+        with _Told(f"{location} can not be listed"):
             files, path = self._at(location)
             return files.summarize(path)
 
@@ -307,13 +307,18 @@ def _millis() -> str:
     return str(time.time_ns() // 1_000_000)
 
 
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Turn what a file system raises into a MetaError; drivers raise many kinds."""
-    try:
-        yield
-    except MetastoreError:
-        raise
-    except Exception as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        raise MetaError(f"{what}: {reason}") from error
+class _Told:
+    """A context that turns what a file system raises into a MetaError; drivers raise many kinds. One by a generator costs as much as a look."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception) and not isinstance(error, MetastoreError):
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+            raise MetaError(f"{self._what}: {reason}") from error

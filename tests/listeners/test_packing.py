@@ -25,9 +25,16 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.events import (
+    AbortTransactions,
+    AddPartitions,
+    AlterPartitions,
+    ClientInfo,
+    Event,
+    UpdateStatistics,
+)
 from metastore.listeners.notifications.messages import of
-from metastore.listeners.notifications.packing import EVENTS, pack, subject, unpack
+from metastore.listeners.notifications.packing import EVENTS, ONE, pack, subject, unpack
 
 TABLE = Table(
     catName="hive", dbName="d", tableName="t", tableType="MANAGED_TABLE", sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
@@ -57,6 +64,10 @@ BEFORE = [
 
 def alteration(before: list[Partition], after: list[Partition], method: str = "alter_partitions") -> AlterPartitions:
     return AlterPartitions(client=ClientInfo("host", "u", ("g",), method), table=TABLE, before=before, after=after)
+
+
+def addition(partitions: list[Partition]) -> AddPartitions:
+    return AddPartitions(client=ClientInfo("host", "u", ("g",), "add_partitions_req"), table=TABLE, partitions=partitions)
 
 
 def statistics(count: int) -> UpdateStatistics:
@@ -100,6 +111,15 @@ def test_packed_events_tell_the_same(event: Event) -> None:
     assert [count for count, _ in packed] == [len(told(unpack(wanted[0][0], payload))) for _, payload in packed]
 
 
+@pytest.mark.parametrize("number", [1, 60])
+def test_what_is_added_tells_the_same_in_one_row(number: int) -> None:
+    event = addition(BEFORE * number)
+    ((count, payload),) = pack(event)
+    assert (count, payload.startswith(ONE)) == (1, True)
+    assert subject(event)[:-1] == told(event)[0][:-1]
+    assert told(unpack("ADD_PARTITION", payload)) == told(event)
+
+
 def test_equal_storage_is_packed_once() -> None:
     shared = storage(None)
     many = []
@@ -118,5 +138,8 @@ def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
     skewed = partition("1", storage("file:/t/k=1", skewedInfo=SKEWED))
     assert pack(alteration([skewed, BEFORE[1]], BEFORE[:2])) == []
     assert pack(alteration(BEFORE[:1], BEFORE[:1])) == []
+    assert pack(addition([granted, BEFORE[1]])) == []
+    assert pack(addition([skewed, BEFORE[1]])) == []
+    assert pack(addition(BEFORE[:1])) == []
     assert pack(statistics(1)) == []
     assert pack(aborts(1)) == []

@@ -16,7 +16,7 @@ from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
 from metastore.listeners.notifications.messages import Notification, files, of
-from metastore.listeners.notifications.packing import compressed, pack, subject, unpack
+from metastore.listeners.notifications.packing import ONE, compressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
 from metastore.rules.partition_names import make_partition_name
 from metastore.store import notifications
@@ -93,7 +93,7 @@ class NotificationLog(TransactionalListener):
 
 def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEvent]:
     """Yield the events that a row stands for, `last` being the last one's id, their messages in the format that the row names."""
-    if row.events == 1:
+    if row.events == 1 and not (row.message or "").startswith(ONE):
         is_short = row.message is not None and row.format == GZIP and row.message.startswith("{")
         yield _event(last, row, compressed(row.message.encode()) if is_short else row.message)
         return

@@ -26,12 +26,21 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from metastore.listeners.events import AbortTransactions, AlterPartitions, ClientInfo, Event, UpdateStatistics
+from metastore.listeners.events import (
+    AbortTransactions,
+    AddPartitions,
+    AlterPartitions,
+    ClientInfo,
+    Event,
+    UpdateStatistics,
+)
 from metastore.listeners.notifications.messages import Notification
 from metastore.store import descriptors
 
 EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""
+ONE = "packed:"
+"""Before the payload of a row that stands for one message: all others of one hold the message, which is JSON or begins with gzip's mark."""
 LEVEL = 0
 """Of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
 AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
@@ -54,7 +63,9 @@ def compressed(text: bytes) -> str:
 
 
 def pack(event: Event) -> list[Payload]:
-    """Return the payloads of the rows that stand for all messages of an event; none where each message needs a row of its own."""
+    """Return the payloads of the rows that stand for all messages of an event; none where rows have to hold the messages."""
+    if isinstance(event, AddPartitions) and len(event.partitions) > 1 and _can_be_read(event.table.sd):
+        return _additions(event)
     if isinstance(event, AlterPartitions) and len(event.after) > 1 and _can_be_read(event.table.sd):
         return _alterations(event)
     if isinstance(event, UpdateStatistics) and len(event.statistics) > 1 and _can_be_read(event.table.sd):
@@ -66,6 +77,8 @@ def pack(event: Event) -> list[Payload]:
 
 def subject(event: Event) -> Notification:
     """Return what the messages of an event that was packed are about, without their fields: making one takes longer than packing ten."""
+    if isinstance(event, AddPartitions):
+        return _on("ADD_PARTITION", event.table)
     if isinstance(event, AlterPartitions):
         return _on("ALTER_PARTITION", event.table)
     if isinstance(event, UpdateStatistics):
@@ -79,7 +92,7 @@ def _on(kind: str, table: Table) -> Notification:
 
 def unpack(event_type: str, payload: str) -> Event:
     """Return an event with the same messages as the part of one that a row stands for."""
-    told = orjson.loads(igzip.decompress(b64decode(payload)))  # type: ignore[no-untyped-call]  # the package has stubs for some
+    told = orjson.loads(igzip.decompress(b64decode(payload.removeprefix(ONE))))  # type: ignore[no-untyped-call]  # the package has stubs for some
     return UNPACK[event_type](ClientInfo("", None, (), told["method"]), told)
 
 
@@ -100,6 +113,16 @@ def _parts(count: int) -> Iterator[slice]:
     rows = -(-count // EVENTS)
     ends = [count * row // rows for row in range(rows + 1)]
     return map(slice, ends, ends[1:])
+
+
+def _additions(event: AddPartitions) -> list[Payload]:
+    """Return no payload when a partition has what it does not hold."""
+    storage = _Storage()
+    added = storage.packed(event.partitions)
+    if not storage.holds_all:
+        return []
+    _, payload = _payload(event, 1, {"table": _packed_table(event.table), "added": added, "storage": storage.bodies})
+    return [(1, ONE + payload)]
 
 
 def _alterations(event: AlterPartitions) -> list[Payload]:
@@ -180,8 +203,17 @@ def _unpacked(packed: Sequence[Any], storage: Sequence[StorageDescriptor]) -> Pa
     return partition
 
 
+def _storage(told: dict[str, Any]) -> list[StorageDescriptor]:
+    return [from_bytes(StorageDescriptor, b64decode(body)) for body in told["storage"]]
+
+
+def _added(client: ClientInfo, told: dict[str, Any]) -> Event:
+    storage = _storage(told)
+    return AddPartitions(client=client, table=_table(told), partitions=[_unpacked(each, storage) for each in told["added"]])
+
+
 def _altered(client: ClientInfo, told: dict[str, Any]) -> Event:
-    storage = [from_bytes(StorageDescriptor, b64decode(body)) for body in told["storage"]]
+    storage = _storage(told)
     before, after = ([_unpacked(each, storage) for each in side] for side in told["sides"])
     return AlterPartitions(client=client, table=_table(told), before=before, after=after)
 
@@ -205,5 +237,5 @@ def _aborted(client: ClientInfo, told: dict[str, Any]) -> Event:
 
 
 UNPACK: dict[str, Callable[[ClientInfo, dict[str, Any]], Event]] = {
-    "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated, "ABORT_TXN": _aborted,
+    "ADD_PARTITION": _added, "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated, "ABORT_TXN": _aborted,
 }
