@@ -308,7 +308,7 @@ def _millis() -> str:
 
 
 class _Told:
-    """A context that turns what a file system raises into a MetaError; drivers raise many kinds. One by a generator costs as much as a look."""
+    """A context: what a file system raises becomes a MetaError; drivers raise many kinds. Made by a generator it costs as much as a look."""
 
     __slots__ = ("_what",)
 
