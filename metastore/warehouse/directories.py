@@ -308,7 +308,7 @@ def _millis() -> str:
 
 
 class _Told:
-    """A context: what a file system raises becomes a MetaError; drivers raise many kinds. Made by a generator it costs as much as a look."""
+    """A context: what a file system raises becomes a MetaError; drivers raise many kinds. By a generator it costs as much as a look."""
 
     __slots__ = ("_what",)
 
