@@ -157,9 +157,10 @@ def update_partitions(
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, list(columns))
             session.send()
-            overwrites = session.can_overwrite and not merged
-            old = None if overwrites else statistics.of_partitions_later(session, table.id, list(columns), engine)
-            session.send()
+            old, overwrites = None, session.can_overwrite and not merged
+            if not overwrites:
+                old = statistics.of_partitions_later(session, table.id, list(columns), engine)
+                session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts, now = iter(data), int(time.time())
             wanted = {partition: _dated(each, texts, now) for partition, each in columns.items()}
