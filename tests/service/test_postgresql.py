@@ -13,7 +13,7 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from metastore.store.drivers import postgresql_cursor  # noqa: E402  # needs psycopg
+from metastore.store.drivers import postgresql_cursor, postgresql_values  # noqa: E402  # needs psycopg
 
 
 @pytest.fixture
@@ -50,16 +50,16 @@ LISTS: list[tuple[str, list[Any]]] = [
 def test_lists_come_back(connection: postgresql_cursor.Connection, kind: str, items: list[Any]) -> None:
     cursor = connection.cursor()
     for _ in range(3):
-        asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql_cursor.array(items), "x": 5})
+        asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql_values.array(items), "x": 5})
         assert asked.fetchall() == [(5, item, 5) for item in items]
-    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql_cursor.array(items)})
+    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql_values.array(items)})
     assert answer.rows == [(item,) for item in items]
 
 
 @pytest.mark.parametrize(("items", "error"), [(["a", "b\0"], psycopg.DataError), (["a", 1], TypeError)])
 def test_lists_that_are_no_arrays(items: list[Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        postgresql_cursor.array(items)
+        postgresql_values.array(items)
 
 
 def test_rows_one_by_one_and_how_many(connection: postgresql_cursor.Connection) -> None:

@@ -41,13 +41,13 @@ class PostgreSQLDriver(Driver):
         try:
             import psycopg
 
-            from metastore.store.drivers import postgresql_cursor
+            from metastore.store.drivers import postgresql_cursor, postgresql_values
         except ImportError as error:
             raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg = psycopg
-        self.connection, self.array = postgresql_cursor.Connection, postgresql_cursor.array
+        self.connection, self.array = postgresql_cursor.Connection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import select
-import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -19,6 +18,7 @@ from psycopg import errors, pq
 from psycopg.adapt import Transformer
 
 from metastore.store.answer import Answer
+from metastore.store.drivers.postgresql_values import BinaryArray, encoded
 
 MOST_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
@@ -28,13 +28,6 @@ and PostgreSQL itself makes it anew only after it has analysed them, up to minut
 LONG = 4096
 """Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
 system takes to send it."""
-INT8, BOOL, FLOAT8, BYTEA, TEXT, UNKNOWN = 20, 16, 701, 17, 25, 0
-"""Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
-NUL = "PostgreSQL text can not contain NUL (0x00) bytes"
-ARRAY_HEAD = struct.Struct("!iiiii")
-"""Of an array in binary form: dimensions, whether there are NULLs, the type of the items, their number, the number of the first."""
-NULL = (-1).to_bytes(4, "big", signed=True)
-"""The size of an item that is NULL."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
 PLACEHOLDER = re.compile(r"%\(([^)]+)\)s|%%")
 Statement = tuple[str, tuple[int, ...]]
@@ -66,10 +59,6 @@ class Connection(psycopg.Connection[Any]):
     def full_cursor(self) -> psycopg.Cursor[Any]:
         """Return a cursor of psycopg's."""
         return super().cursor()
-
-
-class BinaryArray(bytes):
-    """An array parameter in PostgreSQL's binary form."""
 
 
 class _Message(NamedTuple):
@@ -352,7 +341,7 @@ def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
     types = []
     formats = None
     for each in names:
-        value, kind = _encoded(params[each])
+        value, kind = encoded(params[each])
         values.append(value)
         types.append(kind)
         if type(value) is BinaryArray:
@@ -371,47 +360,3 @@ def _parsed(query: str) -> tuple[bytes, tuple[str, ...]]:
 
     text = PLACEHOLDER.sub(place, query)
     return text.encode(), tuple(numbers)
-
-
-def _encoded(value: Any) -> tuple[bytes | None, int]:
-    kind = type(value)
-    if kind is str:
-        raw = value.encode()
-        if b"\0" in raw:
-            raise errors.DataError(NUL)
-        return raw, UNKNOWN
-    if kind is int:
-        return b"%d" % value, INT8
-    if value is None:
-        return None, UNKNOWN
-    if kind is bool:
-        return b"t" if value else b"f", BOOL
-    if kind is float:
-        return repr(value).encode(), FLOAT8
-    if kind is BinaryArray:
-        return value, UNKNOWN
-    if kind is bytes:
-        return b"\\x" + value.hex().encode(), BYTEA
-    raise TypeError(f"a parameter of type {kind.__name__}: the store takes str, int, bool, float, bytes and None")
-
-
-def array(items: Sequence[Any]) -> BinaryArray | str:
-    """Return a list of texts, numbers or None as a parameter. DataError, TypeError.
-
-    Texts go in binary form: PostgreSQL copies them where it would look for quotes. That form names the size of numbers, which go as text.
-    """
-    kinds = {*map(type, items)}
-    if str not in kinds:
-        return f"{{{','.join('NULL' if item is None else str(item) for item in items)}}}"
-    if not kinds <= {str, type(None)}:
-        raise TypeError("an array of text and of something else")
-    parts = [ARRAY_HEAD.pack(1, None in items, TEXT, len(items), 1)]
-    for item in items:
-        if item is None:
-            parts.append(NULL)
-        else:
-            raw = item.encode()
-            parts += (len(raw).to_bytes(4, "big"), raw)
-    if "\0" in "".join(filter(None, items)):
-        raise errors.DataError(NUL)
-    return BinaryArray(b"".join(parts))
