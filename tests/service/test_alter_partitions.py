@@ -21,7 +21,7 @@ from metastore.idl import (
     Partition,
 )
 from metastore.listeners.events import AlterPartitions, Event
-from metastore.service import statistics
+from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
@@ -47,7 +47,7 @@ def base(call: Call, tmp_path: Path) -> Path:
         )
         data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
         objects = [ColumnStatisticsObj(colName=column, colType="int", statsData=data) for column in "ab"]
-        statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=objects)])
+        write_statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=objects)])
     return place
 
 

@@ -18,7 +18,7 @@ from metastore.idl import (
 )
 from metastore.rules.accuracy import ACCURATE, NOBODY, Writer, writer
 from metastore.rules.snapshots import Snapshot, snapshot
-from metastore.service import statistics
+from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
@@ -52,7 +52,7 @@ def made(call: Call, partition: bool, parameters: dict[str, str] | None = None) 
 
 
 def write(call: Call, where: tuple[TableName, str | None], new: ColumnStatisticsObj, by: Writer = NOBODY, *, merged: bool = False) -> bool:
-    return statistics.set_statistics(call, [of(where[0], new, partition=where[1])], by=by, merged=merged)
+    return write_statistics.set_statistics(call, [of(where[0], new, partition=where[1])], by=by, merged=merged)
 
 
 def read(call: Call, where: tuple[TableName, str | None], seen: Snapshot | None = None) -> list[ColumnStatisticsObj]:
@@ -171,7 +171,7 @@ def test_other_tables_have_no_write_ids(call: Call, kind: dict[str, str]) -> Non
 
 def test_snapshots_cost_no_statement(call: Call, statements: Statements) -> None:
     name, _ = made(call, partition=True)
-    statistics.set_statistics(call, [of(name, ONE, partition="p=1")], by=Writer(3, up_to(3)))
+    write_statistics.set_statistics(call, [of(name, ONE, partition="p=1")], by=Writer(3, up_to(3)))
     for seen in (None, up_to(3)):
         with statements() as reading:
             statistics.get_stored(call, name, ["p=1"], ["a"], seen=seen)
@@ -316,7 +316,7 @@ def test_requests_say_in_which_transaction_they_are_made(call: Call) -> None:
 
 def test_statistics_of_columns_come_with_a_table_that_is_asked_for_with_them(call: Call) -> None:
     name = make_table(call, "plain")
-    statistics.set_statistics(call, [of(name, ONE)])
+    write_statistics.set_statistics(call, [of(name, ONE)])
     asked: dict[str, Any] = {"dbName": "default", "tblName": "plain", "engine": "hive"}
 
     def read_with(**more: Any) -> Any:
@@ -334,7 +334,7 @@ def test_statistics_of_columns_come_with_a_table_that_is_asked_for_with_them(cal
 def test_statistics_of_columns_come_with_partitions_that_are_asked_for_with_them(call: Call) -> None:
     name = make_table(call, "plain", keys=[("p", "string")])
     add_partitions(call, name, [["1"], ["2"], ["3"]])
-    statistics.set_statistics(call, [of(name, ONE, partition="p=1"), of(name, numbers("b", 0, 1), partition="p=2")])
+    write_statistics.set_statistics(call, [of(name, ONE, partition="p=1"), of(name, numbers("b", 0, 1), partition="p=2")])
 
     def read_with(**more: Any) -> list[Any]:
         asked = {"db_name": "default", "tbl_name": "plain", "names": ["p=1", "p=2", "p=3"]}

@@ -18,7 +18,7 @@ from metastore.idl import (
     NotificationEventRequest,
 )
 from metastore.listeners.events import AddPartitions, DropPartitions, Event
-from metastore.service import notifications, statistics
+from metastore.service import notifications, statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.context import Call, Metastore
 from metastore.service.databases import alter_database, get_database
@@ -45,7 +45,7 @@ def base(call: Call, tmp_path: Path) -> Path:
         description = ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="source", partName=name, catName="hive")
         data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
         object_ = ColumnStatisticsObj(colName="a", colType="int", statsData=data)
-        statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=[object_])])
+        write_statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=[object_])])
     return tmp_path / "warehouse"
 
 

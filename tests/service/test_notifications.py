@@ -45,9 +45,9 @@ from metastore.service import (
     functions,
     notifications,
     partitions,
-    statistics,
     tables,
     transactions,
+    write_statistics,
 )
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
@@ -186,8 +186,8 @@ def test_statistics(call: Call) -> None:
     name = partitioned(call, "1", "2")
     last = notifications.current_id(call)
     description = idl.ColumnStatisticsDesc(isTblLevel=True, dbName="default", tableName="t", catName="hive")
-    statistics.set_statistics(call, [idl.ColumnStatistics(statsDesc=description, statsObj=[column("a")])])
-    statistics.set_statistics(call, [
+    write_statistics.set_statistics(call, [idl.ColumnStatistics(statsDesc=description, statsObj=[column("a")])])
+    write_statistics.set_statistics(call, [
         idl.ColumnStatistics(
             statsDesc=idl.ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName=f"K={value}"),
             statsObj=[column("a")],

@@ -26,7 +26,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.events import Event
-from metastore.service import databases, partitions, statistics, tables
+from metastore.service import databases, partitions, tables, write_statistics
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
@@ -170,8 +170,8 @@ def test_a_database_dropped_while_its_partitions_change(call: Call, metastore: M
         "add": lambda call: add_partitions(call, name, [["1"]]),
         "alter": lambda call: alter_partitions(call, name, [deepcopy(stored)]),
         "rename": lambda call: rename_partition(call, name, ["0"], renamed),
-        "statistics": lambda call: statistics.update_partitions(call, name, [stats_of(name, "k=0")]),
-        "table statistics": lambda call: statistics.update_table(call, name, stats_of(name)),
+        "statistics": lambda call: write_statistics.update_partitions(call, name, [stats_of(name, "k=0")]),
+        "table statistics": lambda call: write_statistics.update_table(call, name, stats_of(name)),
     }
     held, drops = during(
         metastore, other, changes[change], lambda call: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
@@ -188,8 +188,8 @@ def test_what_changes_while_the_table_is_dropped_fails(call: Call, metastore: Me
     stored = partitions.get_partition(call, name, ["0"])
     changes: dict[str, Work] = {
         "alter": lambda call: alter_partitions(call, name, [deepcopy(stored)]),
-        "statistics": lambda call: statistics.update_partitions(call, name, [stats_of(name, "k=0")]),
-        "table statistics": lambda call: statistics.update_table(call, name, stats_of(name)),
+        "statistics": lambda call: write_statistics.update_partitions(call, name, [stats_of(name, "k=0")]),
+        "table statistics": lambda call: write_statistics.update_table(call, name, stats_of(name)),
         "drop": lambda call: drop_partitions(call, name, ["k=0"], delete_data=True, if_exists=True),
     }
     drops, late = during(metastore, other, lambda call: tables.drop_table(call, name, delete_data=True), changes[change])

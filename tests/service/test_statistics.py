@@ -22,7 +22,7 @@ from metastore.idl import (
 )
 from metastore.rules.accuracy import Writer
 from metastore.rules.snapshots import snapshot
-from metastore.service import delete_statistics, statistics
+from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
@@ -67,7 +67,7 @@ ALL = [
 
 def test_statistics_of_every_type_come_back_as_they_were_written(call: Call) -> None:
     table = make_table(call, "t", [(each.colName, each.colType) for each in ALL])
-    statistics.set_statistics(call, [of(table, *ALL)])
+    write_statistics.set_statistics(call, [of(table, *ALL)])
     found = statistics.get_table(call, table, [each.colName for each in ALL])
     assert found.statsObj == ALL
     assert found.statsDesc.lastAnalyzed is not None
@@ -77,14 +77,14 @@ def test_statistics_of_every_type_come_back_as_they_were_written(call: Call) -> 
 def test_a_value_that_is_no_number_survives(call: Call) -> None:
     table = make_table(call, "t", [("d", "double")])
     data = DoubleColumnStatsData(lowValue=math.nan, highValue=math.nan, numNulls=0, numDVs=0)
-    statistics.update_table(call, table, of(table, column("d", "double", doubleStats=data)))
+    write_statistics.update_table(call, table, of(table, column("d", "double", doubleStats=data)))
     read = statistics.get_table(call, table, ["d"]).statsObj[0].statsData.doubleStats
     assert math.isnan(read.lowValue)
 
 
 def test_a_column_without_statistics_is_left_out(call: Call) -> None:
     table = make_table(call, "t")
-    statistics.set_statistics(call, [of(table, numbers("A", 1, 2))])
+    write_statistics.set_statistics(call, [of(table, numbers("A", 1, 2))])
     assert [each.colName for each in statistics.get_table(call, table, ["a", "B", "zz"]).statsObj] == ["a"]
     with pytest.raises(NoSuchObject, match="column b"):
         statistics.get_table_column(call, table, "b")
@@ -92,23 +92,23 @@ def test_a_column_without_statistics_is_left_out(call: Call) -> None:
 
 def test_a_second_write_replaces_only_the_columns_that_it_names(call: Call) -> None:
     table = make_table(call, "t")
-    statistics.set_statistics(call, [of(table, numbers("a", 1, 2), texts("b", 3, 1.5))])
-    statistics.set_statistics(call, [of(table, numbers("a", 10, 20))])
+    write_statistics.set_statistics(call, [of(table, numbers("a", 1, 2), texts("b", 3, 1.5))])
+    write_statistics.set_statistics(call, [of(table, numbers("a", 10, 20))])
     found = statistics.get_table(call, table, ["a", "b"]).statsObj
     assert found == [numbers("a", 10, 20), texts("b", 3, 1.5)]
 
 
 def test_a_merge_joins_old_and_new(call: Call) -> None:
     table = make_table(call, "t")
-    statistics.set_statistics(call, [of(table, numbers("a", 1, 5, nulls=2, distinct=3))])
-    statistics.set_statistics(call, [of(table, numbers("a", -4, 2, nulls=1, distinct=9))], merged=True)
+    write_statistics.set_statistics(call, [of(table, numbers("a", 1, 5, nulls=2, distinct=3))])
+    write_statistics.set_statistics(call, [of(table, numbers("a", -4, 2, nulls=1, distinct=9))], merged=True)
     assert statistics.get_table(call, table, ["a"]).statsObj == [numbers("a", -4, 5, nulls=3, distinct=9)]
 
 
 def test_engines_have_statistics_of_their_own(call: Call) -> None:
     table = make_table(call, "t")
-    statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
-    statistics.set_statistics(call, [of(table, numbers("a", 3, 4), engine="impala")])
+    write_statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
+    write_statistics.set_statistics(call, [of(table, numbers("a", 3, 4), engine="impala")])
     assert statistics.get_table(call, table, ["a"]).statsObj == [numbers("a", 1, 2)]
     assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
     delete_statistics.from_table(call, table, ["a"], "hive")
@@ -120,13 +120,13 @@ def test_errors_name_what_is_missing(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     missing = TableName("hive", "default", "nope")
     with pytest.raises(NoSuchObject, match="nope"):
-        statistics.set_statistics(call, [of(missing, numbers("a", 1, 2))])
+        write_statistics.set_statistics(call, [of(missing, numbers("a", 1, 2))])
     with pytest.raises(NoSuchObject, match="nope"):
         statistics.get_table(call, missing, ["a"])
     with pytest.raises(MetaError, match="Column zz doesn't exist"):
-        statistics.set_statistics(call, [of(table, numbers("zz", 1, 2))])
+        write_statistics.set_statistics(call, [of(table, numbers("zz", 1, 2))])
     with pytest.raises(NoSuchObject, match="p=1"):
-        statistics.set_statistics(call, [of(table, numbers("a", 1, 2), partition="p=1")])
+        write_statistics.set_statistics(call, [of(table, numbers("a", 1, 2), partition="p=1")])
     with pytest.raises(NoSuchObject, match="doesn't exist"):
         delete_statistics.from_table(call, table, ["a"])
 
@@ -137,16 +137,16 @@ def test_statistics_of_two_tables_or_twice_of_one_partition_are_refused(call: Ca
     add_partitions(call, table, [["1"]])
     one = of(table, numbers("a", 1, 2), partition="p=1")
     with pytest.raises(MetaError, match="several objects"):
-        statistics.set_statistics(call, [one, of(other, numbers("a", 1, 2), partition="p=1")])
+        write_statistics.set_statistics(call, [one, of(other, numbers("a", 1, 2), partition="p=1")])
     with pytest.raises(MetaError, match="more than once"):
-        statistics.set_statistics(call, [one, of(table, numbers("a", 1, 2), partition="P=1")])
+        write_statistics.set_statistics(call, [one, of(table, numbers("a", 1, 2), partition="P=1")])
     assert statistics.get_partitions(call, table, ["p=1"], ["a"]) == {}
 
 
 def test_partitions_are_aggregated(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, table, [["1"], ["2"], ["3"]])
-    statistics.set_statistics(call, [
+    write_statistics.set_statistics(call, [
         of(table, numbers("a", 5, 9, nulls=1, distinct=4), texts("b", 3, 1.5, nulls=2, distinct=2), partition="p=1"),
         of(table, numbers("a", -1, 7, nulls=2, distinct=6), texts("b", 9, 1.0, nulls=3, distinct=3), partition="p=2"),
     ])
@@ -163,9 +163,9 @@ def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statem
     add_partitions(call, table, [[str(number)] for number in range(1000)])
     new = [of(table, numbers("a", n, n + 1), texts("b", n, 1.0), partition=f"p={n}") for n in range(1000)]
     with statements() as first:
-        statistics.set_statistics(call, new[:1])
+        write_statistics.set_statistics(call, new[:1])
     with statements() as all_of_them:
-        statistics.set_statistics(call, new)
+        write_statistics.set_statistics(call, new)
     assert len(all_of_them) == len(first) <= 9
     names = [f"p={n}" for n in range(1000)]
     with statements() as read:
@@ -180,16 +180,16 @@ def test_columns_that_others_wrote_cost_two_statements_at_most(call: Call, state
     table = make_table(call, "t", keys=[("p", "int")])
     add_partitions(call, table, [[str(number)] for number in range(1000)])
     others = [of(table, texts("b", n, 1.0), partition=f"p={n}") for n in range(0, 1000, 2)]
-    statistics.set_statistics(call, others)
+    write_statistics.set_statistics(call, others)
     counts = []
     for number in (1, 1000):
         new = [of(table, numbers("a", n, n + 1), partition=f"p={n}") for n in range(number)]
         for _ in range(2):
             with statements() as seen:
-                statistics.set_statistics(call, new)
+                write_statistics.set_statistics(call, new)
             counts.append(len(seen))
     with statements() as same:
-        statistics.set_statistics(call, [of(table, texts("b", 0, 1.0), numbers("a", 0, 1), partition="p=0")])
+        write_statistics.set_statistics(call, [of(table, texts("b", 0, 1.0), numbers("a", 0, 1), partition="p=0")])
     assert {*counts[1:]} <= {counts[0], counts[0] - 1}  # the mark is there already
     assert counts[1] - len(same) == (2 if call.database.driver.name == "postgresql" else 0)
     found = statistics.get_partitions(call, table, [f"p={n}" for n in range(1000)], ["a", "b"])
@@ -202,10 +202,10 @@ def test_columns_that_went_are_no_longer_known(call: Call) -> None:
     add_partitions(call, table, [["1"]])
     both, one = of(table, numbers("a", 1, 2), texts("b", 1, 1.0), partition="p=1"), of(table, texts("b", 2, 2.0), partition="p=1")
     for delete_first in (False, True):
-        statistics.set_statistics(call, [both])
+        write_statistics.set_statistics(call, [both])
         if delete_first:
             delete_statistics.delete(call, table, ["p=1"], ["a"])
-        statistics.set_statistics(call, [one])
+        write_statistics.set_statistics(call, [one])
         found = statistics.get_partitions(call, table, ["p=1"], ["a", "b"])["p=1"].statsObj
         assert found == [*([] if delete_first else [numbers("a", 1, 2)]), texts("b", 2, 2.0)]
 
@@ -213,8 +213,8 @@ def test_columns_that_went_are_no_longer_known(call: Call) -> None:
 def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, table, [["1"]])
-    statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
-    statistics.set_statistics(call, [of(table, texts("b", 1, 2.0), partition="p=1")])
+    write_statistics.set_statistics(call, [of(table, numbers("a", 1, 2))])
+    write_statistics.set_statistics(call, [of(table, texts("b", 1, 2.0), partition="p=1")])
     assert get_table(call, table).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"a":"true"}}'
     assert get_partition(call, table, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"b":"true"}}'
     delete_statistics.delete(call, table, None, ["a"])

@@ -13,7 +13,7 @@ from metastore.idl import (
 )
 from metastore.rules import accuracy
 from metastore.rules.snapshots import Snapshot
-from metastore.service import delete_statistics, statistics
+from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire import statistics_lists
@@ -27,18 +27,18 @@ def _name(call: Call, args: Any) -> TableName:
 
 
 def _update_table(call: Call, args: Any) -> bool:
-    statistics.update_table(call, statistics.name_of(call, args.stats_obj), args.stats_obj)
+    write_statistics.update_table(call, write_statistics.name_of(call, args.stats_obj), args.stats_obj)
     return True
 
 
 def _update_partition(call: Call, args: Any) -> bool:
-    statistics.update_partitions(call, statistics.name_of(call, args.stats_obj), [args.stats_obj])
+    write_statistics.update_partitions(call, write_statistics.name_of(call, args.stats_obj), [args.stats_obj])
     return True
 
 
 def _set(call: Call, request: Any) -> bool:
     by = accuracy.writer(request.writeId, request.validWriteIdList)
-    return statistics.set_statistics(call, request.colStats or [], merged=bool(request.needMerge), engine=request.engine, by=by)
+    return write_statistics.set_statistics(call, request.colStats or [], merged=bool(request.needMerge), engine=request.engine, by=by)
 
 
 def _set_req(call: Call, args: Any) -> SetPartitionsStatsResponse:
