@@ -26,7 +26,7 @@ from metastore.service import compactions
 from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.statistics import set_statistics
+from metastore.service.write_statistics import set_statistics
 from tests.service import acid
 from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
 
