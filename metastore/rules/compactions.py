@@ -106,7 +106,7 @@ def gave_up(outcomes: Sequence[tuple[str, int]], threshold: int, retry_time: int
 
 
 class Past(NamedTuple):
-    """An entry of the history; `start` in milliseconds."""
+    """An entry of the history; `start`, or when one was queued that never started, in milliseconds."""
 
     id: int
     catalog: str
@@ -115,7 +115,7 @@ class Past(NamedTuple):
     partition: str | None
     state: str
     type: str
-    start: int | None
+    start: int
 
 
 def surplus(history: Iterable[Past], keep: Mapping[str, int], old: int) -> list[int]:
@@ -131,7 +131,7 @@ def surplus(history: Iterable[Past], keep: Mapping[str, int], old: int) -> list[
         if entry[1:5] != current:
             current, seen, major, minor = entry[1:5], {}, False, False
         seen[entry.state] = seen.get(entry.state, 0) + 1
-        made_up = entry.state != SUCCEEDED and (entry.start or 0) < old and (major or (minor and entry.type == MINOR))
+        made_up = entry.state != SUCCEEDED and entry.start < old and (major or (minor and entry.type == MINOR))
         if seen[entry.state] > keep.get(entry.state, 0) or made_up:
             out.append(entry.id)
         if entry.state == SUCCEEDED:

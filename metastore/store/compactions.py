@@ -93,7 +93,9 @@ LATEST = sa.select(C.id, C.partition, C.type).where(
 DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
 DELETE_OF_OBJECT = sa.delete(compactions).where(*OBJECT, C.type == sa.bindparam("type_key"), Among(C.state, "states"))
 _CHANGED = compactions.alias("changed")
-HISTORY = sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, C.started_ms).where(
+HISTORY = sa.select(
+    C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms)
+).where(
     Among(C.state, "states"),
     sa.tuple_(C.database, C.table).in_(
         sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
@@ -334,7 +336,7 @@ def delete_of_object(session: Session, where: Object, kind: str, states: Sequenc
 def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row]:
     """Return (id, catalog, database, table, partition, state, type, start) of entries in these states, by object and the last first.
 
-    Those of tables of which an entry ended at or after `since`.
+    Those of tables of which an entry ended at or after `since`. The start of one that was never started is when it was queued.
     """
     return session.rows(HISTORY, states=list(states), since=since)
 

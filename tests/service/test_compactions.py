@@ -208,6 +208,20 @@ def test_entries_end_failed_and_refused_with_the_reason(call: Call) -> None:
     assert (row.state, row.errorMessage, row.type) == ("did not initiate", "no disk", MINOR)
 
 
+def test_what_never_started_stays_in_the_history_until_it_is_old(call: Call, make_metastore: MetastoreMaker) -> None:
+    aborted = ask(call).id
+    compactions.abort(call, [aborted])
+    done = ask(call).id
+    compactions.mark_compacted(call, take(call))
+    compactions.mark_cleaned(call, CompactionInfoStruct(id=done))
+    housekeep(call.metastore)
+    assert states(call) == {aborted: "aborted", done: "succeeded"}
+    forgetful = make_metastore(compactor_history_time=0)
+    while aborted in states(call):
+        housekeep(forgetful)
+    assert states(call) == {done: "succeeded"}
+
+
 def test_a_worker_that_lost_its_work_can_not_go_on(call: Call, make_metastore: MetastoreMaker) -> None:
     key = ask(call).id
     slow = take(call, "slow")
