@@ -89,7 +89,8 @@ def work_on_tables(call: Call) -> None:
 
 def work_in_transactions(call: Call) -> None:
     inserter, changer, loser, *batch = begin(call, 8)
-    allocate(call, batch)
+    for _ in range(2):
+        allocate(call, batch)
     for key, operation, kind in ((inserter, INSERT, READ), (changer, UPDATE, WRITE), (loser, UPDATE, WRITE)):
         allocate(call, [key])
         ask(call, component(kind, operation=operation), transaction=key)
