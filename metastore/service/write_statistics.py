@@ -146,18 +146,19 @@ def update_partitions(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
+            table_id = table.id
             locking = partitions.Locking(session, table, list(columns))
             session.send()
             old, overwrites = None, session.can_overwrite and not merged
             if not overwrites:
-                old = statistics.of_partitions_later(session, table.id, list(columns), engine)
+                old = statistics.of_partitions_later(session, table_id, list(columns), engine)
                 session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts, now = iter(data), int(time.time())
             wanted = {partition: _dated(each, texts, now) for partition, each in columns.items()}
             alone = {partition: statistics.stored(_encoded(each)) for partition, each in wanted.items() if overwrites and each}
             rows = locking.rows()
-            if rows is None or table.id is None:
+            if rows is None or table_id is None:
                 raise NoSuchObject(f"{name} table not found")
             keys = {row[1]: row[0] for row in rows}
             if missing := wanted.keys() - keys:
@@ -166,7 +167,7 @@ def update_partitions(
             def keyed(stored: Mapping[str, statistics.Stored]) -> dict[int, statistics.Stored]:
                 return {keys[partition]: each for partition, each in stored.items()}
 
-            done = statistics.overwrite_partitions(session, table.id, engine, keyed(alone)) if alone else None
+            done = statistics.overwrite_partitions(session, table_id, engine, keyed(alone)) if alone else None
             locked = statistics.locked(rows)
             states = [State(each.parameters, each.write_id) for each in locked]
             changes = [
@@ -178,13 +179,20 @@ def update_partitions(
                 for each, state, change in zip(locked, states, changes, strict=True) if change.state != state
             ]
             if changed:
-                statistics.set_parameters(session, table.id, changed)
+                statistics.set_parameters(session, table_id, changed)
             written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
-            if written and (done is None or done.count < len(written)):
-                old = old or statistics.of_partitions_later(session, table.id, list(written), engine)
-                together = _together(statistics.by_name(old.rows), written, merged=merged)
-                stored = {partition: statistics.stored(each) for partition, each in together.items()}
-                statistics.write_partitions(session, table.id, engine, keyed(stored))
+
+            def join() -> None:
+                if written and (done is None or done.count < len(written)):
+                    there = old or statistics.of_partitions_later(session, table_id, list(written), engine)
+                    together = _together(statistics.by_name(there.rows), written, merged=merged)
+                    stored = {partition: statistics.stored(each) for partition, each in together.items()}
+                    statistics.write_partitions(session, table_id, engine, keyed(stored))
+
+            if done is None:
+                join()
+            else:
+                current.at_last = join
             return all(change.joins for change in changes)
 
         return current.write(work)
