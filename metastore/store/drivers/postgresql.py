@@ -69,6 +69,8 @@ class PostgreSQLDriver(Driver):
             return Unstorable
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
             return Retry
+        if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
+            return Retry  # of two that make a listener's table at one time, with IF NOT EXISTS even, one may be told that it is there
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
             return Unavailable
         return None
