@@ -163,11 +163,9 @@ def update_partitions(
             keys = {row[1]: row[0] for row in rows}
             if missing := wanted.keys() - keys:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-
-            def keyed(stored: Mapping[str, statistics.Stored]) -> dict[int, statistics.Stored]:
-                return {keys[partition]: each for partition, each in stored.items()}
-
-            done = statistics.overwrite_partitions(session, table_id, engine, keyed(alone)) if alone else None
+            done = None
+            if alone:
+                done = statistics.overwrite_partitions(session, table_id, engine, {keys[each]: alone[each] for each in alone})
             locked = statistics.locked(rows)
             states = [State(each.parameters, each.write_id) for each in locked]
             changes = [
@@ -186,8 +184,8 @@ def update_partitions(
                 if written and (done is None or done.count < len(written)):
                     there = old or statistics.of_partitions_later(session, table_id, list(written), engine)
                     together = _together(statistics.by_name(there.rows), written, merged=merged)
-                    stored = {partition: statistics.stored(each) for partition, each in together.items()}
-                    statistics.write_partitions(session, table_id, engine, keyed(stored))
+                    stored = {keys[partition]: statistics.stored(each) for partition, each in together.items()}
+                    statistics.write_partitions(session, table_id, engine, stored)
 
             if done is None:
                 join()

@@ -54,7 +54,7 @@ _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
 
 
 def _is_open(of: Any) -> sa.ColumnElement[bool]:
-    """Tell it of transactions that are found by their ids."""
+    """Tell which transactions are open, of those that their ids find: nobody is to look among all that are."""
     return bare(of.state) == sa.literal_column(f"'{OPEN}'")
 
 

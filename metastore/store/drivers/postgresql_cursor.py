@@ -186,25 +186,15 @@ class Cursor:
     def _wait_for(self, answer: Answer) -> None:
         """Run what waits, as `flush` does; only wait for the statements up to the answer's if `send` let it go out and all went well."""
         pipeline = self._pipeline
-        if pipeline is None or self._waiting:
-            self.flush()
-            return
-        place, message = next((place, asked[0]) for place, asked in enumerate(pipeline.asked) if asked is not None and asked[1] is answer)
-        if place >= pipeline.flushed or place == len(pipeline.asked) - 1:
-            self.flush()
-            return
-        try:
-            while len(pipeline.results) <= place:
-                pipeline.results.append(self._next_result())
-        except BaseException:
-            self._end()
-            raise
-        if any(result.status not in GOOD for result in pipeline.results):
-            self.flush()
-            return
-        self._take(pipeline.results[place])
-        answer.settle(self.fetchall(), self.rowcount)
-        pipeline.asked[place] = message, None
+        if pipeline is not None and not self._waiting:
+            place, message = next((place, each[0]) for place, each in enumerate(pipeline.asked) if each is not None and each[1] is answer)
+            is_ahead = place < min(pipeline.flushed, len(pipeline.asked) - 1)
+            if is_ahead and all(result.status in GOOD for result in self._answers(pipeline, place + 1)):
+                self._take(pipeline.results[place])
+                answer.settle(self.fetchall(), self.rowcount)
+                pipeline.asked[place] = message, None
+                return
+        self.flush()
 
     def _send(self) -> None:
         """Let what waits go out."""
@@ -232,14 +222,16 @@ class Cursor:
             self._end()
             raise
 
-    def _answers(self, pipeline: _Pipeline) -> list[Any]:
-        """Return the results of what has gone out; the connection is in its plain mode again."""
+    def _answers(self, pipeline: _Pipeline, first: int | None = None) -> list[Any]:
+        """Return the results of what has gone out: of so many of the first, or of all, and the connection is in its plain mode again."""
         pgconn = self._connection.pgconn
         try:
-            pgconn.pipeline_sync()
-            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results):]]
-            self._next()  # the end of the pipeline
-            pgconn.exit_pipeline_mode()
+            if first is None:
+                pgconn.pipeline_sync()
+            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results):first]]
+            if first is None:
+                self._next()  # the end of the pipeline
+                pgconn.exit_pipeline_mode()
         except BaseException:
             self._end()
             raise
