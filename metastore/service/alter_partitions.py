@@ -26,9 +26,10 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_name, partition_names
-from metastore.service.tables import find_table
+from metastore.service.tables import find_table, on_known_table
 from metastore.store import followers, partitions, statistics
 from metastore.store.database import Session
+from metastore.store.tables import Known
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_absolute, join, same_place
 
@@ -42,8 +43,16 @@ def alter_partitions(
 
     A partition's own write id counts where `by` has none.
     """
-    environment = environment or {}
-    table = _table(call, name)
+    try:
+        on_known_table(call, name, lambda known: _alter(call, name, known, new, environment or {}, by))
+    except NoSuchObject as error:
+        raise _no_table(name) from error
+
+
+def _alter(
+    call: Call, name: TableName, known: Known, new: Sequence[Partition], environment: Mapping[str, str], by: Writer
+) -> None:
+    table = known.table
     for partition in new:
         _check_belongs(name, partition)
     names = partition_names(call, table, [partition.values for partition in new])
@@ -53,7 +62,7 @@ def alter_partitions(
     with change(call, event, ("partitions", *name, names)) as current:
 
         def work(session: Session) -> None:
-            locking = partitions.Locking(session, table, names)
+            locking = partitions.Locking(session, table, names, known.state)
             session.send()
             partitions.share_columns(call.database, new)
             now = str(int(time.time()))
@@ -93,7 +102,10 @@ def rename_partition(
         alter_partitions(call, name, [new], environment=environment)
         return
     environment = environment or {}
-    table = _table(call, name)
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        raise _no_table(name) from error
     if new is None or new.values is None:
         raise InvalidOperation(f"{name}: the new partition has no values")
     _check_belongs(name, new)
@@ -138,11 +150,8 @@ def _check_belongs(name: TableName, partition: Partition) -> None:
         raise MetaError(f"Partition does not belong to target table {name}: it names {named}")
 
 
-def _table(call: Call, name: TableName) -> Table:
-    try:
-        return find_table(call, name)
-    except NoSuchObject as error:
-        raise InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}") from error
+def _no_table(name: TableName) -> InvalidOperation:
+    return InvalidOperation(f"Unable to alter partition because table or database does not exist: {name}")
 
 
 def _locked(call: Call, name: TableName, locking: partitions.Locking) -> partitions.Locked:

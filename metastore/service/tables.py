@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from typing import TypeVar
 
-from metastore.errors import InvalidOperation, MetaError, NoSuchObject, UnknownDatabase, UnknownTable
+from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
@@ -19,8 +20,11 @@ from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
 from metastore.store import catalogs, databases, followers, partitions, tables
 from metastore.store.database import Session
+from metastore.store.drivers import BrokenAtCommit
+from metastore.store.tables import Known
 from metastore.store.write_ids import Key
 
+T = TypeVar("T")
 
 def find_table(call: Call, name: TableName) -> Table:
     """Return a table without telling listeners. NoSuchObject."""
@@ -29,6 +33,27 @@ def find_table(call: Call, name: TableName) -> Table:
     if found is None:
         raise NoSuchObject(f"{name} table not found")
     return found
+
+
+def on_known_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
+    """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
+
+    `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any
+    but the notification log, which is told inside the transaction, the table is read. NoSuchObject, and what `work` raises.
+    """
+    database, listeners = call.database, call.listeners
+    known = tables.known(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
+    if known is not None:
+        try:
+            return work(known)
+        except BrokenAtCommit:
+            raise
+        except MetastoreError:
+            pass  # the table may be another one by now
+    found = database.read(lambda session: tables.find_known(database, session, *name))
+    if found is None:
+        raise NoSuchObject(f"{name} table not found")
+    return work(found)
 
 
 def get_table(call: Call, name: TableName) -> Table:

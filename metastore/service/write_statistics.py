@@ -23,9 +23,10 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, stored_names
-from metastore.service.tables import find_table
+from metastore.service.tables import find_table, on_known_table
 from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
+from metastore.store.tables import Known
 
 _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
 
@@ -74,7 +75,7 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    columns = _normalized(table, _known(table), new)
+    columns = _normalized(table, _columns_of(table), new)
     data = statistics.encode(columns)
     wanted = _dated(columns, iter(data), int(time.time()))
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
@@ -134,20 +135,26 @@ def update_partitions(
     call: Call, name: TableName, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
 ) -> bool:
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
-    table = find_table(call, name)
     engine = engine or new[0].engine or ENGINE
-    label, known, transactional = str(name), _known(table), is_transactional(table)
+    return on_known_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
+
+
+def _update(
+    call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer
+) -> bool:
+    table = known.table
+    label, has, transactional = str(name), _columns_of(table), is_transactional(table)
     columns: dict[str, list[ColumnStatisticsObj]] = {}
     for partition, each in zip(stored_names(call, table, [each.statsDesc.partName for each in new]), new, strict=True):
         if partition in columns:
             raise MetaError(f"Partition {partition} of {name} comes more than once in one request for statistics")
-        columns[partition] = _normalized(table, known, each)
+        columns[partition] = _normalized(table, has, each)
     data: list[str] = []
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
             table_id = table.id
-            locking = partitions.Locking(session, table, list(columns))
+            locking = partitions.Locking(session, table, list(columns), known.state)
             session.send()
             old, overwrites = None, session.can_overwrite and not merged
             if not overwrites:
@@ -196,7 +203,7 @@ def update_partitions(
         return current.write(work)
 
 
-def _known(table: Table) -> frozenset[str]:
+def _columns_of(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
 
 

@@ -193,6 +193,8 @@ class Database:
         self.observer: Callable[[str], None] | None = None
         self.cache: dict[Any, Any] = {}
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
+        self.tables: dict[tuple[str, str, str], Row] = {}
+        """Rows of tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}

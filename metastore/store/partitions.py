@@ -244,20 +244,24 @@ class Locked(NamedTuple):
 class Locking:
     """Holds a table as `tables.hold` does and locks its named partitions, in one round trip, which may be that of the next statement."""
 
-    def __init__(self, session: Session, table: Table, names: Sequence[str]) -> None:
-        self._session, self._table, self._names = session, table, names
+    def __init__(self, session: Session, table: Table, names: Sequence[str], state: Row | None = None) -> None:
+        self._session, self._table, self._names, self._state = session, table, names, state
         self._held = tables.hold_later(session, table)
         self._rows = _lock_later(session, table, names)
 
     def rows(self) -> list[Row] | None:
-        """Return the rows (`FIELDS`) that are there, ascending by name; None when the table is gone. Retry as in `_locked_rows`."""
+        """Return the rows (`FIELDS`) that are there, ascending by name. Retry as in `_locked_rows`.
+
+        None when the table is gone, or its row says something else than `state`, if that is known.
+        """
         rows = _locked_rows(self._session, self._table, self._names, self._rows)
-        return rows if self._held.rows and self._held.rows[0][0] == self._table.id else None
+        held = self._held.rows[0] if self._held.rows else (None,)
+        return rows if (held[0] == self._table.id if self._state is None else held == self._state) else None
 
     def locked(self, database: Database) -> Locked | None:
-        """Return what is locked; None when the table is gone. Retry as in `_locked_rows`."""
+        """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
-        held = tables.held(database, self._session, self._table, self._held)
+        held = tables.held(database, self._session, self._table, self._held, self._state)
         return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows), rows)
 
 

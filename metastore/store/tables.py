@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -53,11 +54,14 @@ LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindpar
 KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
 LOCK_ALL = sa.select(T.id).where(T.database_id == sa.bindparam("key")).order_by(T.id).with_for_update()
-HELD = sa.select(T.id, T.location, T.partition_keys, T.parameters).where(
-    T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")
-)
+STATE = tuple(field for field in FIELDS if field.table is tables)
+"""What the row of a table says itself."""
+_state = itemgetter(*map(FIELDS.index, STATE))
+HELD = sa.select(*STATE).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 HOLD = HELD.with_for_update(read=True)
 HOLD_EXCLUSIVELY = HELD.with_for_update()
+MOST_KNOWN = 200
+"""Rows of tables that a process remembers."""
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
 NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
 META = (
@@ -194,6 +198,31 @@ def find(database: Database, session: Session, catalog: str, database_name: str,
     return None if row is None else _struct(database, row)
 
 
+class Known(NamedTuple):
+    """A table as it was read by this call or an earlier one."""
+
+    table: Table
+    state: Row | None
+    """What its row said to an earlier call (`STATE`): whoever holds the row has to see that it still does."""
+
+
+def known(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
+    """Return a table as `find_known` read it last, None if this process does not know it."""
+    row = database.tables.get((catalog, database_name, name))
+    return None if row is None else Known(_struct(database, row), _state(row))
+
+
+def find_known(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
+    """Return a table as `find` does, and remember it."""
+    row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
+    if row is None:
+        return None
+    if len(database.tables) >= MOST_KNOWN:
+        database.tables.clear()
+    database.tables[catalog, database_name, name] = row
+    return Known(_struct(database, row), None)
+
+
 def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
     """Return those of the named tables that are there, ascending by name."""
     rows = session.rows(FIND_MANY[session.kind], catalog_key=catalog, database_key=database_name, names=ascending(names))
@@ -247,15 +276,19 @@ def hold_later(session: Session, table: Table, *, exclusively: bool = False) -> 
     return session.later(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
 
 
-def held(database: Database, session: Session, table: Table, answer: Answer) -> Table | None:
-    """Return a table that was locked, as `hold` does."""
+def held(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
+    """Return a table that was locked, as `hold` does; `state` is what its row said, if that is known."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
-    values, _ = _values(table)
-    if row[1:] == (values["location"], values["partition_keys"], values["parameters"]):
+    if row == (state or _state_of(table)):
         return table
     return find(database, session, table.catName or "", table.dbName, table.tableName)
+
+
+def _state_of(table: Table) -> Row:
+    values, _ = _values(table)
+    return table.id, *(values[field.name] for field in STATE[1:])
 
 
 def names(session: Session, catalog: str, database_name: str, table_type: str | None = None) -> list[str]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from thriftpy2.thrift import TPayload
 
 SIZE = struct.Struct("!i").unpack_from
 WIDTH = 4
@@ -133,6 +135,8 @@ class Likeness:
         """What all that were met have in common."""
         self.descriptors = descriptors
         """Storage descriptors in each struct."""
+        self.template: Any = None
+        """What makes structs with these runs, or with earlier ones, once it is known."""
 
     def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
         """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
@@ -151,3 +155,11 @@ class Likeness:
                 self._differing, self.runs = differing, Runs(self._model, leaves, self._pieces)
                 places = self.runs.places(data, at, need)
         return places
+
+    def widened(self, places: Sequence[int], data: bytearray, need: Need) -> list[int] | None:
+        """Return the places of a struct that was met when more was in common; None for one that has them."""
+        return None if len(places) == len(self.runs.widths) + 2 else self.runs.places(data, places[0], need)
+
+
+Memory = dict[type[TPayload], Likeness]
+"""Of each kind of struct, what the last message of a connection that had many had in common: the next one is often of the same table."""

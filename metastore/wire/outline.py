@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, WIDTH, Likeness, Notes, Piece, Runs
+from metastore.wire.likeness import SIZE, WIDTH, Likeness, Memory, Notes, Piece
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -52,7 +52,7 @@ class Alike(NamedTuple):
 
     number: int
     """In the list, counted from 0."""
-    runs: Runs
+    like: Likeness
     places: list[int]
     """Where the runs begin in the message, and where the struct ends."""
     descriptor: int | None
@@ -62,7 +62,8 @@ class Alike(NamedTuple):
         """Return what of its storage descriptor need not be decoded."""
         places, number = self.places, self.descriptor
         return [] if number is None else [
-            (number, earlier, fields, places[run] + begin, places[run] + end) for run, (earlier, fields, begin, end) in self.runs.pieces
+            (number, earlier, fields, places[run] + begin, places[run] + end)
+            for run, (earlier, fields, begin, end) in self.like.runs.pieces
         ]
 
 
@@ -82,11 +83,13 @@ class Outline:
     """The walk over one message. `careful` tells that the Python decoder must read it.
 
     `descriptors` counts the storage descriptors that the walk met; `repeated` lists what of them need not be decoded again, but of the
-    structs in `alike`, which need not be decoded at all. `lists` tells where the sizes of all lists of such structs stand.
+    structs in `alike`, which need not be decoded at all. `lists` tells where the sizes of all lists of such structs stand. `memory` has
+    what the structs of an earlier message had in common.
     """
 
-    def __init__(self, feed: Feed, limit: int, max_container_size: int) -> None:
+    def __init__(self, feed: Feed, limit: int, max_container_size: int, memory: Memory | None = None) -> None:
         self._feed = feed
+        self._memory = memory or {}
         self._limit = limit
         self._max_container_size = max_container_size
         self._last: dict[tuple[int, int, int, int], bytes | None] = {}
@@ -268,22 +271,21 @@ class Outline:
         inner = spec[1] if isinstance(spec, tuple) and spec[0] == etype else None
         if inner in IN_LONG_LISTS:
             self.lists.append(at - WIDTH)
-        if etype == TType.STRUCT and size >= LEAST_ALIKE and self._notes is None:
-            return self._structs(at, size, inner, depth - 1)
+            if size >= LEAST_ALIKE:
+                return self._structs(at, size, inner, depth - 1)
         for _ in range(size):
             at = self._value(etype, at, inner, depth - 1)
         return at
 
     def _structs(self, at: int, size: int, spec: Any, depth: int) -> int:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
-        like: Likeness | None = None
-        misses = 0
+        like = self._memory.get(spec)
+        misses, begin = 0, len(self.alike)
         for number in range(size):
             places = like.places(self.data, at, self.need) if like is not None else None
             if like is not None and places is not None:
                 at = places[-1]
-                if spec in IN_LONG_LISTS:
-                    self.alike.append(Alike(number, like.runs, places, self.descriptors if like.descriptors else None))
+                self.alike.append(Alike(number, like, places, self.descriptors if like.descriptors else None))
                 self.descriptors += like.descriptors
                 continue
             if misses == MOST_MISSES:
@@ -291,6 +293,9 @@ class Outline:
                 continue
             at, like = self._noted(at, spec, depth)
             misses += 1
+        for number, each in enumerate(self.alike[begin:], begin):
+            if (places := each.like.widened(each.places, self.data, self.need)) is not None:
+                self.alike[number] = each._replace(places=places)
         return at
 
     def _noted(self, at: int, spec: Any, depth: int) -> tuple[int, Likeness | None]:

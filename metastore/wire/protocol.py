@@ -17,6 +17,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from metastore.wire import repetition
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
+from metastore.wire.likeness import Memory
 from metastore.wire.outline import Outline
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
@@ -92,17 +93,18 @@ def _guess(start: bytes) -> str:
     return "no Thrift message"
 
 
-def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose) -> Message:
-    """Read the next message. Raises EndOfStream, OSError, Unreadable."""
+def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose, memory: Memory | None = None) -> Message:
+    """Read the next message; `memory` is what the connection's earlier ones leave to it. Raises EndOfStream, OSError, Unreadable."""
+    memory = {} if memory is None else memory
     if not dialect.framed:
-        return _read(feed, dialect.protocol, settings, choose)
+        return _read(feed, dialect.protocol, settings, choose, memory)
     size = int.from_bytes(feed.exactly(4), "big", signed=True)
     if not 0 <= size <= settings.max_message_size:
         raise Unreadable(f"A frame of {size} bytes; split the request or raise max_message_size, which is "
                          f"{settings.max_message_size}")  # fmt: skip
     frame = frame_feed(feed.exactly(size))
     try:
-        return _read(frame, dialect.protocol, settings, choose)
+        return _read(frame, dialect.protocol, settings, choose, memory)
     except Unreadable as error:
         error.resumable = True
         raise
@@ -112,9 +114,9 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
         raise short from error
 
 
-def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
+def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
     if protocol == "binary":
-        return _read_binary(feed, settings, choose)
+        return _read_binary(feed, settings, choose, memory)
     return _read_carefully(feed, protocol, settings, choose)
 
 
@@ -123,9 +125,9 @@ def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayloa
     return _read_carefully(frame_feed(data), protocol, settings, lambda *_: cls).body
 
 
-def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
+def _read_binary(feed: Feed, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
     """Walk over the message, then let the Cython protocol decode it, or the Python one what that can not read."""
-    outline = Outline(feed, settings.max_message_size, settings.max_container_size)
+    outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory)
     name, seqid = "", 0
     try:
         name, kind, seqid, begin = outline.header()
@@ -142,7 +144,7 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose) -> Message:
         return Message(name, kind, seqid, None, data)
     if not outline.careful:
         try:
-            body = repetition.decoded(cls, data, outline, begin, _decoded)
+            body = repetition.decoded(cls, data, outline, begin, _decoded, memory)
             return Message(name, kind, seqid, _decoded(cls, data[begin:]) if body is None else body, data)
         except (UnicodeDecodeError, MemoryError):
             pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands

@@ -8,14 +8,14 @@ of a column, may be shared, and are never changed in place; all else is a struct
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import Partition, StorageDescriptor
-from metastore.wire.likeness import WIDTH, Runs
+from metastore.wire.likeness import WIDTH, Likeness, Memory, Runs
 from metastore.wire.outline import IN_LONG_LISTS, Alike, Outline, Repeated
 from metastore.wire.templates import Template, template
 
@@ -42,24 +42,26 @@ def list_path(cls: type[TPayload]) -> tuple[Path, type[TPayload]] | None:
     return None
 
 
-def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, decode: Decode) -> Any:
+def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, decode: Decode, memory: Memory) -> Any:
     """Return the struct of the message `data`, which stands there from `begin` on; None when it repeats nothing that can be shared.
 
-    Whatever `decode` raises; UnicodeDecodeError for text that is no UTF-8.
+    `memory` is left with what most of its structs have in common. Whatever `decode` raises; UnicodeDecodeError for text that is no UTF-8.
     """
     found = list_path(cls) if outline.alike or outline.repeated else None
     if found is None or len(outline.lists) > 1:
         return None
     (*steps, last), kind = found
-    alike = Counter(each.runs for each in outline.alike)
-    templates = {runs: template(kind, runs, decode) if count >= WORTH else None for runs, count in alike.items()}
+    alike = Counter(each.like for each in outline.alike).most_common()
+    remembered = memory.get(kind)
+    templates = {like: _template(kind, like, decode) for like, count in alike if count >= WORTH or like is remembered}
     made: list[tuple[Alike, Template]] = []
     repeated = list(outline.repeated)
     for each in outline.alike:
-        if (known := templates[each.runs]) is not None:
+        if (known := templates.get(each.like)) is not None:
             made.append((each, known))
-        else:
+        elif each.like is not remembered:
             repeated += each.repeated()
+    new = [(like.runs, known) for like, known in templates.items() if known is not None and like is not remembered]
     body: Any = decode(cls, _without(data, begin, outline.lists, [each for each, _ in made], repeated))
     holder = body
     for step in steps:
@@ -67,25 +69,34 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
     structs = getattr(holder, last) or []
     if made and len(structs) + len(made) != _size(data, outline.lists):
         return None
-    if kind is Partition and not _share_storage(structs, outline.descriptors, templates, made, repeated):
+    if kind is Partition and not _share_storage(structs, outline.descriptors, new, made, repeated):
         return None
     if made:
         setattr(holder, last, _together(structs, data, made))
+        memory[kind] = next(like for like, _ in alike if templates.get(like) is not None)
     return body
 
 
+def _template(kind: type[TPayload], like: Likeness, decode: Decode) -> Template | None:
+    """Return what makes structs of what they have in common by now. Whatever `decode` raises."""
+    known: Template | None = like.template
+    if known is None or known.runs is not like.runs:
+        known = like.template = template(kind, like.runs, decode)
+    return known
+
+
 def _share_storage(
-    partitions: list[Partition], count: int, templates: Mapping[Runs, Template | None], made: list[tuple[Alike, Template]],
+    partitions: list[Partition], count: int, new: list[tuple[Runs, Template]], made: list[tuple[Alike, Template]],
     repeated: list[Repeated],
 ) -> bool:  # fmt: skip
-    """Give the partitions that were decoded, and the templates, what was left out; False when the message has descriptors elsewhere."""
+    """Give the partitions that were decoded, and new templates, what was left out; False when the message has descriptors elsewhere."""
     numbers = {each.descriptor for each, _ in made} - {None}
     descriptors = [partition.sd for partition in partitions if partition.sd is not None]
     if len(descriptors) + len(numbers) != count:
         return False
     by_number = dict(zip((number for number in range(count) if number not in numbers), descriptors, strict=True))
-    for runs, known in templates.items():
-        if known is not None and known.model.sd is not None:
+    for runs, known in new:
+        if known.model.sd is not None:
             for _, (earlier, fields, _, _) in runs.pieces:
                 _share(by_number[earlier], known.model.sd, fields)
     for number, earlier, fields, _, _ in repeated:

@@ -28,6 +28,7 @@ DOUBLE = struct.Struct("!d")
 class Template(NamedTuple):
     """A struct that was decoded once, and what makes others like it: they share its parts, but for what holds values of their own."""
 
+    runs: Runs
     model: Any
     make: Callable[[bytes, Sequence[int]], Any]
     """Makes the struct of a message whose runs begin at these places. UnicodeDecodeError."""
@@ -41,7 +42,7 @@ def template(cls: type[TPayload], runs: Runs, decode: Callable[[type[TPayload], 
     model = decode(cls, runs.filled(marks))
     source = _Source(marks, frozenset(name for _, piece in runs.pieces for name in piece.fields))
     made = source.struct(model, own=True)
-    return Template(model, source.function(made, runs.skipped)) if source.numbers == [*range(len(marks))] else None
+    return Template(runs, model, source.function(made, runs.skipped)) if source.numbers == [*range(len(marks))] else None
 
 
 def _mark(width: int) -> bytes:

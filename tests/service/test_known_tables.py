@@ -1,0 +1,151 @@
+"""A table that a server remembers is never taken for what another server made of it since."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from metastore.errors import InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import Partition
+from metastore.listeners.events import Event
+from metastore.listeners.notifications.packing import unpack
+from metastore.service import alter_partitions as altering
+from metastore.service import statistics, write_statistics
+from metastore.service.alter_partitions import alter_partitions
+from metastore.service.alter_table import alter_table
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.partitions import get_partition
+from metastore.service.tables import drop_table, find_table, on_known_table
+from metastore.store import tables
+from metastore.store.database import Session
+from metastore.store.drivers import BrokenAtCommit
+from metastore.store.tables import Known
+from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
+from tests.service.recording import Before, listening
+from tests.service.test_statistics import numbers, of, texts
+
+NAME = TableName("hive", "default", "t")
+
+
+@pytest.fixture
+def other(make_metastore: MetastoreMaker) -> Call:
+    """A call to another server on the same database."""
+    return call_of(make_metastore())
+
+
+@pytest.fixture
+def part(call: Call) -> Partition:
+    """A partition of a table that the server remembers."""
+    make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, NAME, [["1"], ["2"]])
+    part = get_partition(call, NAME, ["1"])
+    alter_partitions(call, NAME, [part])
+    assert tables.known(call.database, *NAME) is not None
+    return part
+
+
+def parameters(part: Partition, **values: str) -> Partition:
+    changed = deepcopy(part)
+    changed.parameters |= values
+    return changed
+
+
+def change_columns(call: Call, *columns: tuple[str, str]) -> None:
+    table = deepcopy(find_table(call, NAME))
+    table.sd.cols = columns_of(*columns)
+    alter_table(call, NAME, table)
+
+
+def test_it_is_not_read_again(call: Call, part: Partition, statements: Statements) -> None:
+    with statements() as seen:
+        alter_partitions(call, NAME, [parameters(part, a="b")])
+    assert not any("view_original_text" in text and "JOIN" in text for text in seen)
+    assert get_partition(call, NAME, ["1"]).parameters["a"] == "b"
+
+
+def test_a_table_of_the_same_name_with_other_keys_is_seen(call: Call, other: Call, part: Partition) -> None:
+    drop_table(other, NAME, delete_data=True)
+    make_table(other, "t", keys=[("p", "string"), ("q", "string")])
+    add_partitions(other, NAME, [["1", "x"]])
+    new = get_partition(other, NAME, ["1", "x"])
+    alter_partitions(call, NAME, [parameters(new, a="b")])
+    assert get_partition(other, NAME, ["1", "x"]).parameters["a"] == "b"
+    write_statistics.set_statistics(call, [of(NAME, numbers("a", 1, 2), partition="p=1/q=x")])
+    assert statistics.get_partitions(other, NAME, ["p=1/q=x"], ["a"])["p=1/q=x"].statsObj == [numbers("a", 1, 2)]
+    with pytest.raises(MetaError):
+        alter_partitions(call, NAME, [part])
+
+
+def test_a_table_that_is_gone_is_missed(call: Call, other: Call, part: Partition) -> None:
+    drop_table(other, NAME, delete_data=True)
+    with pytest.raises(InvalidOperation, match="table or database does not exist"):
+        alter_partitions(call, NAME, [part])
+    with pytest.raises(NoSuchObject, match="table not found"):
+        write_statistics.set_statistics(call, [of(NAME, numbers("a", 1, 2), partition="p=1")])
+
+
+def test_statistics_are_of_the_columns_that_the_table_has_by_now(call: Call, other: Call, part: Partition) -> None:
+    change_columns(other, ("a", "int"), ("c", "string"))
+    with pytest.raises(MetaError, match="Column b doesn't exist"):
+        write_statistics.set_statistics(call, [of(NAME, texts("b", 1, 1.0), partition="p=1")])
+    change_columns(other, ("a", "int"), ("d", "string"))
+    write_statistics.set_statistics(call, [of(NAME, texts("d", 1, 1.0), partition="p=1")])
+    assert statistics.get_partitions(call, NAME, ["p=1"], ["b", "d"])["p=1"].statsObj == [texts("d", 1, 1.0)]
+
+
+def test_the_log_tells_of_the_table_as_it_is(call: Call, other: Call, part: Partition) -> None:
+    alter_partitions(call, NAME, [part])
+    change_columns(other, ("a", "int"), ("e", "string"))
+    both = [parameters(get_partition(call, NAME, [value]), a="b") for value in "12"]
+    alter_partitions(call, NAME, both)
+    (message,) = call.database.read(_messages)
+    event = unpack("ALTER_PARTITION", message)
+    assert [column.name for column in event.table.sd.cols] == ["a", "e"]  # type: ignore[attr-defined]  # it is of a table
+
+
+def _messages(session: Session) -> list[str]:
+    session.cursor.execute("SELECT message, events FROM notifications WHERE type = 'ALTER_PARTITION'")
+    return [message for message, count in session.cursor.fetchall() if count > 1]
+
+
+def test_listeners_are_asked_about_the_table_as_it_is(call: Call, other: Call, part: Partition) -> None:
+    change_columns(other, ("a", "int"), ("e", "string"))
+    seen: list[Event] = []
+    alter_partitions(call_of(listening(call.metastore, Before(seen.append))), NAME, [parameters(part, a="c")])
+    (event,) = seen
+    assert [column.name for column in event.table.sd.cols] == ["a", "e"]  # type: ignore[attr-defined]  # it is of a table
+
+
+def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Known] = []
+
+    def broken(*arguments: object) -> None:
+        asked.extend(each for each in arguments if isinstance(each, Known))
+        raise BrokenAtCommit("the connection broke")
+
+    monkeypatch.setattr(altering, "_alter", broken)
+    with pytest.raises(BrokenAtCommit):
+        alter_partitions(call, NAME, [part])
+    assert [each.state is None for each in asked] == [False]
+
+
+def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition) -> None:
+    asked: list[bool] = []
+
+    def refuse(known: Known) -> None:
+        asked.append(known.state is None)
+        raise MetaError("no")
+
+    with pytest.raises(MetaError, match="no"):
+        on_known_table(call, NAME, refuse)
+    assert asked == [False, True]
+
+
+def test_few_tables_are_remembered(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_KNOWN", 2)
+    for number in range(4):
+        name = make_table(call, f"t{number}")
+        assert on_known_table(call, name, lambda known: known.table.tableName) == f"t{number}"
+        assert len(call.database.tables) <= 2
