@@ -71,6 +71,8 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
         return None
     if kind is Partition and not _share_storage(structs, outline.descriptors, new, made, repeated):
         return None
+    if remembered in templates:
+        del memory[kind]
     if made:
         setattr(holder, last, _together(structs, data, made))
         memory[kind] = next(like for like, _ in alike if templates.get(like) is not None)

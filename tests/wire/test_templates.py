@@ -28,6 +28,7 @@ from metastore.idl import (
     service,
 )
 from metastore.wire import protocol, repetition, templates
+from metastore.wire.likeness import Memory
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Feed
@@ -43,14 +44,16 @@ def partition(number: int, **fields: Any) -> Partition:
     return Partition(**{"values": [str(number), "v"], "sd": sd, **named, **fields})
 
 
-def read(data: bytes) -> list[Partition]:
+def read(data: bytes, memory: Memory | None = None) -> list[Partition]:
     pieces = iter([data])
-    parts: list[Partition] = read_message(Feed(lambda _: next(pieces, b"")), DIALECT, WireSettings(), lambda *_: ARGUMENTS).body.new_parts
+    feed = Feed(lambda _: next(pieces, b""))
+    parts: list[Partition] = read_message(feed, DIALECT, WireSettings(), lambda *_: ARGUMENTS, memory).body.new_parts
     return parts
 
 
-def received(sent: list[Partition]) -> list[Partition]:
-    return read(write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS(db_name="d", tbl_name="t", new_parts=sent)))
+def received(sent: list[Partition], memory: Memory | None = None) -> list[Partition]:
+    """Send partitions and return what is read, on a connection whose earlier messages left a memory."""
+    return read(write_message(DIALECT, "alter_partitions", 1, 7, ARGUMENTS(db_name="d", tbl_name="t", new_parts=sent)), memory)
 
 
 @pytest.fixture
@@ -87,6 +90,81 @@ ALIKE = st.fixed_dictionaries({}, optional={
 def test_the_partitions_are_those_that_were_sent(many: list[dict[str, Any]]) -> None:
     sent = [partition(number, **fields) for number, fields in enumerate(many)]
     assert received(sent) == sent
+
+
+MESSAGES = st.lists(st.lists(ALIKE | ALIKE | ALIKE | ODD, max_size=8), min_size=2, max_size=4)
+
+
+@given(MESSAGES)
+def test_so_are_those_of_each_message_of_a_connection(messages: list[list[dict[str, Any]]]) -> None:
+    memory: Memory = {}
+    read_all = []
+    for many in messages:
+        sent = [partition(number, **fields) for number, fields in enumerate(many)]
+        read_all.append((received(sent, memory), sent))
+    for found, sent in read_all:
+        assert found == sent
+
+
+def test_a_connection_remembers_what_its_last_partitions_had_in_common(decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory: Memory = {}
+    received([partition(number) for number in range(100)], memory)
+    made: list[int] = []
+    template = repetition.template
+    monkeypatch.setattr(repetition, "template", lambda *of: made.append(1) or template(*of))
+    for changed, anew in (({}, 0), ({"createTime": 6}, 1), ({"createTime": 7}, 0)):
+        decoded.clear()
+        made.clear()
+        sent = [partition(number, **changed) for number in range(200, 300)]
+        assert received(sent, memory) == sent
+        assert (len(made), sum(decoded) < 2 * len(to_bytes(sent[0]))) == (anew, True)
+
+
+def test_partitions_of_another_table_are_read_anew(decoded: list[int]) -> None:
+    memory: Memory = {}
+    received([partition(number) for number in range(100)], memory)
+    columns = [FieldSchema(f"other {number}", "int", None) for number in range(5)]
+    for _ in range(2):
+        sent = [partition(number) for number in range(100)]
+        for each in sent:
+            each.sd.cols = columns
+        decoded.clear()
+        assert received(sent, memory) == sent
+    assert sum(decoded) < 2 * len(to_bytes(sent[0]))
+
+
+def test_what_is_done_to_partitions_is_not_seen_in_the_next_message() -> None:
+    memory: Memory = {}
+    for _ in range(3):
+        found = received([partition(number) for number in range(20)], memory)
+        assert found == [partition(number) for number in range(20)]
+        for each in found:
+            each.values.append("more")
+            each.parameters["x"] = "z"
+            each.sd.location = "elsewhere"
+            each.sd = None  # type: ignore[assignment]  # gone
+
+
+def test_few_partitions_after_many_are_made_in_the_same_way(decoded: list[int]) -> None:
+    memory: Memory = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repetition, "WORTH", 50)
+        received([partition(number) for number in range(100)], memory)
+        decoded.clear()
+        sent = [partition(number) for number in range(5)]
+        assert received(sent, memory) == sent
+    assert sum(decoded) < len(to_bytes(sent[0]))
+
+
+def test_partitions_with_very_many_texts_of_their_own_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "MOST", 3)
+    memory: Memory = {}
+    received([partition(number) for number in range(50)], memory)
+    assert memory
+    sent = [partition(number, parameters={"numFiles": str(number), "x": str(-number)}, createTime=number) for number in range(50)]
+    for _ in range(2):
+        assert received(sent, memory) == sent
+        assert not memory
 
 
 def test_alike_partitions_are_decoded_once(decoded: list[int]) -> None:
