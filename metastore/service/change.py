@@ -28,8 +28,6 @@ class Change:
         self._subject = subject
         self.event = event
         self.further: Sequence[Event] = ()
-        self.at_last: Callable[[], None] | None = None
-        """What `work` leaves to be done before the commit, when it asks how statements ended that run while the listeners are told."""
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -42,13 +40,10 @@ class Change:
         def attempt(session: Session) -> T:
             nonlocal ended
             ended = False
-            self.at_last = None
             self._made.undo_moves()
             try:
                 result = work(session)
                 self._call.listeners.within([self.event, *self.further], session)
-                if self.at_last is not None:
-                    self.at_last()
             except BaseException:
                 self._made.undo()
                 raise

@@ -6,10 +6,12 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
+from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
@@ -26,16 +28,13 @@ from metastore.service.statistics import ENGINE, stored_names
 from metastore.service.tables import find_table, on_known_table
 from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
+from metastore.store.drivers import Differs
 from metastore.store.tables import Known
 
 _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
 
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
-
-Column = tuple[ColumnStatisticsObj, list[Any]]
-"""The statistics of a column, and what is stored of them."""
-
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
     """Return the table that statistics are about. MetaError."""
@@ -75,9 +74,9 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    columns = _normalized(table, _columns_of(table), new)
+    columns = _normalized(table, _columns_of(table), set(), new)
     data = statistics.encode(columns)
-    wanted = _dated(columns, iter(data), int(time.time()))
+    encoded = _encoded(columns, iter(data), int(time.time()))
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
 
         def work(session: Session) -> bool:
@@ -85,13 +84,13 @@ def update_table(
             found = None if key is None else tables.find(call.database, session, *name)
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
-            state = State(found.parameters, found.writeId or -1)
-            change = _change(str(name), state, wanted, by, transactional=is_transactional(found), merged=merged)
+            old = State(found.parameters, found.writeId or -1)
+            change = _change(str(name), old, tuple(encoded), by, transactional=is_transactional(found), merged=merged)
             if change.columns:
-                old = statistics.of_table(session, key, engine)
-                together = _together({key: old}, {key: change.columns}, merged=merged)
-                statistics.write_table(session, key, engine, together[key])
-            if change.state != state:
+                there = {key: statistics.of_table(session, key, engine)}
+                written = _together(there, {key: change.columns}, {key: encoded}, {key: columns}, merged=merged)
+                statistics.write_table(session, key, engine, written[key])
+            if change.state != old:
                 tables.set_parameters(session, key, change.state.parameters, change.state.write_id)
             return change.joins
 
@@ -109,23 +108,21 @@ class Change(NamedTuple):
     """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
 
     state: State
-    columns: list[Column]
+    columns: tuple[str, ...]
     joins: bool = True
 
 
-def _change(
-    label: str, old: State, new: list[Column], by: Writer, *, transactional: bool, merged: bool
-) -> Change:
+def _change(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Change:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
         if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
-            return Change(State(accuracy.without_mark(old.parameters), write_id), [], joins=False)
+            return Change(State(accuracy.without_mark(old.parameters), write_id), (), joins=False)
         exact = accuracy.exact_columns(old.parameters)
-        new = [column for column in new if column[0].colName in exact]
+        new = tuple(column for column in new if column in exact)
         if not new:
-            return Change(old, [])
-    marked = accuracy.with_columns(old.parameters, [struct.colName for struct, _ in new])
+            return Change(old, ())
+    marked = accuracy.with_columns(old.parameters, new)
     if transactional:
         marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
     return Change(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
@@ -144,74 +141,80 @@ def _update(
 ) -> bool:
     table = known.table
     label, has, transactional = str(name), _columns_of(table), is_transactional(table)
-    columns: dict[str, list[ColumnStatisticsObj]] = {}
+    columns: dict[str, Sequence[ColumnStatisticsObj]] = {}
+    fitting: set[tuple[str, str]] = set()
     for partition, each in zip(stored_names(call, table, [each.statsDesc.partName for each in new]), new, strict=True):
         if partition in columns:
             raise MetaError(f"Partition {partition} of {name} comes more than once in one request for statistics")
-        columns[partition] = _normalized(table, has, each)
+        columns[partition] = _normalized(table, has, fitting, each)
     data: list[str] = []
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
-        def work(session: Session) -> bool:
+        def work(session: Session, *, overwrites: bool) -> bool:
             table_id = table.id
             locking = partitions.Locking(session, table, list(columns), known.state)
             session.send()
-            old, overwrites = None, session.can_overwrite and not merged
+            old = None
             if not overwrites:
                 old = statistics.of_partitions_later(session, table_id, list(columns), engine)
                 session.send()
             data[:] = data or statistics.encode([column for each in columns.values() for column in each])
             texts, now = iter(data), int(time.time())
-            wanted = {partition: _dated(each, texts, now) for partition, each in columns.items()}
-            alone = {partition: statistics.stored(_encoded(each)) for partition, each in wanted.items() if overwrites and each}
+            encoded = {partition: _encoded(each, texts, now) for partition, each in columns.items()}
+            alone = {partition: statistics.stored(each) for partition, each in encoded.items() if overwrites and each}
             rows = locking.rows()
             if rows is None or table_id is None:
                 raise NoSuchObject(f"{name} table not found")
             keys = {row[1]: row[0] for row in rows}
-            if missing := wanted.keys() - keys:
+            if missing := columns.keys() - keys:
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-            done = None
             if alone:
-                done = statistics.overwrite_partitions(session, table_id, engine, {keys[each]: alone[each] for each in alone})
-            locked = statistics.locked(rows)
-            states = [State(each.parameters, each.write_id) for each in locked]
-            changes = [
-                _change(f"{label} {each.name}", state, wanted[each.name], by, transactional=transactional, merged=merged)
-                for each, state in zip(locked, states, strict=True)
-            ]
-            changed = [
-                each._replace(parameters=change.state.parameters, write_id=change.state.write_id)
-                for each, state, change in zip(locked, states, changes, strict=True) if change.state != state
-            ]
+                statistics.overwrite_partitions(session, table_id, engine, {keys[each]: stored for each, stored in alone.items()})
+            changed, written, joins = [], {}, True
+            for each in statistics.locked(rows):
+                state = State(each.parameters, each.write_id)
+                of = _change(
+                    f"{label} {each.name}", state, tuple(encoded[each.name]), by, transactional=transactional, merged=merged
+                )
+                if of.state is not state and of.state != state:
+                    changed.append(each._replace(parameters=of.state.parameters, write_id=of.state.write_id))
+                if of.columns:
+                    written[each.name] = of.columns
+                joins = joins and of.joins
             if changed:
                 statistics.set_parameters(session, table_id, changed)
-            written = {each.name: change.columns for each, change in zip(locked, changes, strict=True) if change.columns}
+            if old is not None and written:
+                together = _together(statistics.by_name(old.rows), written, encoded, columns, merged=merged)
+                stored = {keys[partition]: statistics.stored(each) for partition, each in together.items()}
+                statistics.write_partitions(session, table_id, engine, stored)
+            return joins
 
-            def join() -> None:
-                if written and (done is None or done.count < len(written)):
-                    there = old or statistics.of_partitions_later(session, table_id, list(written), engine)
-                    together = _together(statistics.by_name(there.rows), written, merged=merged)
-                    stored = {keys[partition]: statistics.stored(each) for partition, each in together.items()}
-                    statistics.write_partitions(session, table_id, engine, stored)
-
-            if done is None:
-                join()
-            else:
-                current.at_last = join
-            return all(change.joins for change in changes)
-
-        return current.write(work)
+        if call.database.driver.can_overwrite and not merged:
+            with suppress(Differs):
+                return current.write(partial(work, overwrites=True))
+        return current.write(partial(work, overwrites=False))
 
 
 def _columns_of(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
 
 
-def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> list[ColumnStatisticsObj]:
-    """Return statistics with lower-case names and types; check that the table has the columns."""
+def _normalized(
+    table: Table, known: Collection[str], fitting: set[tuple[str, str]], new: ColumnStatistics
+) -> Sequence[ColumnStatisticsObj]:
+    """Return statistics with lower-case names and types; check that the table has the columns.
+
+    `fitting` holds names and types of columns that need no change; hundreds of partitions of one request have the same.
+    """
+    for column in new.statsObj or ():
+        if (column.colName, column.colType) not in fitting or column.statsData is None:
+            break
+    else:
+        return new.statsObj or ()
     out = []
-    for column in new.statsObj or []:
+    for column in new.statsObj:
         if column.colName in known and column.colType is not None and column.colType.islower() and column.statsData is not None:
+            fitting.add((column.colName, column.colType))
             out.append(column)
             continue
         if column.colName is None or column.statsData is None:
@@ -224,24 +227,23 @@ def _normalized(table: Table, known: Collection[str], new: ColumnStatistics) -> 
     return out
 
 
+def _encoded(columns: Sequence[ColumnStatisticsObj], data: Iterator[str], now: int) -> statistics.Encoded:
+    """Return what is stored of columns; each takes its own of the data."""
+    return {column.colName: [column.colType, now, next(data)] for column in columns}
+
+
 def _together(
-    old: Mapping[Place, statistics.Encoded], new: Mapping[Place, Sequence[Column]], *, merged: bool
-) -> dict[Place, statistics.Encoded]:
-    """Return the statistics that will be stored, by the place that what is there and what is new are of."""
+    old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], encoded: Mapping[Place, statistics.Encoded],
+    structs: Mapping[Place, Sequence[ColumnStatisticsObj]], *, merged: bool,
+) -> dict[Place, statistics.Encoded]:  # fmt: skip
+    """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
     if merged:
-        structs = {key: [_merged(old.get(key, {}), struct) for struct, _ in columns] for key, columns in new.items()}
-        data, now = iter(statistics.encode([struct for columns in structs.values() for struct in columns])), int(time.time())
-        new = {key: _dated(columns, data, now) for key, columns in structs.items()}
-    return {key: {**old.get(key, {}), **_encoded(columns)} for key, columns in new.items()}
-
-
-def _encoded(columns: Iterable[Column]) -> statistics.Encoded:
-    return {struct.colName: encoded for struct, encoded in columns}
-
-
-def _dated(columns: Sequence[ColumnStatisticsObj], data: Iterator[str], now: int) -> list[Column]:
-    """Return columns with what is stored of them; each takes its own of the data."""
-    return [(struct, [struct.colType, now, next(data)]) for struct in columns]
+        joined = {
+            key: [_merged(old.get(key, {}), struct) for struct in structs[key] if struct.colName in names] for key, names in written.items()
+        }
+        data, now = iter(statistics.encode([struct for columns in joined.values() for struct in columns])), int(time.time())
+        encoded = {key: _encoded(columns, data, now) for key, columns in joined.items()}
+    return {key: {**old.get(key, {}), **encoded[key]} for key in written}
 
 
 def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:

@@ -62,11 +62,6 @@ class Session:
         """The kind of database (sqlite, postgresql, mysql), for statements of which each has its own."""
         return self._database.driver.name
 
-    @property
-    def can_overwrite(self) -> bool:
-        """Whether `overwrite_later` can be used: on PostgreSQL."""
-        return self._database.driver.can_overwrite
-
     def observe(self, text: str) -> None:
         """Tell whoever counts statements."""
         if self._database.observer is not None:
@@ -163,12 +158,12 @@ class Session:
         if given:
             self._database.driver.upsert(self, table, columns, given)
 
-    def overwrite_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: str) -> Answer:
-        """Like `upsert_later`, of at least one row, but leave rows alone that have another value in the column `same`.
+    def overwrite_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: str) -> None:
+        """Like `upsert_later`, of at least one row, but the transaction fails where one has another value in the column `same`: Differs.
 
-        The answer counts the rows that were written. Only where the database `can_overwrite`.
+        Only where the database `can_overwrite`.
         """
-        return self._database.driver.overwrite(self, table, columns, list(rows), same)
+        self._database.driver.overwrite(self, table, columns, list(rows), same)
 
     def replace_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
         """Give locked rows, or none, other values, as `later` does it; each is given as a whole, by its primary key.

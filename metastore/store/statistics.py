@@ -140,12 +140,12 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
     session.upsert_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics))
 
 
-def overwrite_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> Answer:
-    """Replace the statistics of those of the partitions, at least one, that have statistics of the same columns or none, later.
+def overwrite_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> None:
+    """Replace the statistics of partitions, at least one, later; the transaction fails where one has those of other columns: Differs.
 
-    The answer counts them. Of the others, what is there has to be read and joined. Only where the session `can_overwrite`.
+    Then what is there has to be read and joined. Only where the database's driver `can_overwrite`.
     """
-    return session.overwrite_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics), same="named")
+    session.overwrite_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics), same="named")
 
 
 def _rows(table_id: int, engine: str, statistics: Mapping[int, Stored]) -> list[Row]:

@@ -2,6 +2,7 @@
 
     UniqueViolation      a row with this key is there already
     ReferenceViolation   a row that others refer to was to go
+    Differs              a row that was to be overwritten has something else
     Retry                nothing was done: begin again
     Unavailable          the connection broke before anything was committed
     BrokenAtCommit       it broke while the commit was on its way
@@ -35,6 +36,10 @@ class ReferenceViolation(Exception):
     """A row that others refer to was to go, or one that is not there was referred to."""
 
 
+class Differs(Exception):
+    """A row that was to be overwritten has another value where it was to have the same: nothing was done."""
+
+
 class Retry(Exception):
     """A serialization failure or deadlock: nothing was done, begin again."""
 
@@ -62,7 +67,7 @@ class Driver:
     dialect: Dialect
     begin = "BEGIN"
     can_overwrite = False
-    """Whether it tells how many rows an insert gave other values, and so can do what `Session.overwrite_later` does."""
+    """Whether a statement can tell there that it gave all rows other values, as `Session.overwrite_later` asks."""
     advice = "try again"
     """What to do when a unit of work failed again and again."""
 
@@ -75,7 +80,7 @@ class Driver:
         return value
 
     def classify(self, error: BaseException) -> type[Exception] | None:
-        """Return UniqueViolation, ReferenceViolation, Unavailable or Retry for a driver's error, None for any other."""
+        """Return one of the errors above for a driver's error, None for any other."""
         raise AssertionError(self.name, error)
 
     def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
@@ -107,9 +112,7 @@ class Driver:
         """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
 
-    def overwrite(
-        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str
-    ) -> Answer:
+    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> None:
         """Do what `Session.overwrite_later` does to at least one row: one statement."""
         raise AssertionError(self.name, session, table, columns, rows, same)
 

@@ -13,6 +13,7 @@ from metastore.errors import MetaError
 from metastore.store.drivers.contract import (
     FEW,
     MANY,
+    Differs,
     Driver,
     ReferenceViolation,
     Retry,
@@ -24,8 +25,11 @@ from metastore.store.drivers.contract import (
 )
 
 if TYPE_CHECKING:
-    from metastore.store.answer import Answer
     from metastore.store.database import Session
+
+
+WORTH = 8
+"""Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
 
 
 class PostgreSQLDriver(Driver):
@@ -65,6 +69,8 @@ class PostgreSQLDriver(Driver):
             return UniqueViolation
         if isinstance(error, errors.ForeignKeyViolation):
             return ReferenceViolation
+        if isinstance(error, errors.DivisionByZero):
+            return Differs
         if isinstance(error, self.psycopg.DataError):
             return Unstorable
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
@@ -84,54 +90,85 @@ class PostgreSQLDriver(Driver):
             run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
-            run(_inserting_arrays(table, tuple(columns)), **_arrays(columns, rows))
+            given = _Given(columns, rows)
+            run(_inserting(table, given.arrays, given.scalars), **given.values)
             return
-        names = ", ".join(f'"{column}"' for column in columns)
         session.observe(f"COPY {table.name}")
-        with session.cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
+        with session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
             for row in rows:
                 copy.write_row(row)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        session.later(_inserting_arrays(table, tuple(columns), on_conflict(table, columns)), **_arrays(columns, rows))
+        given = _Given(columns, rows)
+        session.later(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
 
-    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> Answer:
+    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> None:
+        given = _Given(columns, rows)
         where = f'{on_conflict(table, columns)} WHERE "{table.name}"."{same}" = excluded."{same}"'
-        return session.later(_inserting_arrays(table, tuple(columns), where), **_arrays(columns, rows))
+        session.later(_overwriting(_inserting(table, given.arrays, given.scalars, where)), **given.values, number_of_rows=len(rows))
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
-        given = {column: values for column, values in _arrays(columns, rows).items() if column not in same}
-        session.later(_updating_arrays(table, tuple(given)), **given)
+        given = _Given(columns, rows, same)
+        session.later(_updating(table, given.arrays, given.scalars), **given.values)
 
 
-def _arrays(columns: Sequence[str], rows: Sequence[Row]) -> dict[str, list[Any]]:
-    return {column: list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
+class _Given:
+    """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Row], passed_over: Collection[str] = ()) -> None:
+        self.values: dict[str, Any] = {}
+        scalars = []
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            if column in passed_over:
+                continue
+            if len(values) >= WORTH and values.count(values[0]) == len(values):
+                scalars.append(column)
+                self.values[column] = values[0]
+            else:
+                self.values[column] = list(values)
+        if len(scalars) == len(self.values):
+            column = scalars.pop()
+            self.values[column] = [self.values[column]] * len(rows)
+        self.scalars = tuple(scalars)
+        self.arrays = tuple(column for column in self.values if column not in scalars)
 
 
 @cache
-def _inserting_arrays(table: sa.Table, columns: tuple[str, ...], otherwise: str = "") -> sa.TextClause:
-    """Return PostgreSQL's insert of rows whose values are given as one array for each column."""
-    names = ", ".join(f'"{column}"' for column in columns)
-    return sa.text(f'INSERT INTO "{table.name}" ({names}) SELECT given.* FROM {_unnest(table, columns)} AS given{otherwise}')
+def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...], otherwise: str = "") -> sa.TextClause:
+    """Return PostgreSQL's insert of rows that are given in that way."""
+    values = [*(f'given."{column}"' for column in arrays), *(_value(table, column) for column in scalars)]
+    return sa.text(
+        f'INSERT INTO "{table.name}" ({_names((*arrays, *scalars))}) SELECT {", ".join(values)} FROM {_given(table, arrays)}{otherwise}'
+    )
 
 
 @cache
-def _updating_arrays(table: sa.Table, columns: tuple[str, ...]) -> sa.TextClause:
-    """Return PostgreSQL's update of rows, found by their primary key, whose values are given in that way."""
-    names = ", ".join(f'"{column}"' for column in columns)
+def _overwriting(insert: sa.TextClause) -> sa.TextClause:
+    """Return an insert that fails with a division by zero unless it wrote so many rows."""
+    return sa.text(f"WITH written AS ({insert.text} RETURNING 1) SELECT 1 / CAST(count(*) = :number_of_rows AS integer) FROM written")
+
+
+@cache
+def _updating(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...]) -> sa.TextClause:
+    """Return PostgreSQL's update of rows, found by their primary key, that are given in that way."""
     keys = table.primary_key.columns.keys()
-    changes = ", ".join(f'"{column}" = given."{column}"' for column in columns if column not in keys)
-    same = " AND ".join(f'"{table.name}"."{column}" = given."{column}"' for column in keys)
-    return sa.text(f'UPDATE "{table.name}" SET {changes} FROM {_unnest(table, columns)} AS given({names}) WHERE {same}')
+    values = {column: f'given."{column}"' for column in arrays} | {column: _value(table, column) for column in scalars}
+    changes = ", ".join(f'"{column}" = {value}' for column, value in values.items() if column not in keys)
+    same = " AND ".join(f'"{table.name}"."{column}" = {values[column]}' for column in keys)
+    return sa.text(f'UPDATE "{table.name}" SET {changes} FROM {_given(table, arrays)} WHERE {same}')
 
 
-def _unnest(table: sa.Table, columns: Sequence[str]) -> str:
-    return f"unnest({', '.join(_array(table, column) for column in columns)})"
+def _given(table: sa.Table, arrays: Sequence[str]) -> str:
+    return f"unnest({', '.join(_value(table, column, '[]') for column in arrays)}) AS given({_names(arrays)})"
 
 
-def _array(table: sa.Table, column: str) -> str:
-    return f"CAST(:{column} AS {_ARRAYS.get(type(table.c[column].type), 'text')}[])"
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
 
 
-_ARRAYS: dict[type[Any], str] = {sa.BigInteger: "bigint", sa.Integer: "integer", sa.Boolean: "boolean"}
-"""Element types of arrays by the column's type; all others are text."""
+def _value(table: sa.Table, column: str, kind: str = "") -> str:
+    return f"CAST(:{column} AS {_TYPES.get(type(table.c[column].type), 'text')}{kind})"
+
+
+_TYPES: dict[type[Any], str] = {sa.BigInteger: "bigint", sa.Integer: "integer", sa.Boolean: "boolean"}
+"""Types of values by the column's type; all others are text."""
