@@ -29,6 +29,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import get_table
+from metastore.store.schema import partition_statistics
 from tests.service.conftest import Statements, add_partitions, make_table
 
 
@@ -175,6 +176,15 @@ def test_a_thousand_partitions_take_as_many_statements_as_one(call: Call, statem
     assert len(read) == 2
     assert found["p=777"].statsObj == [numbers("a", 777, 778), texts("b", 777, 1.0)]
     assert len(found) == 1000
+
+
+def test_statistics_of_no_columns_leave_a_partition_without_any(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [["1"], ["2"]])
+    write_statistics.set_statistics(call, [of(table, partition="p=1"), of(table, numbers("a", 1, 2), partition="p=2")])
+    assert set(statistics.get_partitions(call, table, ["p=1", "p=2"], ["a"])) == {"p=2"}
+    rows = call.database.read(lambda session: session.rows(partition_statistics.select()))
+    assert len(rows) == 1
 
 
 def test_columns_that_others_wrote_cost_a_second_attempt_at_most(call: Call, statements: Statements) -> None:
