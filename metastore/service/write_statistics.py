@@ -219,7 +219,7 @@ def _columns_of(table: Table) -> frozenset[str]:
 
 
 def _normalized(
-    table: Table, known: Collection[str], fitting: set[tuple[str, str]], new: ColumnStatistics
+    table: Table, names: Collection[str], fitting: set[tuple[str, str]], new: ColumnStatistics
 ) -> Sequence[ColumnStatisticsObj]:
     """Return statistics with lower-case names and types; check that the table has the columns.
 
@@ -232,7 +232,7 @@ def _normalized(
         return new.statsObj or ()
     out = []
     for column in new.statsObj:
-        if column.colName in known and column.colType is not None and column.colType.islower() and column.statsData is not None:
+        if column.colName in names and column.colType is not None and column.colType.islower() and column.statsData is not None:
             fitting.add((column.colName, column.colType))
             out.append(column)
             continue
@@ -240,7 +240,7 @@ def _normalized(
             raise InvalidObject(f"Statistics of {table.dbName}.{table.tableName} without colName or statsData can not be stored")
         stored = copy(column)
         stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
-        if stored.colName not in known:
+        if stored.colName not in names:
             raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
         out.append(stored)
     return out

@@ -161,7 +161,7 @@ class Session:
     def overwrite_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: str) -> None:
         """Like `upsert_later`, of at least one row, but the transaction fails where one has another value in the column `same`: Differs.
 
-        Only where the database `can_overwrite`.
+        Only where the driver `can_overwrite`.
         """
         self._database.driver.overwrite(self, table, columns, list(rows), same)
 
@@ -188,7 +188,7 @@ class Database:
         self.observer: Callable[[str], None] | None = None
         self.cache: dict[Any, Any] = {}
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
-        self.tables: dict[tuple[str, str, str], Row] = {}
+        self.remembered_tables: dict[tuple[str, str, str], Row] = {}
         """Rows of tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}

@@ -206,20 +206,20 @@ class Known(NamedTuple):
     """What its row said to an earlier call (`STATE`): whoever holds the row has to see that it still does."""
 
 
-def known(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
-    """Return a table as `find_known` read it last, None if this process does not know it."""
-    row = database.tables.get((catalog, database_name, name))
+def remembered(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
+    """Return a table as `find_and_remember` read it last, None if this process does not know it."""
+    row = database.remembered_tables.get((catalog, database_name, name))
     return None if row is None else Known(_struct(database, row), _state(row))
 
 
-def find_known(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
+def find_and_remember(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
     """Return a table as `find` does, and remember it."""
     row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
     if row is None:
         return None
-    if len(database.tables) >= MOST_KNOWN:
-        database.tables.clear()
-    database.tables[catalog, database_name, name] = row
+    if len(database.remembered_tables) >= MOST_KNOWN:
+        database.remembered_tables.clear()
+    database.remembered_tables[catalog, database_name, name] = row
     return Known(_struct(database, row), None)
 
 

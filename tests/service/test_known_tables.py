@@ -10,7 +10,6 @@ from metastore.errors import InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Partition
 from metastore.listeners.events import Event
 from metastore.listeners.notifications.packing import unpack
-from metastore.service import alter_partitions as altering
 from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
@@ -42,7 +41,7 @@ def part(call: Call) -> Partition:
     add_partitions(call, NAME, [["1"], ["2"]])
     part = get_partition(call, NAME, ["1"])
     alter_partitions(call, NAME, [part])
-    assert tables.known(call.database, *NAME) is not None
+    assert tables.remembered(call.database, *NAME) is not None
     return part
 
 
@@ -118,17 +117,16 @@ def test_listeners_are_asked_about_the_table_as_it_is(call: Call, other: Call, p
     assert [column.name for column in event.table.sd.cols] == ["a", "e"]  # type: ignore[attr-defined]  # it is of a table
 
 
-def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Known] = []
+def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: Partition) -> None:
+    asked: list[bool] = []
 
-    def broken(*arguments: object) -> None:
-        asked.extend(each for each in arguments if isinstance(each, Known))
+    def broken(known: Known) -> None:
+        asked.append(known.state is None)
         raise BrokenAtCommit("the connection broke")
 
-    monkeypatch.setattr(altering, "_alter", broken)
     with pytest.raises(BrokenAtCommit):
-        alter_partitions(call, NAME, [part])
-    assert [each.state is None for each in asked] == [False]
+        on_known_table(call, NAME, broken)
+    assert asked == [False]
 
 
 def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition) -> None:
@@ -148,4 +146,4 @@ def test_few_tables_are_remembered(call: Call, monkeypatch: pytest.MonkeyPatch) 
     for number in range(4):
         name = make_table(call, f"t{number}")
         assert on_known_table(call, name, lambda known: known.table.tableName) == f"t{number}"
-        assert len(call.database.tables) <= 2
+        assert len(call.database.remembered_tables) <= 2
