@@ -86,6 +86,7 @@ def _alter(
             if changed:
                 partitions.replace(session, held, changed, rows)
                 _keep_statistics(session, other_columns)
+                session.send()
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)

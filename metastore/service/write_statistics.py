@@ -170,6 +170,7 @@ def _update(
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
             if alone:
                 statistics.overwrite_partitions(session, table_id, engine, {keys[each]: stored for each, stored in alone.items()})
+                session.send()
             changed, written, joins = _changes(table, statistics.locked(rows), encoded, by, merged=merged)
             if changed:
                 statistics.set_parameters(session, table_id, changed)

@@ -228,7 +228,7 @@ class Outline:
         at += 3
         key = (id(specs), fid, ttype, depth)
         known = self._last.get(key, b"")
-        if known is None or inner is StorageDescriptor:
+        if known is None or inner is StorageDescriptor or self._notes is not None:
             return self._value(ttype, at, inner, depth)
         if known:
             if self.data.startswith(known, at):

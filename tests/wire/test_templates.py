@@ -306,6 +306,16 @@ def test_alike_statistics_are_decoded_once(decoded: list[int]) -> None:
     assert sum(decoded) < 20 * len(to_bytes(sent[0]))
 
 
+def test_so_are_statistics_of_which_two_columns_are_the_same(decoded: list[int]) -> None:
+    sent = []
+    for number in range(1000):
+        sent.append(statistics(number, (number, None), 0.5, wide=False))
+        (column,) = sent[-1].statsObj
+        sent[-1].statsObj = [column, ColumnStatisticsObj("other", column.colType, column.statsData)]
+    assert received_statistics(sent) == sent
+    assert sum(decoded) < 20 * len(to_bytes(sent[0]))
+
+
 def test_a_few_are_decoded(decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repetition, "WORTH", 11)
     sent = [partition(number) for number in range(10)]

@@ -139,6 +139,7 @@ class Cursor:
         self._waiting.append((message, answer))
         if sum(len(value) for value in message.values if value) >= LONG and self._may_send():
             self._send()
+            self._connection.pgconn.flush()
         return answer
 
     def send(self) -> None:
@@ -197,7 +198,7 @@ class Cursor:
         self.flush()
 
     def _send(self) -> None:
-        """Let what waits go out."""
+        """Give libpq what waits; it goes out with its next flush."""
         waiting, self._waiting = self._waiting, []
         pgconn, statements, pipeline = self._connection.pgconn, self._connection.statements, self._pipeline
         try:
@@ -217,7 +218,6 @@ class Cursor:
                 else:
                     pgconn.send_query_params(text, values, types, formats)
                 pipeline.asked.append(asked)
-            pgconn.flush()
         except BaseException:
             self._end()
             raise
