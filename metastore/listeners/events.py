@@ -160,8 +160,8 @@ class UpdateStatistics(Event):
 
     table: Table
     statistics: Sequence[ColumnStatistics]
-    data: Sequence[str]
-    """The ColumnStatisticsData of each of their columns in turn, in Thrift's binary protocol as base64: what is stored of it.
+    data: Sequence[Sequence[str]]
+    """For each of `statistics` the ColumnStatisticsData of its columns in turn, in Thrift's binary protocol as base64, as they are stored.
 
     Of partitions there is none before the change.
     """

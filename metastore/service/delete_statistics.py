@@ -62,8 +62,12 @@ def from_partitions(
             gone = statistics.delete_partitions(session, [partition.key for partition in locked], wanted, engine)
             if not gone:
                 raise NoSuchObject(f"Column stats doesn't exist for partitions {names} of {name}, columns {wanted or 'all'}")
-            unmarked = [each._replace(parameters=accuracy.without_columns(each.parameters, gone.get(each.key, ()))) for each in locked]
-            changed = [after for before, after in zip(locked, unmarked, strict=True) if before.parameters != after.parameters]
+            changed = []
+            for each in locked:
+                before = each.decoded()
+                after = accuracy.without_columns(before, gone.get(each.key, ()))
+                if after != before:
+                    changed.append(each.changed(after, each.write_id))
             if changed:
                 statistics.set_parameters(session, table.id, changed)
 

@@ -6,10 +6,11 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
@@ -35,6 +36,8 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
+Key = TypeVar("Key", bound=Hashable)
+
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
     """Return the table that statistics are about. MetaError."""
@@ -74,10 +77,8 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    columns = _normalized(table, _columns_of(table), set(), new)
-    data = statistics.encode(columns)
-    encoded = _encoded(columns, iter(data), int(time.time()))
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=data)) as current:
+    (columns,) = _columns(table, [new])
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=[columns.data])) as current:
 
         def work(session: Session) -> bool:
             key = tables.lock(session, *name)
@@ -85,10 +86,10 @@ def update_table(
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             old = State(found.parameters, found.writeId or -1)
-            change = _change(str(name), old, tuple(encoded), by, transactional=is_transactional(found), merged=merged)
+            change = _change(str(name), old, columns.names, by, transactional=is_transactional(found), merged=merged)
             if change.columns:
                 there = {key: statistics.of_table(session, key, engine)}
-                written = _together(there, {key: change.columns}, {key: encoded}, {key: columns}, merged=merged)
+                written = _together(there, {key: change.columns}, {key: columns}, merged=merged)
                 statistics.write_table(session, key, engine, written[key])
             if change.state != old:
                 tables.set_parameters(session, key, change.state.parameters, change.state.write_id)
@@ -144,7 +145,7 @@ def _update(
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
-    data: list[str] = []
+    data: list[list[str]] = []
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session, *, overwrites: bool) -> bool:
@@ -155,13 +156,9 @@ def _update(
             if not overwrites:
                 old = statistics.of_partitions_later(session, table_id, names, engine)
                 session.send()
-            fitting: set[tuple[str, str]] = set()
-            has = _columns_of(table)
-            columns = {partition: _normalized(table, has, fitting, each) for partition, each in zip(names, new, strict=True)}
-            data[:] = data or statistics.encode([column for each in columns.values() for column in each])
-            texts, now = iter(data), int(time.time())
-            encoded = {partition: _encoded(each, texts, now) for partition, each in columns.items()}
-            alone = {partition: statistics.stored(each) for partition, each in encoded.items() if overwrites and each}
+            columns = dict(zip(names, _columns(table, new), strict=True))
+            data[:] = [each.data for each in columns.values()]
+            alone = {partition: each.stored for partition, each in columns.items() if overwrites and each.names}
             rows = locking.rows()
             if rows is None or table_id is None:
                 raise NoSuchObject(f"{name} table not found")
@@ -171,11 +168,11 @@ def _update(
             if alone:
                 statistics.overwrite_partitions(session, table_id, engine, {keys[each]: stored for each, stored in alone.items()})
                 session.send()
-            changed, written, joins = _changes(table, statistics.locked(rows), encoded, by, merged=merged)
+            changed, written, joins = _changes(table, statistics.locked(rows), columns, by, merged=merged)
             if changed:
                 statistics.set_parameters(session, table_id, changed)
             if old is not None and written:
-                together = _together(statistics.by_name(old.rows), written, encoded, columns, merged=merged)
+                together = _together(statistics.by_name(old.rows), written, columns, merged=merged)
                 stored = {keys[partition]: statistics.stored(each) for partition, each in together.items()}
                 statistics.write_partitions(session, table_id, engine, stored)
             return joins
@@ -187,36 +184,71 @@ def _update(
 
 
 def _changes(
-    table: Table, locked: Iterable[statistics.Partition], encoded: Mapping[str, statistics.Encoded], by: Writer, *, merged: bool
+    table: Table, locked: Iterable[statistics.Partition], new: Mapping[str, Columns], by: Writer, *, merged: bool
 ) -> tuple[list[statistics.Partition], dict[str, tuple[str, ...]], bool]:
     """Return the partitions whose rows change, the columns that are written, by partition, and whether all could be joined. MetaError."""
     transactional = is_transactional(table)
     changed: list[statistics.Partition] = []
     written: dict[str, tuple[str, ...]] = {}
     joins = True
+    marked: dict[tuple[str, ...], str] = {}
+    """By columns that are written, how a mark stands in parameters that say so already: hundreds of partitions have the same one."""
     for each in locked:
-        columns = tuple(encoded[each.name])
-        if not transactional and not merged:  # as `_change` does it, of hundreds of partitions in half the time
-            marked = accuracy.with_columns(each.parameters, columns)
-            if marked is not each.parameters:
-                changed.append(each._replace(parameters=marked))
+        columns = new[each.name].names
+        if not transactional and not merged:  # as `_change` does it, of hundreds of partitions in a fraction of the time
+            if columns not in marked or marked[columns] not in each.parameters:
+                before = each.decoded()
+                after = accuracy.with_columns(before, columns)
+                if after is before:
+                    marked[columns] = statistics.part_of_parameters(accuracy.ACCURATE, before)
+                else:
+                    changed.append(each.changed(after, each.write_id))
             if columns:
                 written[each.name] = columns
             continue
-        old = State(each.parameters, each.write_id)
+        old = State(each.decoded(), each.write_id)
         of = _change(
             f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
         )
         if of.state != old:
-            changed.append(each._replace(parameters=of.state.parameters, write_id=of.state.write_id))
+            changed.append(each.changed(of.state.parameters, of.state.write_id))
         if of.columns:
             written[each.name] = of.columns
         joins = joins and of.joins
     return changed, written, joins
 
 
-def _columns_of(table: Table) -> frozenset[str]:
-    return frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
+class Columns:
+    """What is written of columns: structs with normalised names and types, and as they are stored."""
+
+    def __init__(self, structs: Sequence[ColumnStatisticsObj], texts: Iterator[str], now: int) -> None:
+        self.structs = structs
+        self.data = list(islice(texts, len(structs)))
+        """The ColumnStatisticsData of each struct."""
+        self.encoded: statistics.Encoded = {
+            column.colName: [column.colType, now, text] for column, text in zip(structs, self.data, strict=True)
+        }
+        self.names = tuple(self.encoded)
+
+    @cached_property
+    def stored(self) -> statistics.Stored:
+        """What is stored where nothing else is."""
+        return statistics.stored(self.encoded)
+
+
+def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:
+    """Return what is written of each place; those with the same structs, as `wire/repetition.py` leaves them, share it. MetaError."""
+    names = frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
+    fitting: set[tuple[str, str]] = set()
+    keys = [tuple(map(id, each.statsObj or ())) for each in new]
+    distinct = dict(zip(keys, new, strict=True))
+    made = _encoded({key: _normalized(table, names, fitting, each) for key, each in distinct.items()})
+    return [made[key] for key in keys]
+
+
+def _encoded(structs: Mapping[Key, Sequence[ColumnStatisticsObj]]) -> dict[Key, Columns]:
+    texts, now = iter(statistics.encode([column for each in structs.values() for column in each])), int(time.time())
+    return {key: Columns(each, texts, now) for key, each in structs.items()}
 
 
 def _normalized(
@@ -247,23 +279,16 @@ def _normalized(
     return out
 
 
-def _encoded(columns: Sequence[ColumnStatisticsObj], data: Iterator[str], now: int) -> statistics.Encoded:
-    """Return what is stored of columns; each takes its own of the data."""
-    return {column.colName: [column.colType, now, next(data)] for column in columns}
-
-
 def _together(
-    old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], encoded: Mapping[Place, statistics.Encoded],
-    structs: Mapping[Place, Sequence[ColumnStatisticsObj]], *, merged: bool,
-) -> dict[Place, statistics.Encoded]:  # fmt: skip
+    old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], new: Mapping[Place, Columns], *, merged: bool
+) -> dict[Place, statistics.Encoded]:
     """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
     if merged:
-        joined = {
-            key: [_merged(old.get(key, {}), struct) for struct in structs[key] if struct.colName in names] for key, names in written.items()
-        }
-        data, now = iter(statistics.encode([struct for columns in joined.values() for struct in columns])), int(time.time())
-        encoded = {key: _encoded(columns, data, now) for key, columns in joined.items()}
-    return {key: {**old.get(key, {}), **encoded[key]} for key in written}
+        new = _encoded({
+            key: [_merged(old.get(key, {}), struct) for struct in new[key].structs if struct.colName in names]
+            for key, names in written.items()
+        })
+    return {key: {**old.get(key, {}), **new[key].encoded} for key in written}
 
 
 def _merged(old: statistics.Encoded, new: ColumnStatisticsObj) -> ColumnStatisticsObj:

@@ -55,9 +55,19 @@ class Partition(NamedTuple):
 
     key: int
     name: str
-    parameters: dict[str, str]
+    parameters: str
+    """As JSON."""
     write_id: int
     row: Row
+
+    def decoded(self) -> dict[str, str]:
+        """Return the parameters."""
+        found: dict[str, str] = orjson.loads(self.parameters)
+        return found
+
+    def changed(self, parameters: Mapping[str, str], write_id: int) -> Partition:
+        """Return the partition with others."""
+        return self._replace(parameters=orjson.dumps(parameters).decode(), write_id=write_id)
 
 
 def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
@@ -154,15 +164,18 @@ def _rows(table_id: int, engine: str, statistics: Mapping[int, Stored]) -> list[
 
 def locked(rows: Iterable[Row]) -> list[Partition]:
     """Return the partitions of rows that were locked (`partitions.Locking`)."""
-    return [Partition(row[0], row[1], orjson.loads(row[6]), row[9], row) for row in rows]
+    return [Partition(row[0], row[1], row[6], row[9], row) for row in rows]
+
+
+def part_of_parameters(name: str, parameters: Mapping[str, str]) -> str:
+    """Return how a parameter stands in the JSON. A text holds that only where it has the parameter with that value: quotes are escaped."""
+    return orjson.dumps({name: parameters[name]})[1:-1].decode()
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
     """Change the parameters and write ids of locked partitions."""
     columns = ("table_id", *(field.name for field in partition_rows.FIELDS))
-    rows = [
-        (table_id, *each.row[:6], orjson.dumps(each.parameters).decode(), *each.row[7:9], each.write_id, *each.row[10:]) for each in changed
-    ]
+    rows = [(table_id, *each.row[:6], each.parameters, *each.row[7:9], each.write_id, *each.row[10:]) for each in changed]
     session.replace_later(partitions, columns, rows, same={*columns} - {"id", "parameters", "write_id"})
 
 

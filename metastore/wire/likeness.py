@@ -33,6 +33,8 @@ class Piece(NamedTuple):
     end: int
 
 
+Places = list[int]
+"""Where the runs of a struct begin in the message, and where the struct ends."""
 Leaf = tuple[int, int, int]
 """A text or number, from the begin of a struct or in the message: where the size of the text stands, or the number; how wide the number is,
 0 for a text; where it ends."""
@@ -67,14 +69,24 @@ class Runs:
         ]
         """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
 
-    def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
-        """Return where the runs of the struct at a place begin, and its end; None for one that is not like this."""
-        for known, offset in self._as_last:
-            if not data.startswith(known, at + offset):
+    def following(self, data: bytearray, at: int, most: int, need: Need) -> list[Places]:
+        """Return the places of the structs that stand there from a place on, as many as are like this, at most so many."""
+        found: list[Places] = []
+        while len(found) < most:
+            for known, offset in self._as_last:
+                if not data.startswith(known, at + offset):
+                    places = self.places(data, at, need)
+                    break
+            else:
+                places = [at + offset for offset in self._last_places] if self._as_last else self.places(data, at, need)
+            if places is None:
                 break
-        else:
-            if self._as_last:
-                return [at + offset for offset in self._last_places]
+            found.append(places)
+            at = places[-1]
+        return found
+
+    def places(self, data: bytearray, at: int, need: Need) -> Places | None:
+        """Return those of the struct at a place; None for one that is not like this."""
         places = []
         begin = at
         for run, length, width in self._before:
@@ -138,27 +150,38 @@ class Likeness:
         self.template: Any = None
         """What makes structs with these runs, or with earlier ones, once it is known."""
 
-    def places(self, data: bytearray, at: int, need: Need) -> list[int] | None:
-        """Return where the runs of the struct at a place begin, and its end; None for one that is not like the first.
+    def following(self, data: bytearray, at: int, most: int, need: Need) -> list[Places]:
+        """Return the places of the structs that stand there from a place on, as many as are like the first, at most so many.
 
-        One that differs within a piece of a storage descriptor is not: the next ones may share that piece with it.
+        One that differs within a piece of a storage descriptor is not like it: the next ones may share that piece with it.
         """
-        places = self.runs.places(data, at, need)
-        if places is None and (wide := self._all.places(data, at, need)) is not None:
-            values = zip(self._leaves, self._all.skipped, wide, wide[1:], strict=False)
-            differing = self._differing | {
-                number for number, ((start, width, end), skipped, place, following) in enumerate(values)
-                if self._model[start if width else start + WIDTH : end] != data[place + skipped : following]
-            }
-            leaves = [self._leaves[number] for number in sorted(differing)]
-            if not any(piece.begin <= start < piece.end for piece in self._pieces for start, _, _ in leaves):
-                self._differing, self.runs = differing, Runs(self._model, leaves, self._pieces)
-                places = self.runs.places(data, at, need)
-        return places
+        found = self.runs.following(data, at, most, need)
+        while len(found) < most and self._widens(data, found[-1][-1] if found else at, need):
+            found += self.runs.following(data, found[-1][-1] if found else at, most - len(found), need)
+        return found
 
-    def widened(self, places: Sequence[int], data: bytearray, need: Need) -> list[int] | None:
-        """Return the places of a struct that was met when more was in common; None for one that has them."""
-        return None if len(places) == len(self.runs.widths) + 2 else self.runs.places(data, places[0], need)
+    def _widens(self, data: bytearray, at: int, need: Need) -> bool:
+        """Tell whether the struct at a place is like the first if less counts as common, as it does from then on."""
+        wide = self._all.places(data, at, need)
+        if wide is None:
+            return False
+        values = zip(self._leaves, self._all.skipped, wide, wide[1:], strict=False)
+        differing = self._differing | {
+            number for number, ((start, width, end), skipped, place, following) in enumerate(values)
+            if self._model[start if width else start + WIDTH : end] != data[place + skipped : following]
+        }
+        leaves = [self._leaves[number] for number in sorted(differing)]
+        if any(piece.begin <= start < piece.end for piece in self._pieces for start, _, _ in leaves):
+            return False
+        self._differing, self.runs = differing, Runs(self._model, leaves, self._pieces)
+        return True
+
+    def widened(self, many: list[Places], data: bytearray, need: Need) -> list[Places]:
+        """Return the places of structs, some of which were met when more was in common."""
+        number = len(self.runs.widths) + 2
+        if len(many[0]) == number:
+            return many
+        return [places if len(places) == number else self.runs.places(data, places[0], need) or places for places in many]
 
 
 Memory = dict[type[TPayload], Likeness]

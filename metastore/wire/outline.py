@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, WIDTH, Likeness, Memory, Notes, Piece
+from metastore.wire.likeness import SIZE, WIDTH, Likeness, Memory, Notes, Piece, Places
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -48,21 +48,20 @@ of the fields, where the first one's header stands in the message, and where the
 
 
 class Alike(NamedTuple):
-    """A struct that is like an earlier one of its list but for some texts and numbers."""
+    """Structs in turn that are like an earlier one of their list but for some texts and numbers."""
 
     number: int
-    """In the list, counted from 0."""
+    """Of the first, in the list, counted from 0."""
     like: Likeness
-    places: list[int]
-    """Where the runs begin in the message, and where the struct ends."""
-    descriptor: int | None
-    """The number of its storage descriptor, if it has one."""
+    places: list[Places]
+    descriptors: range
+    """The numbers of their storage descriptors, if they have one each."""
 
     def repeated(self) -> list[Repeated]:
-        """Return what of its storage descriptor need not be decoded."""
-        places, number = self.places, self.descriptor
-        return [] if number is None else [
+        """Return what of their storage descriptors need not be decoded."""
+        return [
             (number, earlier, fields, places[run] + begin, places[run] + end)
+            for number, places in zip(self.descriptors, self.places, strict=False)
             for run, (earlier, fields, begin, end) in self.like.runs.pieces
         ]
 
@@ -280,22 +279,25 @@ class Outline:
     def _structs(self, at: int, size: int, spec: Any, depth: int) -> int:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
         like = self._memory.get(spec)
-        misses, begin = 0, len(self.alike)
-        for number in range(size):
-            places = like.places(self.data, at, self.need) if like is not None else None
-            if like is not None and places is not None:
-                at = places[-1]
-                self.alike.append(Alike(number, like, places, self.descriptors if like.descriptors else None))
-                self.descriptors += like.descriptors
-                continue
+        misses, number, begin = 0, 0, len(self.alike)
+        while number < size:
+            if like is not None and (places := like.following(self.data, at, size - number, self.need)):
+                descriptors = range(self.descriptors, self.descriptors + len(places) * like.descriptors)
+                self.alike.append(Alike(number, like, places, descriptors))
+                self.descriptors = descriptors.stop
+                number += len(places)
+                at = places[-1][-1]
+                if number == size:
+                    break
             if misses == MOST_MISSES:
                 at = self._value(TType.STRUCT, at, spec, depth)
-                continue
-            at, like = self._noted(at, spec, depth)
-            misses += 1
-        for number, each in enumerate(self.alike[begin:], begin):
-            if (places := each.like.widened(each.places, self.data, self.need)) is not None:
-                self.alike[number] = each._replace(places=places)
+            else:
+                at, like = self._noted(at, spec, depth)
+                misses += 1
+            number += 1
+        self.alike[begin:] = [
+            each._replace(places=each.like.widened(each.places, self.data, self.need)) for each in self.alike[begin:]
+        ]
         return at
 
     def _noted(self, at: int, spec: Any, depth: int) -> tuple[int, Likeness | None]:

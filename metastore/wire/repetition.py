@@ -8,8 +8,9 @@ of a column, may be shared, and are never changed in place; all else is a struct
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from thriftpy2.thrift import TPayload, TType
@@ -51,7 +52,10 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
     if found is None or len(outline.lists) > 1:
         return None
     (*steps, last), kind = found
-    alike = Counter(each.like for each in outline.alike).most_common()
+    count_of = Counter[Likeness]()
+    for each in outline.alike:
+        count_of[each.like] += len(each.places)
+    alike = count_of.most_common()
     remembered = memory.get(kind)
     templates = {like: _template(kind, like, decode) for like, count in alike if count >= WORTH or like is remembered}
     made: list[tuple[Alike, Template]] = []
@@ -67,7 +71,7 @@ def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, deco
     for step in steps:
         holder = getattr(holder, step)
     structs = getattr(holder, last) or []
-    if made and len(structs) + len(made) != _size(data, outline.lists):
+    if made and len(structs) + _count([each for each, _ in made]) != _size(data, outline.lists):
         return None
     if kind is Partition and not _share_storage(structs, outline.descriptors, new, made, repeated):
         return None
@@ -92,7 +96,7 @@ def _share_storage(
     repeated: list[Repeated],
 ) -> bool:  # fmt: skip
     """Give the partitions that were decoded, and new templates, what was left out; False when the message has descriptors elsewhere."""
-    numbers = {each.descriptor for each, _ in made} - {None}
+    numbers = {number for each, _ in made for number in each.descriptors}
     descriptors = [partition.sd for partition in partitions if partition.sd is not None]
     if len(descriptors) + len(numbers) != count:
         return False
@@ -110,10 +114,10 @@ def _without(data: bytes, begin: int, lists: list[int], made: list[Alike], repea
     """Return the message's struct without what is made otherwise; its list says how many structs are left."""
     parts: list[bytes] = []
     if made:
-        left = _size(data, lists) - len(made)
+        left = _size(data, lists) - _count(made)
         parts += (data[begin : lists[0]], left.to_bytes(WIDTH, "big"))
         begin = lists[0] + WIDTH
-    for start, end in sorted([*((each.places[0], each.places[-1]) for each in made), *(each[-2:] for each in repeated)]):
+    for start, end in sorted([*((each.places[0][0], each.places[-1][-1]) for each in made), *(each[-2:] for each in repeated)]):
         if start > begin:
             parts.append(data[begin:start])
         begin = end
@@ -129,12 +133,15 @@ def _together(decoded: list[Any], data: bytes, made: list[tuple[Alike, Template]
     """Return all structs in their order: those that were decoded, and those that are made."""
     rest = iter(decoded)
     out: list[Any] = []
-    for (number, _, places, _), known in made:
-        while len(out) < number:
-            out.append(next(rest))
-        out.append(known.make(data, places))
-    out.extend(rest)
+    for each, known in made:
+        out += islice(rest, each.number - len(out))
+        out += [known.make(data, places) for places in each.places]
+    out += rest
     return out
+
+
+def _count(alike: Iterable[Alike]) -> int:
+    return sum(len(each.places) for each in alike)
 
 
 def _share(given: StorageDescriptor, taking: StorageDescriptor, fields: tuple[str, ...]) -> None:

@@ -83,7 +83,7 @@ def statistics(count: int) -> UpdateStatistics:
         )
         for number in range(count)
     ]
-    data = [b64encode(to_bytes(column.statsData)).decode() for one in each for column in one.statsObj]
+    data = [[b64encode(to_bytes(column.statsData)).decode() for column in one.statsObj] for one in each]
     return UpdateStatistics(client=ClientInfo("host", None, (), "set_aggr_stats_for"), table=TABLE, statistics=each, data=data)
 
 

@@ -139,12 +139,17 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
 
 
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
-    table, data = _packed_table(event.table), iter(event.data)
+    table = _packed_table(event.table)
+    columns: dict[tuple[int, ...], list[tuple[str, str, str]]] = {}
+    """By the structs that they are of: partitions may share those."""
     for part in _parts(len(event.statistics)):
-        packed = [
-            (_description(each.statsDesc), _of_statistics(each), [(of.colName, of.colType, next(data)) for of in each.statsObj or ()])
-            for each in event.statistics[part]
-        ]
+        packed = []
+        for each, data in zip(event.statistics[part], event.data[part], strict=True):
+            structs = each.statsObj or ()
+            key = tuple(map(id, structs))
+            if key not in columns:
+                columns[key] = [(of.colName, of.colType, text) for of, text in zip(structs, data, strict=True)]
+            packed.append((_description(each.statsDesc), _of_statistics(each), columns[key]))
         yield _payload(event, len(packed), {"table": table, "statistics": packed})
 
 
@@ -219,8 +224,8 @@ def _altered(client: ClientInfo, told: dict[str, Any]) -> Event:
 
 
 def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
-    data = [each for *_, columns in told["statistics"] for *_, each in columns]
-    decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(each) for each in data]))
+    data = [[text for *_, text in columns] for *_, columns in told["statistics"]]
+    decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(text) for each in data for text in each]))
     found = [
         ColumnStatistics(
             statsDesc=ColumnStatisticsDesc(*description), **dict(zip(OF_STATISTICS, fields, strict=True)),
