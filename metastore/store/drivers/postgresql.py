@@ -32,6 +32,10 @@ WORTH = 8
 """Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
 
 
+DIFFERS = "the metastore reads them now and joins them with those"
+"""Stands in the error of a refused overwrite, and so in PostgreSQL's log."""
+
+
 class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
@@ -69,7 +73,7 @@ class PostgreSQLDriver(Driver):
             return UniqueViolation
         if isinstance(error, errors.ForeignKeyViolation):
             return ReferenceViolation
-        if isinstance(error, errors.DivisionByZero):
+        if isinstance(error, errors.InvalidTextRepresentation) and DIFFERS in str(error):
             return Differs
         if isinstance(error, self.psycopg.DataError):
             return Unstorable
@@ -105,7 +109,8 @@ class PostgreSQLDriver(Driver):
     def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> None:
         given = _Given(columns, rows)
         where = f'{on_conflict(table, columns)} WHERE "{table.name}"."{same}" = excluded."{same}"'
-        session.later(_overwriting(_inserting(table, given.arrays, given.scalars, where)), **given.values, number_of_rows=len(rows))
+        insert = _inserting(table, given.arrays, given.scalars, where)
+        session.later(_overwriting(insert, table, same), **given.values, number_of_rows=len(rows))
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
         given = _Given(columns, rows, same)
@@ -143,9 +148,13 @@ def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...
 
 
 @cache
-def _overwriting(insert: sa.TextClause) -> sa.TextClause:
-    """Return an insert that fails with a division by zero unless it wrote so many rows."""
-    return sa.text(f"WITH written AS ({insert.text} RETURNING 1) SELECT 1 / CAST(count(*) = :number_of_rows AS integer) FROM written")
+def _overwriting(insert: sa.TextClause, table: sa.Table, same: str) -> sa.TextClause:
+    """Return an insert that fails unless it wrote so many rows: with what stands in PostgreSQL's log then as a text that is no number."""
+    reason = f"{table.name} has rows with another {same} than given, {DIFFERS}; rows written before that: "
+    return sa.text(
+        f"WITH written AS ({insert.text} RETURNING 1) "
+        f"SELECT CASE count(*) WHEN :number_of_rows THEN 1 ELSE CAST('{reason}' || count(*) AS integer) END FROM written"
+    )
 
 
 @cache
