@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -158,7 +158,7 @@ def _update(
                 session.send()
             columns = dict(zip(names, _columns(table, new), strict=True))
             data[:] = [each.data for each in columns.values()]
-            alone = {partition: each.stored for partition, each in columns.items() if overwrites and each.names}
+            alone = {partition: each.stored() for partition, each in columns.items() if overwrites and each.names}
             rows = locking.rows()
             if rows is None or table_id is None:
                 raise NoSuchObject(f"{name} table not found")
@@ -229,11 +229,13 @@ class Columns:
             column.colName: [column.colType, now, text] for column, text in zip(structs, self.data, strict=True)
         }
         self.names = tuple(self.encoded)
+        self._stored: statistics.Stored | None = None
 
-    @cached_property
     def stored(self) -> statistics.Stored:
-        """What is stored where nothing else is."""
-        return statistics.stored(self.encoded)
+        """Return what is stored where nothing else is."""
+        if self._stored is None:
+            self._stored = statistics.stored(self.encoded)
+        return self._stored
 
 
 def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:

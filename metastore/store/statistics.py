@@ -5,8 +5,7 @@ JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData i
 
 from __future__ import annotations
 
-from base64 import b64encode
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -73,7 +72,7 @@ class Partition(NamedTuple):
 def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
     """Return the ColumnStatisticsData of each column as it stands in the JSON. Partitions of one request may share them."""
     distinct = {id(column.statsData): column.statsData for column in columns}
-    texts = dict(zip(distinct, [b64encode(raw).decode() for raw in each_to_bytes(distinct.values())], strict=True))
+    texts = dict(zip(distinct, [b2a_base64(raw, newline=False).decode() for raw in each_to_bytes(distinct.values())], strict=True))
     return [texts[id(column.statsData)] for column in columns]
 
 

@@ -23,6 +23,8 @@ MOST = 1000
 Items = Iterable[tuple[Any, Any]]
 """A field's name, an index or a key each, and the value there."""
 DOUBLE = struct.Struct("!d")
+INTEGERS = {layout.size: layout for layout in (struct.Struct("!i"), struct.Struct("!q"))}
+"""By how many bytes they have."""
 
 
 class Template(NamedTuple):
@@ -52,14 +54,6 @@ def _mark(width: int) -> bytes:
     return b"\x3f" + secrets.token_bytes(width - 1)
 
 
-def _integer(raw: bytes) -> int:
-    return int.from_bytes(raw, "big", signed=True)
-
-
-def _double(raw: bytes) -> Any:
-    return DOUBLE.unpack(raw)[0]
-
-
 @lru_cache(maxsize=64)
 def _compiled(source: str) -> CodeType:
     """Return the code of a function; messages of one kind from one client have the same."""
@@ -74,17 +68,21 @@ class _Source:
         self._pass_over = pass_over
         """Fields of storage descriptors that hold no marks."""
         self._lines: list[str] = []
-        self._objects: dict[str, Any] = {"integer": _integer, "double": _double}
+        self._objects: dict[str, Any] = {
+            "double": DOUBLE.unpack_from, **{f"integer{size}": layout.unpack_from for size, layout in INTEGERS.items()}
+        }
         self._readings: dict[tuple[type[Any], Any], tuple[int, str]] = {}
-        """What a mark is read as: its number, and how the bytes become the value."""
+        """What a mark is read as: its number, and how what stands in the message becomes the value."""
         for number, mark in enumerate(marks):
-            self._readings[bytes, mark] = number, "{}"
-            if len(mark) > DOUBLE.size:
-                self._readings[str, mark.decode()] = number, "{}.decode()"
+            size, at = len(mark), f"begin{number} + skipped{number}"
+            raw = f"data[{at} : begin{number + 1}]"
+            self._readings[bytes, mark] = number, raw
+            if size > DOUBLE.size:
+                self._readings[str, mark.decode()] = number, f"{raw}.decode()"
             else:
-                self._readings[int, _integer(mark)] = number, "integer({})"
-            if len(mark) == DOUBLE.size:
-                self._readings[float, _double(mark)] = number, "double({})"
+                self._readings[int, INTEGERS[size].unpack(mark)[0]] = number, f"integer{size}(data, {at})[0]"
+            if size == DOUBLE.size:
+                self._readings[float, DOUBLE.unpack(mark)[0]] = number, f"double(data, {at})[0]"
 
     @property
     def numbers(self) -> list[int]:
@@ -136,7 +134,7 @@ class _Source:
             return None
         number, read = reading
         self._found.append(number)
-        return read.format(f"data[begin{number} + skipped{number} : begin{number + 1}]")
+        return read
 
     def _assigned(self, expression: str) -> str:
         name = f"value{len(self._lines)}"
