@@ -75,10 +75,11 @@ def statistics(count: int) -> UpdateStatistics:
         ColumnStatisticsData(booleanStats=BooleanColumnStatsData(numTrues=1, numFalses=2, numNulls=0, bitVectors=b"\xff\x00")),
         ColumnStatisticsData(longStats=LongColumnStatsData(lowValue=-1, highValue=2**60, numNulls=0, numDVs=5)),
     ]
+    shared = [ColumnStatisticsObj(f"c{column}", "boolean", data) for column, data in enumerate(values)]
     each = [
         ColumnStatistics(
             statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=f"k={number}", lastAnalyzed=9),
-            statsObj=[ColumnStatisticsObj(f"c{column}", "boolean", data) for column, data in enumerate(values[: number % 3])],
+            statsObj=[of if number % 2 else ColumnStatisticsObj(f"n{number}", of.colType, of.statsData) for of in shared[: number % 3]],
             engine="hive", isStatsCompliant=True,
         )
         for number in range(count)

@@ -1,5 +1,6 @@
 import math
 
+import orjson
 import pytest
 
 from metastore.errors import MetaError, NoSuchObject
@@ -20,6 +21,7 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
+from metastore.rules import accuracy
 from metastore.rules.accuracy import Writer
 from metastore.rules.snapshots import snapshot
 from metastore.service import delete_statistics, statistics, write_statistics
@@ -235,6 +237,41 @@ def test_the_marker_of_accurate_statistics_follows(call: Call) -> None:
     assert "COLUMN_STATS_ACCURATE" not in get_table(call, table).parameters
     assert "COLUMN_STATS_ACCURATE" not in get_partition(call, table, ["1"]).parameters
     assert statistics.get_partitions(call, table, ["p=1"], ["a", "b"]) == {}
+
+
+MARK = '{"COLUMN_STATS":{"a":"true"}}'
+WITH_MARK = orjson.dumps({"COLUMN_STATS_ACCURATE": MARK}).decode()
+
+
+@pytest.mark.parametrize("parameters", [
+    {}, {"k": WITH_MARK}, {"k": WITH_MARK[1:-1]}, {WITH_MARK: "v"}, {WITH_MARK[1:-1]: "v"}, {f'k":"v",{WITH_MARK[1:-1]},"l': ""},
+    {"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"b":"true"}}'}, {"COLUMN_STATS_ACCURATE": MARK, "k": 'v"'},
+])
+def test_the_marker_is_not_taken_from_other_texts(call: Call, parameters: dict[str, str]) -> None:
+    """Partitions whose parameters have the same marker as another's are passed over without being decoded."""
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [["1"]], {"COLUMN_STATS_ACCURATE": MARK})
+    add_partitions(call, table, [["2"]], parameters)
+    write_statistics.set_statistics(call, [of(table, numbers("a", 1, 2), partition=f"p={number}") for number in (1, 2)])
+    assert get_partition(call, table, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == MARK
+    found = get_partition(call, table, ["2"]).parameters
+    columns = {"a", *({"b"} if '"b"' in parameters.get("COLUMN_STATS_ACCURATE", "") else ())}
+    assert accuracy.exact_columns(found) == columns
+    assert {key: found[key] for key in parameters if key != "COLUMN_STATS_ACCURATE"} == {
+        key: value for key, value in parameters.items() if key != "COLUMN_STATS_ACCURATE"
+    }
+
+
+def test_partitions_may_share_the_statistics_of_their_columns(call: Call) -> None:
+    table = make_table(call, "t", keys=[("p", "int")])
+    add_partitions(call, table, [[str(number)] for number in range(5)])
+    shared, upper = [numbers("a", 1, 2), texts("b", 3, 1.5)], column("A", "INT", longStats=LongColumnStatsData(5, 6, 0, 1))
+    columns = [shared, shared[:1], [upper], shared, shared[::-1]]
+    write_statistics.set_statistics(call, [of(table, *each, partition=f"p={number}") for number, each in enumerate(columns)])
+    found = statistics.get_partitions(call, table, [f"p={number}" for number in range(5)], ["a", "b"])
+    both, lower = [numbers("a", 1, 2), texts("b", 3, 1.5)], [numbers("a", 5, 6)]
+    assert [found[f"p={number}"].statsObj for number in range(5)] == [both, both[:1], lower, both, both]
+    assert (upper.colName, upper.colType) == ("A", "INT")
 
 
 GATHERED = {"DO_NOT_UPDATE_STATS": "true"}
