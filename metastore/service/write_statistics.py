@@ -37,6 +37,7 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
 Key = TypeVar("Key", bound=Hashable)
+"""A place, or whatever else tells columns from others."""
 
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
@@ -249,6 +250,7 @@ def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:
 
 
 def _encoded(structs: Mapping[Key, Sequence[ColumnStatisticsObj]]) -> dict[Key, Columns]:
+    """Return what is written of the same structs, by the same keys."""
     texts, now = iter(statistics.encode([column for each in structs.values() for column in each])), int(time.time())
     return {key: Columns(each, texts, now) for key, each in structs.items()}
 

@@ -227,7 +227,7 @@ class Outline:
         at += 3
         key = (id(specs), fid, ttype, depth)
         known = self._last.get(key, b"")
-        if known is None or inner is StorageDescriptor or self._notes is not None:
+        if known is None or inner is StorageDescriptor or self._notes is not None:  # what is passed over is not noted
             return self._value(ttype, at, inner, depth)
         if known:
             if self.data.startswith(known, at):

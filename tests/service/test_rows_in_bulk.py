@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from metastore.app import Metastore
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, MetaError
 from metastore.store.database import Session
 from metastore.store.drivers.contract import FEW, Differs, UniqueViolation
 from metastore.store.schema import partition_statistics, partitions
@@ -57,6 +58,13 @@ def test_rows_that_differ_are_not_overwritten(metastore: Metastore, size: int) -
     written = [row for row in new if row[0] == size or row[0] % 3 == 1]
     left = [row for row in there if row[0] % 3 != 1]
     assert overwrite(written) == sorted([*written, *left])
+
+
+def test_what_else_is_no_number_is_no_such_difference(metastore: Metastore) -> None:
+    if not metastore.database.driver.can_overwrite:
+        pytest.skip("it does not count what it writes")
+    with pytest.raises(InvalidObject, match="no number"):
+        metastore.database.write(lambda session: session.rows(sa.text("SELECT CAST('no number' AS integer)")))
 
 
 COLUMNS = ("table_id", "id", "name", "partition_values", "parameters", "create_time", "last_access_time")

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 WORTH = 8
 """Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
-
-
 DIFFERS = "the metastore reads them now and joins them with those"
 """Stands in the error of a refused overwrite, and so in PostgreSQL's log."""
 

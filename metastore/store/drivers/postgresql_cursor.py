@@ -139,7 +139,7 @@ class Cursor:
         self._waiting.append((message, answer))
         if sum(len(value) for value in message.values if value) >= LONG and self._may_send():
             self._send()
-            self._connection.pgconn.flush()
+            self._go_out()
         return answer
 
     def send(self) -> None:
@@ -152,7 +152,7 @@ class Cursor:
         if self._pipeline is not None:
             self._pipeline.flushed = len(self._pipeline.asked)
             self._connection.pgconn.send_flush_request()
-            self._connection.pgconn.flush()
+            self._go_out()
 
     def _may_send(self) -> bool:
         return (
@@ -218,6 +218,14 @@ class Cursor:
                 else:
                     pgconn.send_query_params(text, values, types, formats)
                 pipeline.asked.append(asked)
+        except BaseException:
+            self._end()
+            raise
+
+    def _go_out(self) -> None:
+        """Let libpq send as much as the system takes now."""
+        try:
+            self._connection.pgconn.flush()
         except BaseException:
             self._end()
             raise
