@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -320,6 +321,15 @@ def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
     with pytest.raises(psycopg.OperationalError):
         getattr(cursor, ends)()
+    assert connection.closed
+
+
+def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    with socket.socket(fileno=os.dup(connection.pgconn.socket)) as broken:
+        broken.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(psycopg.OperationalError):
+        cursor.later(TAKE, {"key": 775, "long": LONG * 1000})
     assert connection.closed
 
 
