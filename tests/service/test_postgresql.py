@@ -331,6 +331,7 @@ def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.
     with pytest.raises(psycopg.OperationalError):
         cursor.later(TAKE, {"key": 775, "long": LONG * 1000})
     assert connection.closed
+    cursor.forget()  # nothing is waited for
 
 
 def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> None:
