@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
-from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -27,9 +25,8 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, stored_names
 from metastore.service.tables import find_table, on_known_table
-from metastore.store import partitions, statistics, tables
+from metastore.store import overwriting, partitions, statistics, tables
 from metastore.store.database import Session
-from metastore.store.drivers import Differs
 from metastore.store.tables import Known
 
 _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
@@ -146,42 +143,60 @@ def _update(
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
-    data: list[list[str]] = []
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
+    columns = dict(zip(names, _columns(table, new), strict=True))
+    event = UpdateStatistics(client=call.info, table=table, statistics=new, data=[each.data for each in columns.values()])
+    with change(call, event) as current:
+        if overwriting.possible(call.database) and not merged and all(each.names for each in columns.values()):
+            return current.write(lambda session: _overwrite(session, known, columns, engine, by))
+        return current.write(lambda session: _join(session, known, columns, engine, merged=merged, by=by))
 
-        def work(session: Session, *, overwrites: bool) -> bool:
-            table_id = table.id
-            locking = partitions.Locking(session, table, names, known.state)
-            session.send()
-            old = None
-            if not overwrites:
-                old = statistics.of_partitions_later(session, table_id, names, engine)
-                session.send()
-            columns = dict(zip(names, _columns(table, new), strict=True))
-            data[:] = [each.data for each in columns.values()]
-            alone = {partition: each.stored() for partition, each in columns.items() if overwrites and each.names}
-            rows = locking.rows()
-            if rows is None or table_id is None:
-                raise NoSuchObject(f"{name} table not found")
-            keys = {row[1]: row[0] for row in rows}
-            if missing := columns.keys() - keys:
-                raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-            if alone:
-                statistics.overwrite_partitions(session, table_id, engine, {keys[each]: stored for each, stored in alone.items()})
-                session.send()
-            changed, written, joins = _changes(table, statistics.locked(rows), columns, by, merged=merged)
-            if changed:
-                statistics.set_parameters(session, table_id, changed)
-            if old is not None and written:
-                together = _together(statistics.by_name(old.rows), written, columns, merged=merged)
-                stored = {keys[partition]: statistics.stored(each) for partition, each in together.items()}
-                statistics.write_partitions(session, table_id, engine, stored)
-            return joins
 
-        if call.database.driver.can_overwrite and not merged:
-            with suppress(Differs):
-                return current.write(partial(work, overwrites=True))
-        return current.write(partial(work, overwrites=False))
+def _overwrite(session: Session, known: Known, columns: Mapping[str, Columns], engine: str, by: Writer) -> bool:
+    """Write statistics of partitions; what is there of other columns is read only where there is such."""
+    table = known.table
+    transactional = is_transactional(table)
+    new = {partition: each.overwriting(transactional=transactional) for partition, each in columns.items()}
+    done = overwriting.Overwriting(session, table, engine, new, known.state).done()
+    if done is None:
+        raise NoSuchObject(f"{_label(table)} table not found")
+    _check_missing(table, done.missing)
+    return (done.have_text and done.all_written) or _join(
+        session, known, columns, engine, merged=False, by=by, all_written=done.all_written
+    )
+
+
+def _join(
+    session: Session, known: Known, columns: Mapping[str, Columns], engine: str, *, merged: bool, by: Writer, all_written: bool = False
+) -> bool:
+    """Write statistics of partitions beside what is there of other columns; tell whether they could be `merged`, if that is asked for.
+
+    With `all_written` only the partitions' parameters are left.
+    """
+    table = known.table
+    locking = partitions.Locking(session, table, [*columns], known.state)
+    old = None if all_written else statistics.of_partitions_later(session, table.id, [*columns], engine)
+    rows = locking.rows()
+    if rows is None or table.id is None:
+        raise NoSuchObject(f"{_label(table)} table not found")
+    keys = {row[1]: row[0] for row in rows}
+    _check_missing(table, columns.keys() - keys)
+    changed, written, joins = _changes(table, statistics.locked(rows), columns, by, merged=merged)
+    if changed:
+        statistics.set_parameters(session, table.id, changed)
+    if written and old is not None:
+        together = _together(statistics.by_name(old.rows), written, columns, merged=merged)
+        statistics.write_partitions(session, table.id, engine, {keys[each]: statistics.stored(of) for each, of in together.items()})
+    return joins
+
+
+def _label(table: Table) -> str:
+    return f"{table.catName}.{table.dbName}.{table.tableName}"
+
+
+def _check_missing(table: Table, names: Collection[str]) -> None:
+    """Raise NoSuchObject if a partition is missing."""
+    if names:
+        raise NoSuchObject(f"Partition {min(names)} of {_label(table)} doesn't exist: no statistics were written")
 
 
 def _changes(
@@ -209,7 +224,7 @@ def _changes(
             continue
         old = State(each.decoded(), each.write_id)
         of = _change(
-            f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
+            f"{_label(table)} {each.name}", old, columns, by, transactional=transactional, merged=merged
         )
         if of.state != old:
             changed.append(each.changed(of.state.parameters, of.state.write_id))
@@ -230,13 +245,16 @@ class Columns:
             column.colName: [column.colType, now, text] for column, text in zip(structs, self.data, strict=True)
         }
         self.names = tuple(self.encoded)
-        self._stored: statistics.Stored | None = None
+        self._overwriting: overwriting.New | None = None
 
-    def stored(self) -> statistics.Stored:
-        """Return what is stored where nothing else is."""
-        if self._stored is None:
-            self._stored = statistics.stored(self.encoded)
-        return self._stored
+    def overwriting(self, *, transactional: bool) -> overwriting.New:
+        """Return what is written of a partition where nothing else is; the parameters of a transactional table's are always looked at."""
+        if self._overwriting is None:
+            marks = () if transactional else (
+                statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(self.names)
+            )
+            self._overwriting = overwriting.New(*statistics.stored(self.encoded), *marks)
+        return self._overwriting
 
 
 def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:

@@ -158,13 +158,6 @@ class Session:
         if given:
             self._database.driver.upsert(self, table, columns, given)
 
-    def overwrite_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: str) -> None:
-        """Like `upsert_later`, of at least one row, but the transaction fails where one has another value in the column `same`: Differs.
-
-        Only where the driver `can_overwrite`.
-        """
-        self._database.driver.overwrite(self, table, columns, list(rows), same)
-
     def replace_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
         """Give locked rows, or none, other values, as `later` does it; each is given as a whole, by its primary key.
 
@@ -188,8 +181,8 @@ class Database:
         self.observer: Callable[[str], None] | None = None
         self.cache: dict[Any, Any] = {}
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
-        self.remembered_tables: dict[tuple[str, str, str], Row] = {}
-        """Rows of tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
+        self.remembered_tables: dict[tuple[str, str, str], Any] = {}
+        """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}

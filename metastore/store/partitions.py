@@ -250,13 +250,12 @@ class Locking:
         self._rows = _lock_later(session, table, names)
 
     def rows(self) -> list[Row] | None:
-        """Return the rows (`FIELDS`) that are there, ascending by name. Retry as in `_locked_rows`.
+        """Return the rows (`FIELDS`) that are there, ascending by name; None when the table is gone, or is not as it was known.
 
-        None when the table is gone, or its row says something else than `state`, if that is known.
+        Retry as in `_locked_rows`.
         """
         rows = _locked_rows(self._session, self._table, self._names, self._rows)
-        held = self._held.rows[0] if self._held.rows else (None,)
-        return rows if (held[0] == self._table.id if self._state is None else held == self._state) else None
+        return rows if tables.is_held(self._table, self._held, self._state) else None
 
     def locked(self, database: Database) -> Locked | None:
         """Return what is locked, or None, as `rows` does."""
@@ -270,18 +269,23 @@ def _lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
 
 
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
-    """Return the rows that were locked.
+    """Return the rows that were locked. Retry as in `missing`."""
+    rows = list(answer.rows)
+    if len(rows) < len(wanted):
+        missing(session, table, wanted, len(rows))
+    return rows
+
+
+def missing(session: Session, table: Table, wanted: Sequence[str], locked: int) -> set[str]:
+    """Return those of the names that the table lacks, of which so many could be locked.
 
     Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.
     """
-    rows = list(answer.rows)
-    if len(rows) < len(wanted):
-        found = {row[1] for row in rows}
-        missing = [name for name in wanted if name not in found]
-        assert table.id is not None
-        if missing and existing(session, table.id, missing):
-            raise Retry(f"partitions of {table.dbName}.{table.tableName} were rewritten meanwhile")
-    return rows
+    assert table.id is not None
+    there = existing(session, table.id, wanted)
+    if len(there) > locked:
+        raise Retry(f"partitions of {table.dbName}.{table.tableName} were rewritten meanwhile")
+    return {*wanted} - there
 
 
 def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:

@@ -146,23 +146,12 @@ def write_table(session: Session, table_id: int, engine: str, columns: Encoded) 
 
 def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> None:
     """Replace the statistics of partitions, given by key, whose rows are locked."""
-    session.upsert_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics))
-
-
-def overwrite_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> None:
-    """Replace the statistics of partitions, at least one, later; the transaction fails where one has those of other columns: Differs.
-
-    Then what is there has to be read and joined. Only where the database's driver `can_overwrite`.
-    """
-    session.overwrite_later(partition_statistics, PARTITION_COLUMNS, _rows(table_id, engine, statistics), same="named")
-
-
-def _rows(table_id: int, engine: str, statistics: Mapping[int, Stored]) -> list[Row]:
-    return [(key, engine, columns, table_id, named) for key, (columns, named) in statistics.items()]
+    rows = [(key, engine, columns, table_id, named) for key, (columns, named) in statistics.items()]
+    session.upsert_later(partition_statistics, PARTITION_COLUMNS, rows)
 
 
 def locked(rows: Iterable[Row]) -> list[Partition]:
-    """Return the partitions of rows that were locked (`partitions.Locking`)."""
+    """Return the partitions of rows that were locked (`partitions.FIELDS`)."""
     return [Partition(row[0], row[1], row[6], row[9], row) for row in rows]
 
 

@@ -199,7 +199,7 @@ def find(database: Database, session: Session, catalog: str, database_name: str,
 
 
 class Known(NamedTuple):
-    """A table as it was read by this call or an earlier one."""
+    """A table, never to be changed, as it was read by this call or an earlier one."""
 
     table: Table
     state: Row | None
@@ -207,9 +207,8 @@ class Known(NamedTuple):
 
 
 def remembered(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
-    """Return a table as `find_and_remember` read it last, None if this process does not know it."""
-    row = database.remembered_tables.get((catalog, database_name, name))
-    return None if row is None else Known(_struct(database, row), _state(row))
+    """Return a table as `find_and_remember` read it last, None if this process does not know it. It is the same object each time."""
+    return database.remembered_tables.get((catalog, database_name, name))
 
 
 def find_and_remember(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
@@ -219,8 +218,9 @@ def find_and_remember(database: Database, session: Session, catalog: str, databa
         return None
     if len(database.remembered_tables) >= MOST_KNOWN:
         database.remembered_tables.clear()
-    database.remembered_tables[catalog, database_name, name] = row
-    return Known(_struct(database, row), None)
+    table = _struct(database, row)
+    database.remembered_tables[catalog, database_name, name] = Known(table, _state(row))
+    return Known(table, None)
 
 
 def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
@@ -284,6 +284,12 @@ def held(database: Database, session: Session, table: Table, answer: Answer, sta
     if row == (state or _state_of(table)):
         return table
     return find(database, session, table.catName or "", table.dbName, table.tableName)
+
+
+def is_held(table: Table, answer: Answer, state: Row | None) -> bool:
+    """Tell whether `hold_later` found that very table, and its row said no other than `state`, if that is known."""
+    row = answer.rows[0] if answer.rows else (None,)
+    return bool(row[0] == table.id if state is None else row == state)
 
 
 def _state_of(table: Table) -> Row:

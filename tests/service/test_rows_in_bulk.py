@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-import sqlalchemy as sa
 
 from metastore.app import Metastore
-from metastore.errors import InvalidObject, MetaError
+from metastore.errors import MetaError
 from metastore.store.database import Session
-from metastore.store.drivers.contract import FEW, Differs, UniqueViolation
+from metastore.store.drivers.contract import FEW, UniqueViolation
 from metastore.store.schema import partition_statistics, partitions
 
 STATISTICS = ("partition_id", "engine", "columns", "table_id")
@@ -36,35 +33,6 @@ def test_rows_that_are_there_get_new_values_and_others_come(metastore: Metastore
     new = [(key, "hive", 2, f"{ODD} {key}", None) for key in range(size)]
     old = [(key, "hive", 1, f"old {key}", None) for key in range(0, 2 * size, 2) if key >= size]
     assert everything(metastore, "partition_statistics") == sorted([*new, *old, (0, "impala", 1, "of another engine", None)])
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_rows_that_differ_are_not_overwritten(metastore: Metastore, size: int) -> None:
-    if not metastore.database.driver.can_overwrite:
-        pytest.skip("it does not count what it writes")
-    columns = (*STATISTICS, "named")
-    names = {0: None, 1: 7, 2: 8}
-    there = [(key, "hive", "old", 1, names[key % 3]) for key in range(size)]
-    new = [(key, "hive", f"{ODD} {key}", 2, 7) for key in range(size + 1)]
-
-    metastore.database.write(lambda session: session.upsert_later(partition_statistics, columns, there))
-
-    def overwrite(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        metastore.database.write(lambda session: session.overwrite_later(partition_statistics, columns, rows, same="named"))
-        return [(key, engine, text, table, named) for key, engine, table, text, named in everything(metastore, "partition_statistics")]
-
-    with pytest.raises(Differs):
-        overwrite(new)
-    written = [row for row in new if row[0] == size or row[0] % 3 == 1]
-    left = [row for row in there if row[0] % 3 != 1]
-    assert overwrite(written) == sorted([*written, *left])
-
-
-def test_what_else_is_no_number_is_no_such_difference(metastore: Metastore) -> None:
-    if not metastore.database.driver.can_overwrite:
-        pytest.skip("it does not count what it writes")
-    with pytest.raises(InvalidObject, match="no number"):
-        metastore.database.write(lambda session: session.rows(sa.text("SELECT CAST('no number' AS integer)")))
 
 
 COLUMNS = ("table_id", "id", "name", "partition_values", "parameters", "create_time", "last_access_time")

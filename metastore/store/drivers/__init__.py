@@ -2,7 +2,6 @@
 
 from metastore.store.drivers.contract import (
     BrokenAtCommit,
-    Differs,
     Driver,
     ReferenceViolation,
     Retry,
@@ -20,7 +19,7 @@ DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": Postgr
 """By the name that a URL begins with."""
 
 __all__ = [
-    "DRIVERS", "BrokenAtCommit", "Differs", "Driver", "MySQLDriver", "PostgreSQLDriver", "ReferenceViolation", "Retry", "Row",
+    "DRIVERS", "BrokenAtCommit", "Driver", "MySQLDriver", "PostgreSQLDriver", "ReferenceViolation", "Retry", "Row",
     "SQLiteDriver",
     "Unavailable", "UniqueViolation", "Unreachable", "Unstorable",
 ]

@@ -2,7 +2,6 @@
 
     UniqueViolation      a row with this key is there already
     ReferenceViolation   a row that others refer to was to go
-    Differs              a row that was to be overwritten has something else
     Retry                nothing was done: begin again
     Unavailable          the connection broke before anything was committed
     BrokenAtCommit       it broke while the commit was on its way
@@ -36,10 +35,6 @@ class ReferenceViolation(Exception):
     """A row that others refer to was to go, or one that is not there was referred to."""
 
 
-class Differs(Exception):
-    """A row that was to be overwritten has another value where it was to have the same: nothing was done."""
-
-
 class Retry(Exception):
     """A serialization failure or deadlock: nothing was done, begin again."""
 
@@ -66,8 +61,6 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
-    can_overwrite = False
-    """Whether a statement can tell there that it gave all rows other values, as `Session.overwrite_later` asks."""
     advice = "try again"
     """What to do when a unit of work failed again and again."""
 
@@ -111,10 +104,6 @@ class Driver:
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
-
-    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> None:
-        """Do what `Session.overwrite_later` does to at least one row: one statement."""
-        raise AssertionError(self.name, session, table, columns, rows, same)
 
     def replace(
         self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],

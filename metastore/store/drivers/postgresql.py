@@ -13,7 +13,6 @@ from metastore.errors import MetaError
 from metastore.store.drivers.contract import (
     FEW,
     MANY,
-    Differs,
     Driver,
     ReferenceViolation,
     Retry,
@@ -30,15 +29,12 @@ if TYPE_CHECKING:
 
 WORTH = 8
 """Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
-DIFFERS = "the metastore reads them now and joins them with those"
-"""Stands in the error of a refused overwrite, and so in PostgreSQL's log."""
 
 
 class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
-    can_overwrite = True
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
     it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled."""
@@ -71,8 +67,6 @@ class PostgreSQLDriver(Driver):
             return UniqueViolation
         if isinstance(error, errors.ForeignKeyViolation):
             return ReferenceViolation
-        if isinstance(error, errors.InvalidTextRepresentation) and DIFFERS in str(error):
-            return Differs
         if isinstance(error, self.psycopg.DataError):
             return Unstorable
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
@@ -103,12 +97,6 @@ class PostgreSQLDriver(Driver):
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         given = _Given(columns, rows)
         session.later(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
-
-    def overwrite(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: str) -> None:
-        given = _Given(columns, rows)
-        where = f'{on_conflict(table, columns)} WHERE "{table.name}"."{same}" = excluded."{same}"'
-        insert = _inserting(table, given.arrays, given.scalars, where)
-        session.later(_overwriting(insert, table, same), **given.values, number_of_rows=len(rows))
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
         given = _Given(columns, rows, same)
@@ -142,16 +130,6 @@ def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...
     values = [*(f'given."{column}"' for column in arrays), *(_value(table, column) for column in scalars)]
     return sa.text(
         f'INSERT INTO "{table.name}" ({_names((*arrays, *scalars))}) SELECT {", ".join(values)} FROM {_given(table, arrays)}{otherwise}'
-    )
-
-
-@cache
-def _overwriting(insert: sa.TextClause, table: sa.Table, same: str) -> sa.TextClause:
-    """Return an insert that fails unless it wrote so many rows: with what stands in PostgreSQL's log then as a text that is no number."""
-    reason = f"{table.name} has rows with another {same} than given, {DIFFERS}; rows written before that: "
-    return sa.text(
-        f"WITH written AS ({insert.text} RETURNING 1) "
-        f"SELECT CASE count(*) WHEN :number_of_rows THEN 1 ELSE CAST('{reason}' || count(*) AS integer) END FROM written"
     )
 
 
