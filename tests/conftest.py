@@ -5,9 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from metastore.store.database import Database
 from tests import databases
+
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 
 @pytest.fixture(scope="session", params=databases.KINDS)

@@ -28,6 +28,7 @@ class Change:
         self._subject = subject
         self.event = event
         self.further: Sequence[Event] = ()
+        self._told = False
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -39,11 +40,11 @@ class Change:
 
         def attempt(session: Session) -> T:
             nonlocal ended
-            ended = False
+            ended = self._told = False
             self._made.undo_moves()
             try:
                 result = work(session)
-                self._call.listeners.within([self.event, *self.further], session)
+                self._tell(session)
             except BaseException:
                 self._made.undo()
                 raise
@@ -56,6 +57,17 @@ class Change:
             if ended:
                 self._settle()
             raise
+
+    def tell_early(self, session: Session) -> None:
+        """Tell the notification log, if it is the only transactional listener, before `work` has ended: it only looks at the event."""
+        if self._call.listeners.only_log:
+            self._tell(session)
+            session.send()
+
+    def _tell(self, session: Session) -> None:
+        if not self._told:
+            self._call.listeners.within([self.event, *self.further], session)
+            self._told = True
 
     def _settle(self) -> None:
         made = self._made

@@ -20,7 +20,7 @@ from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize
 from metastore.rules.statistics import merge
 from metastore.rules.table_kinds import is_transactional
-from metastore.service.change import change
+from metastore.service.change import Change, change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, stored_names
@@ -103,7 +103,7 @@ class State(NamedTuple):
     write_id: int
 
 
-class Change(NamedTuple):
+class Effect(NamedTuple):
     """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
 
     state: State
@@ -111,20 +111,20 @@ class Change(NamedTuple):
     joins: bool = True
 
 
-def _change(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Change:
+def _change(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Effect:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
         if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
-            return Change(State(accuracy.without_mark(old.parameters), write_id), (), joins=False)
+            return Effect(State(accuracy.without_mark(old.parameters), write_id), (), joins=False)
         exact = accuracy.exact_columns(old.parameters)
         new = tuple(column for column in new if column in exact)
         if not new:
-            return Change(old, ())
+            return Effect(old, ())
     marked = accuracy.with_columns(old.parameters, new)
     if transactional:
         marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
-    return Change(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
+    return Effect(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
 
 
 def update_partitions(
@@ -147,16 +147,18 @@ def _update(
     event = UpdateStatistics(client=call.info, table=table, statistics=new, data=[each.data for each in columns.values()])
     with change(call, event) as current:
         if overwriting.possible(call.database) and not merged and all(each.names for each in columns.values()):
-            return current.write(lambda session: _overwrite(session, known, columns, engine, by))
+            return current.write(lambda session: _overwrite(current, session, known, columns, engine, by))
         return current.write(lambda session: _join(session, known, columns, engine, merged=merged, by=by))
 
 
-def _overwrite(session: Session, known: Known, columns: Mapping[str, Columns], engine: str, by: Writer) -> bool:
+def _overwrite(current: Change, session: Session, known: Known, columns: Mapping[str, Columns], engine: str, by: Writer) -> bool:
     """Write statistics of partitions; what is there of other columns is read only where there is such."""
     table = known.table
     transactional = is_transactional(table)
     new = {partition: each.overwriting(transactional=transactional) for partition, each in columns.items()}
-    done = overwriting.Overwriting(session, table, engine, new, known.state).done()
+    sent = overwriting.Overwriting(session, table, engine, new, known.state)
+    current.tell_early(session)
+    done = sent.done()
     if done is None:
         raise NoSuchObject(f"{_label(table)} table not found")
     _check_missing(table, done.missing)

@@ -238,5 +238,5 @@ class Histories(RuleBasedStateMachine):
             assert set(state.obsolete).isdisjoint(names)
 
 
-Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Histories.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
 TestHistories = Histories.TestCase

@@ -142,6 +142,6 @@ def test_the_queue_behaves_as_its_model(make_metastore: MetastoreMaker, call: Ca
     keep = {f"compactor_history_{kind}": 1000 for kind in ("succeeded", "failed", "refused", "did_not_initiate")}
     machine = type("Machine", (Queue,), {"call": call, "impatient": make_metastore(compactor_worker_timeout=0.001, **keep)})
     run_state_machine_as_test(machine, settings=settings(
-        max_examples=60 if database_kind == "sqlite" else 25, stateful_step_count=30, deadline=None, database=None,
+        max_examples=60 if database_kind == "sqlite" else 25, stateful_step_count=30, database=None,
         suppress_health_check=list(HealthCheck),
     ))

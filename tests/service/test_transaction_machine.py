@@ -248,7 +248,7 @@ def run(call: Call) -> Callable[[int, int], None]:
     def once(examples: int, steps: int) -> None:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             machine(call),
-            settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)),
+            settings=settings(max_examples=examples, stateful_step_count=steps, suppress_health_check=list(HealthCheck)),
         )
 
     return once

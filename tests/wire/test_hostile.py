@@ -95,7 +95,7 @@ def test_a_log_that_can_not_be_written_keeps_no_connection_open(server: ServerTh
             thread.join(10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.binary(max_size=200))
 @pytest.mark.parametrize(
     "head",

@@ -27,7 +27,7 @@ def pieces(data: bytes, sizes: list[int]) -> Feed:
     return Feed(receive)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     strings=st.lists(st.tuples(LENGTHS, LENGTHS), min_size=1, max_size=4),
     sizes=st.lists(st.sampled_from([1, 7, 1000, 16_383, 16_384, 70_000, 10**9]), min_size=1, max_size=5).filter(
