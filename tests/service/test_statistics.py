@@ -205,7 +205,7 @@ def test_columns_that_others_wrote_are_read_and_kept(call: Call, statements: Sta
     with statements() as same:
         write_statistics.set_statistics(call, [of(table, texts("b", 0, 1.0), numbers("a", 0, 1), partition="p=0")])
     assert counts[:2] == counts[2:] == [counts[1] + 1, counts[1]]  # in the second calls the marks are there
-    assert counts[1] == len(same) + (2 if call.database.driver.name == "postgresql" else 0)
+    assert counts[1] == len(same) + (4 if call.database.driver.name == "postgresql" else 0)
     found = statistics.get_partitions(call, table, [f"p={n}" for n in range(1000)], ["a", "b"])
     for n in range(1000):
         assert found[f"p={n}"].statsObj == [numbers("a", n, n + 1), *([] if n % 2 else [texts("b", n, 1.0)])]
