@@ -51,7 +51,8 @@ def possible(database: Database) -> bool:
 def _statement(*, alike: bool) -> sa.TextClause:
     """Return how many were locked, how many of those have one of the texts, and of how many the statistics were written.
 
-    `alike` if the same is written of all. Partitions are looked up one by one as `clauses.looked_up` does it.
+    `alike` if the same is written of all. Partitions are looked up one by one as `clauses.looked_up` does it, and their statistics by their
+    keys alone: while PostgreSQL believes that there are few, it would read those of the engine, of all tables.
     """
     kinds = {"columns": "text", "named": "bigint", "one": "text", "other": "text"}
     if alike:
@@ -68,7 +69,7 @@ def _statement(*, alike: bool) -> sa.TextClause:
             ) AS found
         ), updated AS (
             UPDATE partition_statistics SET columns = locked.columns FROM locked
-            WHERE partition_id = locked.id AND engine = CAST(:engine AS text) AND partition_statistics.named = locked.named
+            WHERE partition_id = locked.id AND engine || '' = CAST(:engine AS text) AND partition_statistics.named = locked.named
             RETURNING partition_id
         ), inserted AS (
             INSERT INTO partition_statistics (partition_id, engine, columns, table_id, named)
