@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cache, lru_cache
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -20,7 +21,7 @@ from metastore.rules.accuracy import NOBODY, Writer
 from metastore.rules.names import normalize
 from metastore.rules.statistics import merge
 from metastore.rules.table_kinds import is_transactional
-from metastore.service.change import Change, change
+from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, stored_names
@@ -143,32 +144,41 @@ def _update(
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
-    columns = dict(zip(names, _columns(table, new), strict=True))
-    event = UpdateStatistics(client=call.info, table=table, statistics=new, data=[each.data for each in columns.values()])
-    with change(call, event) as current:
-        if overwriting.possible(call.database) and not merged and all(each.names for each in columns.values()):
-            return current.write(lambda session: _overwrite(current, session, known, columns, engine, by))
-        return current.write(lambda session: _join(session, known, columns, engine, merged=merged, by=by))
+    keys, structs = _checked(table, new)
+    data: list[list[str]] = []
 
+    @cache
+    def columns() -> dict[str, Columns]:
+        made = _encoded(structs)
+        data[:] = [made[key].data for key in keys]
+        return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
 
-def _overwrite(current: Change, session: Session, known: Known, columns: Mapping[str, Columns], engine: str, by: Writer) -> bool:
-    """Write statistics of partitions; what is there of other columns is read only where there is such."""
-    table = known.table
-    transactional = is_transactional(table)
-    new = {partition: each.overwriting(transactional=transactional) for partition, each in columns.items()}
-    sent = overwriting.Overwriting(session, table, engine, new, known.state)
-    current.tell_early(session)
-    done = sent.done()
-    if done is None:
-        raise NoSuchObject(f"{_label(table)} table not found")
-    _check_missing(table, done.missing)
-    return (done.have_text and done.all_written) or _join(
-        session, known, columns, engine, merged=False, by=by, all_written=done.all_written
-    )
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
+
+        def overwrite(session: Session) -> bool:
+            marks = {key: _usual_marks(table, tuple(each.colName for each in columns)) for key, columns in structs.items()}
+            locking = overwriting.Overwriting(
+                session, table, {partition: marks[key] for partition, key in zip(names, keys, strict=True)}, known.state
+            )
+            writing = locking.write(engine, {partition: each.stored() for partition, each in columns().items()})
+            if writing is None:
+                raise NoSuchObject(f"{name} table not found")
+            if isinstance(writing, set):
+                raise _missing(name, writing)
+            current.tell_early(session)
+            all_written = writing.is_done()
+            return (writing.have_text and all_written) or join(session, all_written=all_written)
+
+        def join(session: Session, *, all_written: bool = False) -> bool:
+            return _join(session, name, known, columns(), engine, merged=merged, by=by, all_written=all_written)
+
+        overwrites = overwriting.possible(call.database) and not merged and all(structs.values())
+        return current.write(overwrite if overwrites else join)
 
 
 def _join(
-    session: Session, known: Known, columns: Mapping[str, Columns], engine: str, *, merged: bool, by: Writer, all_written: bool = False
+    session: Session, name: TableName, known: Known, columns: Mapping[str, Columns], engine: str, *, merged: bool, by: Writer,
+    all_written: bool,
 ) -> bool:
     """Write statistics of partitions beside what is there of other columns; tell whether they could be `merged`, if that is asked for.
 
@@ -179,9 +189,10 @@ def _join(
     old = None if all_written else statistics.of_partitions_later(session, table.id, [*columns], engine)
     rows = locking.rows()
     if rows is None or table.id is None:
-        raise NoSuchObject(f"{_label(table)} table not found")
+        raise NoSuchObject(f"{name} table not found")
     keys = {row[1]: row[0] for row in rows}
-    _check_missing(table, columns.keys() - keys)
+    if missing := columns.keys() - keys:
+        raise _missing(name, missing)
     changed, written, joins = _changes(table, statistics.locked(rows), columns, by, merged=merged)
     if changed:
         statistics.set_parameters(session, table.id, changed)
@@ -191,14 +202,8 @@ def _join(
     return joins
 
 
-def _label(table: Table) -> str:
-    return f"{table.catName}.{table.dbName}.{table.tableName}"
-
-
-def _check_missing(table: Table, names: Collection[str]) -> None:
-    """Raise NoSuchObject if a partition is missing."""
-    if names:
-        raise NoSuchObject(f"Partition {min(names)} of {_label(table)} doesn't exist: no statistics were written")
+def _missing(name: TableName, names: Collection[str]) -> NoSuchObject:
+    return NoSuchObject(f"Partition {min(names)} of {name} doesn't exist: no statistics were written")
 
 
 def _changes(
@@ -226,7 +231,7 @@ def _changes(
             continue
         old = State(each.decoded(), each.write_id)
         of = _change(
-            f"{_label(table)} {each.name}", old, columns, by, transactional=transactional, merged=merged
+            f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
         )
         if of.state != old:
             changed.append(each.changed(of.state.parameters, of.state.write_id))
@@ -234,6 +239,19 @@ def _changes(
             written[each.name] = of.columns
         joins = joins and of.joins
     return changed, written, joins
+
+
+def _usual_marks(table: Table, names: tuple[str, ...]) -> overwriting.Texts:
+    """Return how marks stand in parameters that need no change; those of a transactional table are always looked at."""
+    return overwriting.NEVER if is_transactional(table) else _usual_marks_of(names)
+
+
+@lru_cache(maxsize=16)
+def _usual_marks_of(names: tuple[str, ...]) -> overwriting.Texts:
+    one, other = (
+        statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(names)
+    )
+    return one, other
 
 
 class Columns:
@@ -247,26 +265,33 @@ class Columns:
             column.colName: [column.colType, now, text] for column, text in zip(structs, self.data, strict=True)
         }
         self.names = tuple(self.encoded)
-        self._overwriting: overwriting.New | None = None
+        self._stored: statistics.Stored | None = None
 
-    def overwriting(self, *, transactional: bool) -> overwriting.New:
-        """Return what is written of a partition where nothing else is; the parameters of a transactional table's are always looked at."""
-        if self._overwriting is None:
-            marks = () if transactional else (
-                statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(self.names)
-            )
-            self._overwriting = overwriting.New(*statistics.stored(self.encoded), *marks)
-        return self._overwriting
+    def stored(self) -> statistics.Stored:
+        """Return what is stored where nothing else is."""
+        if self._stored is None:
+            self._stored = statistics.stored(self.encoded)
+        return self._stored
 
 
 def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:
-    """Return what is written of each place; those with the same structs, as `wire/repetition.py` leaves them, share it. MetaError."""
+    """Return what is written of each place. MetaError."""
+    keys, structs = _checked(table, new)
+    made = _encoded(structs)
+    return [made[key] for key in keys]
+
+
+def _checked(
+    table: Table, new: Sequence[ColumnStatistics]
+) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], Sequence[ColumnStatisticsObj]]]:
+    """Return a key for each place, and by these keys what is written: places with the same structs, as `wire/repetition.py` leaves them,
+    share it. MetaError.
+    """
     names = frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
     fitting: set[tuple[str, str]] = set()
     keys = [tuple(map(id, each.statsObj or ())) for each in new]
     distinct = dict(zip(keys, new, strict=True))
-    made = _encoded({key: _normalized(table, names, fitting, each) for key, each in distinct.items()})
-    return [made[key] for key in keys]
+    return keys, {key: _normalized(table, names, fitting, each) for key, each in distinct.items()}
 
 
 def _encoded(structs: Mapping[Key, Sequence[ColumnStatisticsObj]]) -> dict[Key, Columns]:

@@ -71,16 +71,16 @@ def test_every_partition_keeps_what_it_had_of_other_columns(call: Call, write: C
     assert told(call) - before == 8
 
 
-def test_the_same_columns_again_are_three_statements_on_postgresql(
+def test_the_same_columns_again_are_four_statements_on_postgresql(
     call: Call, write: Callable[..., bool], statements: Statements
 ) -> None:
     write(call, numbers("a", 5, 6), among="14")
     with statements() as seen:
         write(call, numbers("a", 7, 8), among="14")
-    assert len(seen) == (3 if call.database.driver.name == "postgresql" else 5)
+    assert len(seen) == (4 if call.database.driver.name == "postgresql" else 5)
     with statements() as seen:
         write(call, numbers("a", 7, 8), texts("b", 1, 1.0), among="4")
-    assert len(seen) == (8 if call.database.driver.name == "postgresql" else 6)
+    assert len(seen) == (9 if call.database.driver.name == "postgresql" else 6)
 
 
 @pytest.mark.parametrize("number", [1, 100])
