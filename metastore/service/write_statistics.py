@@ -156,7 +156,7 @@ def _update(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def overwrite(session: Session) -> bool:
-            marks = {key: _usual_marks(table, tuple(each.colName for each in columns)) for key, columns in structs.items()}
+            marks = {key: _usual_marks(table, tuple(struct.colName for struct in of)) for key, of in structs.items()}
             locking = overwriting.Overwriting(
                 session, table, {partition: marks[key] for partition, key in zip(names, keys, strict=True)}, known.state
             )

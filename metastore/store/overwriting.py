@@ -60,9 +60,9 @@ def _given(fields: Sequence[str], differing: Sequence[str]) -> str:
 
 @cache
 def _locking(differing: tuple[str, ...]) -> sa.TextClause:
-    """Lock partitions, looked up one by one as `clauses.looked_up` does it; return their keys, and how many have one of the texts."""
+    """Lock partitions, looked up one by one as `clauses.looked_up` does it; return their keys by name, and how many have a text."""
     return sa.text(f"""
-        SELECT string_agg(CAST(id AS text), ','), count(*) FILTER (WHERE has_one)
+        SELECT string_agg(CAST(id AS text), ',' ORDER BY item COLLATE "C"), count(*) FILTER (WHERE has_one)
         FROM {_given(Marked._fields, differing)} CROSS JOIN LATERAL (
             SELECT id, strpos(parameters, one) > 0 OR strpos(parameters, other) > 0 AS has_one
             FROM partitions WHERE table_id = :table_id AND name = item OFFSET 0 FOR UPDATE

@@ -149,3 +149,17 @@ def test_what_others_change_meanwhile_is_seen(
     assert error is None
     assert stored(call)["p=1"] == columns
     assert exact(call, "1") == marks
+
+
+def test_each_partition_gets_its_own(call: Call) -> None:
+    """Also where names do not stand in the order of their keys, and are not ASCII."""
+    make_table(call, "t", keys=[("p", "string")])
+    values = ["b", "ä", "a", "Z", "10", "9", "\U0001f600", "zz", "ｚ"]
+    add_partitions(call, NAME, [[value] for value in values])
+    for shift in (0, 100):
+        new = [of(NAME, numbers("a", shift + n, shift + n), partition=f"p={value}") for n, value in enumerate(values)]
+        write_statistics.set_statistics(call, new)
+        found = statistics.get_partitions(call, NAME, [f"p={value}" for value in values], ["a"])
+        assert {name: each.statsObj for name, each in found.items()} == {
+            f"p={value}": [numbers("a", shift + n, shift + n)] for n, value in enumerate(values)
+        }
