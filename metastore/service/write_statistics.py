@@ -160,11 +160,13 @@ def _update(
             locking = overwriting.Overwriting(
                 session, table, {partition: marks[key] for partition, key in zip(names, keys, strict=True)}, known.state
             )
-            writing = locking.write(engine, {partition: each.stored() for partition, each in columns().items()})
-            if writing is None:
+            stored = {partition: each.stored() for partition, each in columns().items()}
+            missing = locking.missing()
+            if missing is None:
                 raise NoSuchObject(f"{name} table not found")
-            if isinstance(writing, set):
-                raise _missing(name, writing)
+            if missing:
+                raise _missing(name, missing)
+            writing = locking.write(engine, stored)
             current.tell_early(session)
             all_written = writing.is_done()
             return (writing.have_text and all_written) or join(session, all_written=all_written)

@@ -86,7 +86,7 @@ class PostgreSQLDriver(Driver):
             run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
-            given = _Given(columns, rows)
+            given = Given(columns, rows)
             run(_inserting(table, given.arrays, given.scalars), **given.values)
             return
         session.observe(f"COPY {table.name}")
@@ -95,15 +95,15 @@ class PostgreSQLDriver(Driver):
                 copy.write_row(row)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        given = _Given(columns, rows)
+        given = Given(columns, rows)
         session.later(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
-        given = _Given(columns, rows, same)
+        given = Given(columns, rows, same)
         session.later(_updating(table, given.arrays, given.scalars), **given.values)
 
 
-class _Given:
+class Given:
     """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Row], passed_over: Collection[str] = ()) -> None:
