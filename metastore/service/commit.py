@@ -41,8 +41,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
     replayed = is_replayed(request.replPolicy, request.txn_type)
-    changing, changed = call.client.changing
-    guess = changed if changing == key and not replayed else None
+    guess = None if replayed else call.client.work_in(key).changes
 
     def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
         if request.replLastIdInfo is not None:
@@ -68,6 +67,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         return found.id, found.type
 
     done = _commit_at_once(call, request) or call.database.write(work)
+    call.client.works.pop(key, None)
     if isinstance(done, TransactionAborted):
         if listeners.post:
             listeners.after(AbortTransactions(client=call.info, transactions=[key]), None)
@@ -77,13 +77,14 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 
 
 def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
-    """Commit with one statement an open transaction that changed no row; return its id and type, None where that can not be done."""
-    key, listeners = request.txnid, call.listeners
-    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or call.client.changing[0] == key:
+    """Commit in one round trip an open transaction that changed no row; return its id and type, None where that can not be done."""
+    key, listeners, work = request.txnid, call.listeners, call.client.work_in(request.txnid)
+    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or work.changes:
         return None
-    if at_once.possible(call.database):
+    once = at_once.of(call.database)
+    if once is not None:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        return call.database.change(lambda session: at_once.commit(session, key, COMMITTED, INSERT, now_ms(), told))
+        return once.commit(call.database, key, work.guess, INSERT, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
         return None
     return key, TxnType.DEFAULT if request.txn_type is None else request.txn_type
@@ -116,10 +117,11 @@ def _commit(
             transactions.end(session, [found], ABORTED, now)
             tell_aborted(call, session, [found])
             return TransactionAborted(conflict_text(found.id, commit_id, *lost))
-        if at_once.possible(call.database) and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
+        once = at_once.of(call.database)
+        if once is not None and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
             told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
-            at_once.commit_change(session, found.id, commit_id, COMMITTED, INSERT, now, told)
-            return None
+            if once.commit_change(session, found.id, commit_id, INSERT, now, told):
+                return None
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
     if intents:

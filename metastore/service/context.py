@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from metastore.idl import TxnType
 from metastore.listeners.events import ClientInfo
+from metastore.store.at_once import PLAIN, Guess
 from metastore.store.write_ids import Key
 
 if TYPE_CHECKING:
@@ -27,6 +30,27 @@ class Metastore:
     """Where directories being made are noted; None in tests that kill nothing."""
 
 
+MOST_WORKS = 256
+"""Transactions that are remembered of a connection."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What one connection's client asked for in a transaction. Another one may have asked for more: it tells what to try, no more."""
+
+    type: int = TxnType.DEFAULT
+    holds: int = 0
+    """Bits of `store.transactions`."""
+    intents: int = 0
+    changes: frozenset[Key] = frozenset()
+    """The tables of which it is to change rows that are there: the commit has conflicts to look for."""
+
+    @property
+    def guess(self) -> Guess:
+        """What the transaction may be."""
+        return Guess(self.type, self.holds, self.intents)
+
+
 @dataclass(slots=True)
 class Client:
     """One connection's client: where it comes from and who it says it is (`set_ugi`)."""
@@ -37,8 +61,23 @@ class Client:
     used_get_table: bool = False
     """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False
-    changing: tuple[int, frozenset[Key]] = (0, frozenset())
-    """The last transaction for which it asked to change rows that are there, and their tables: its commit has conflicts to look for."""
+    works: dict[int, Work] = field(default_factory=dict)
+    """What it asked for in the transactions that it opened last, by their ids (`work_in`, `has_opened`)."""
+
+    def has_opened(self, transactions: Sequence[int], kind: int) -> None:
+        """Note transactions that it opened."""
+        if len(self.works) + len(transactions) > MOST_WORKS:
+            self.works.clear()
+        self.works.update((key, Work(kind)) for key in transactions[:MOST_WORKS])
+
+    def work_in(self, transaction: int) -> Work:
+        """Return what it asked for in a transaction; of one that it did not open here, or long ago, anything may have been."""
+        found = self.works.get(transaction)
+        if found is None:
+            self.has_opened([transaction], TxnType.DEFAULT)
+            found = self.works[transaction]
+            found.holds = PLAIN
+        return found
 
 
 @dataclass(slots=True)

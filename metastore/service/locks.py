@@ -44,13 +44,17 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     intents = _intents(request.component, wanted) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
     bits = LOCKS | (COMPONENTS if intents else 0)
-    in_one_statement = at_once.possible(call.database)
+    types = waited_for(wanted, writers_wait=before_hive_4)
+
+    def new(state: str, now: int) -> NewLock:
+        acquired = now if state == ACQUIRED else None
+        return NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
 
     def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction) if intents and not in_one_statement else None
-        met = _living(locks.meeting(session, wanted, waited_for(wanted, writers_wait=before_hive_4)))
+        numbers = write_ids.of_transaction(session, transaction) if intents else None
+        met = _living(locks.meeting(session, wanted, types))
         if held is not None and not held.count:
             raise ended_error(transaction, transactions.find(session, transaction))
         found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
@@ -60,26 +64,31 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
                 return late
             if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
                 return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
-        state = ACQUIRED if found is None else WAITING
-        acquired = now if state == ACQUIRED else None
-        new = NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
-        if in_one_statement:
-            added = at_once.insert_lock(session, new, wanted, intents)
-        else:
-            given = write_ids.by_table(numbers) if numbers is not None else {}
-            added = locks.insert(session, new, wanted, [each._replace(write_id=given.get(Key.of(each))) for each in intents])
+        given = write_ids.by_table(numbers) if numbers is not None else {}
+        added = locks.insert(
+            session, new(ACQUIRED if found is None else WAITING, now), wanted,
+            [each._replace(write_id=given.get(Key.of(each))) for each in intents],
+        )
         return added, LockState.ACQUIRED if found is None else LockState.WAITING
 
+    def asked(key: int, state: int) -> LockResponse:
+        if transaction:
+            known = call.client.work_in(transaction)
+            known.holds |= bits
+            known.intents += len(intents)
+            known.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
+        return LockResponse(lockid=key, state=state)
+
+    once = at_once.of(call.database)
+    key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types) if once is not None else None
+    if key is not None:
+        return asked(key, LockState.ACQUIRED)
     while True:
         answer = call.database.write(work)
         if isinstance(answer, LockResponse):
             return answer
         if isinstance(answer, tuple):
-            if changed := frozenset(Key.of(each) for each in intents if each.operation in CHANGES):
-                before, tables = call.client.changing
-                call.client.changing = (transaction, changed | tables if before == transaction else changed)
-            added, state = answer
-            return LockResponse(lockid=added.key, state=state)
+            return asked(answer[0].key, answer[1])
         house_keeping.give_up(call.metastore, answer)
 
 

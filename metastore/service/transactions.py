@@ -20,7 +20,6 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.listeners.events import AbortTransactions, OpenTransactions
-from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.snapshots import aborted_bits
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -63,14 +62,14 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
         return opened
 
     opened: list[int] = []
-    if listeners.only_log and not sources and at_once.possible(call.database):
+    once = at_once.of(call.database)
+    if once is not None and count <= once.most_opened and listeners.only_log and not sources:
         told = None
         if kind != TxnType.READ_ONLY:
             told = listeners.log_row(OpenTransactions(client=call.info, transactions=[at_once.FIRST, at_once.LAST], type=kind))
-        opened = call.database.change(
-            lambda session: at_once.open_transactions(session, count, kind, who, now_ms(), most, told)
-        )
+        opened = once.open(call.database, count, kind, who, now_ms(), most, told)
     opened = opened or call.database.write(work)
+    call.client.has_opened(opened, kind)
     if listeners.post:
         listeners.after(OpenTransactions(client=call.info, transactions=opened, type=kind), None)
     return opened
@@ -111,30 +110,33 @@ def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
         return target
 
     aborted = key if not replayed and _abort_at_once(call, key) else call.database.write(work)
+    call.client.works.pop(key, None)
     if aborted is not None and listeners.post:
         listeners.after(AbortTransactions(client=call.info, transactions=[aborted]), None)
 
 
 def _abort_at_once(call: Call, key: int) -> bool:
-    """Abort an open transaction that has no rows elsewhere with one statement; tell whether it was one."""
+    """Abort an open transaction that noted no writes in one round trip; tell whether it was one."""
     listeners = call.listeners
-    if at_once.possible(call.database) and listeners.only_log:
+    once = at_once.of(call.database)
+    if once is not None and listeners.only_log:
         told = listeners.log_row(AbortTransactions(client=call.info, transactions=[key]))
-        return call.database.change(lambda session: at_once.abort(session, key, ABORTED, now_ms(), told)) is not None
+        return once.abort(call.database, key, call.client.work_in(key).guess, now_ms(), told)
     return not listeners.transactional and call.database.change(
         lambda session: transactions.end_free(session, key, ABORTED, now_ms())
     )
 
 
 def _abort_all_at_once(call: Call, keys: Sequence[int]) -> bool:
-    """Abort open transactions that have no rows elsewhere with one statement; tell whether all of them were such."""
+    """Abort open transactions that noted no writes in one round trip; tell whether all of them were such."""
     listeners = call.listeners
     if len(keys) == 1:
         return _abort_at_once(call, keys[0])
-    if not 0 < len(keys) <= EVENTS or not listeners.only_log or not at_once.possible(call.database):
+    once = at_once.of(call.database)
+    if once is None or not 0 < len(keys) <= once.most_aborted or not listeners.only_log:
         return False
     told = listeners.log_row(AbortTransactions(client=call.info, transactions=keys))
-    return call.database.change(lambda session: at_once.abort_all(session, keys, ABORTED, now_ms(), told))
+    return once.abort_all(call.database, keys, now_ms(), told)
 
 
 def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:

@@ -29,8 +29,6 @@ from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.store.write_ids import Key, Mark
 
-MOST_AT_ONCE = 1000
-"""Transactions that are given their first write ids by one statement."""
 MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 
@@ -51,6 +49,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
     """
     key = Key(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
     sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
+    once = at_once.of(call.database)
     if not sources and not request.txnIds:
         raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
 
@@ -62,7 +61,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
                 return [], []
             ids = sorted(known.values())
         locked = transactions.lock_many_later(session, ids)
-        ahead = None if at_once.possible(call.database) else write_ids.take(session, key, len(ids))
+        ahead = None if once is not None and once.most_allocated > 1 else write_ids.take(session, key, len(ids))
         found = transactions.all_locked(locked)
         if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
             raise MetaError(
@@ -99,6 +98,9 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
     allocated = told = [] if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
     if not allocated:
         allocated, told = call.database.write(work)
+    for each in allocated:
+        if (known := call.client.works.get(each.txnId)) is not None:
+            known.holds |= WRITE_IDS
     if told and call.listeners.post:
         call.listeners.after(_event(call, key, told), None)
     return allocated
@@ -109,12 +111,14 @@ def _pairs(numbers: Mapping[int, int]) -> list[TxnToWriteId]:
 
 
 def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWriteId]:
-    """Give open transactions their first write ids with one statement; none where that can not be done."""
-    listeners = call.listeners
-    if len(ids) > MOST_AT_ONCE or not listeners.only_log or not at_once.possible(call.database):
+    """Give open transactions their first write ids in one round trip; none where that can not be done."""
+    listeners, once = call.listeners, at_once.of(call.database)
+    works = call.client.works
+    has_some = any(each in works and works[each].holds & WRITE_IDS for each in ids)
+    if once is None or has_some or not 0 < len(ids) <= once.most_allocated or not listeners.only_log:
         return []
     told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]))
-    first = call.database.change(lambda session: at_once.allocate(session, ids, key, told))
+    first = once.allocate(call.database, ids, key, told)
     return [] if first is None else [TxnToWriteId(txnId=id_, writeId=number) for number, id_ in enumerate(ids, first)]
 
 
@@ -214,6 +218,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
 
     if keys:
         call.database.write(work)
+        call.client.work_in(transaction).holds |= HISTORY
 
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
@@ -230,5 +235,8 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
         components.delete_whole_table(session, request.txnid, *key)
 
     call.database.write(work)
+    known = call.client.work_in(request.txnid)
+    known.holds |= COMPONENTS
+    known.intents += len(names)
 
 

@@ -31,8 +31,10 @@ FIELDS = (
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
-IN_DATABASES = ALL.where(Among(C.database, "databases"), Among(C.type, "types"))
-ON_TABLES = IN_DATABASES.where(sa.or_(C.table.is_(None), Among(C.table, "tables")))
+_OF_TYPES = (Among(C.database, "databases"), Among(C.type, "types"))
+_WITHIN = sa.or_(C.table.is_(None), Among(C.table, "tables"))
+IN_DATABASES = ALL.where(*_OF_TYPES)
+ON_TABLES = IN_DATABASES.where(_WITHIN)
 _IS_BEFORE = C.lock_id < sa.bindparam("key")
 BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLES.where(_IS_BEFORE)
 OF = ALL.where(C.lock_id == sa.bindparam("key"))
@@ -102,30 +104,55 @@ Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
 
+class Reach(NamedTuple):
+    """What components may meet: the queues of their databases, whether they are all on tables, and the parameters of these statements."""
+
+    queues: list[str]
+    within_tables: bool
+    values: dict[str, Any]
+
+
+def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
+    """Return what components may meet of these types."""
+    tables = {each[2] for each in parts}
+    within = None not in tables
+    values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
+    return Reach(
+        sorted({f"{catalog}.{database}" for catalog, database, *_ in parts}), within,
+        {**values, "tables": sorted(tables, key=str)} if within else values,
+    )
+
+
+def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
+    """Wait for the turn in queues, together with the next statement; the answer has those that are there. It lasts until the end."""
+    return session.later(QUEUES, names=list(queues))
+
+
+def met(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return what holds for each component that those of a `reach` may meet."""
+    return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
+
+
 def meeting(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
     """Return the components of these types, of all locks, that may meet some, ascending, when it is their turn in the databases' queues.
 
     It stays their turn until the transaction ends.
     """
-    queues = sorted({f"{catalog}.{database}" for catalog, database, *_ in parts})
-    turn = session.later(QUEUES, names=queues)
-    found = _meeting(session, parts, types)
-    if len(turn.rows) < len(queues):
-        session.insert_missing(lock_queues, [{"name": name} for name in queues])
-        session.later(QUEUES, names=queues)
-        found = _meeting(session, parts, types)
+    wanted = reach(parts, types)
+    turn = wait_turn(session, wanted.queues)
+    found = _meeting(session, wanted)
+    if len(turn.rows) < len(wanted.queues):
+        session.insert_missing(lock_queues, [{"name": name} for name in wanted.queues])
+        wait_turn(session, wanted.queues)
+        found = _meeting(session, wanted)
     return _held(found)
 
 
-def _meeting(session: Session, parts: Collection[Component], types: Collection[int], before: int | None = None) -> Sequence[Row]:
-    """Return those of the types that may meet components, of all locks or of those with a smaller id."""
-    values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
-    tables = {each[2] for each in parts}
-    if before is not None:
-        values["key"] = before
-    if None in tables:
-        return session.rows(IN_DATABASES if before is None else BEFORE_IN_DATABASES, **values)
-    return session.rows(ON_TABLES if before is None else BEFORE_ON_TABLES, tables=sorted(tables, key=str), **values)
+def _meeting(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
+    """Return those that may be met, of all locks or of those with a smaller id."""
+    if before is None:
+        return session.rows(ON_TABLES if wanted.within_tables else IN_DATABASES, **wanted.values)
+    return session.rows(BEFORE_ON_TABLES if wanted.within_tables else BEFORE_IN_DATABASES, key=before, **wanted.values)
 
 
 def of(session: Session, key: int) -> list[Held]:
@@ -135,7 +162,7 @@ def of(session: Session, key: int) -> list[Held]:
 
 def before(session: Session, key: int, parts: Collection[Component], types: Collection[int]) -> list[Held]:
     """Return the components of these types, of the locks with a smaller id, that may meet some, ascending."""
-    return _held(_meeting(session, parts, types, key))
+    return _held(_meeting(session, reach(parts, types), key))
 
 
 def all_of(session: Session) -> list[Held]:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, unsynced
+from metastore.store.clauses import Among, bare, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
@@ -43,6 +43,8 @@ def _is(state: str) -> sa.ColumnElement[bool]:
     return T.state == sa.literal_column(f"'{state}'")
 
 
+IS_OPEN = bare(T.state) == sa.literal_column(f"'{OPEN}'")
+"""Of a transaction that its id finds: nobody is to look among all that are open."""
 COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms")
 FIELDS = (T.id, T.state, T.type, T.holds, T.heartbeat_ms)
 FIND = sa.select(*FIELDS).where(T.id == sa.bindparam("key"))
@@ -51,18 +53,18 @@ LOCK_MANY = sa.select(*FIELDS).where(Among(T.id, "keys")).order_by(T.id).with_fo
 RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"))
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
 LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
-END_FREE = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN), T.holds == sa.literal_column("0")).values(
+END_FREE = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN, T.holds == sa.literal_column("0")).values(
     state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now")
 )
 END = sa.update(transactions).where(Among(T.id, "keys")).values(
     state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"),
     holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
 )
-HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(heartbeat_ms=sa.bindparam("now")))
+HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
 HEARTBEAT_RANGE = sa.update(transactions).where(
     T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN)
 ).values(heartbeat_ms=sa.bindparam("now"))
-HOLD = sa.update(transactions).where(T.id == sa.bindparam("key"), _is(OPEN)).values(
+HOLD = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(
     heartbeat_ms=sa.bindparam("now"), holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
 )
 HOLD_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(

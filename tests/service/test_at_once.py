@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -9,20 +10,28 @@ import orjson
 import pytest
 
 from metastore.errors import MetaError
-from metastore.idl import NotificationEventRequest, TxnType
+from metastore.idl import LockState, NotificationEventRequest, TxnType
 from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
 from metastore.service import notifications, transactions
-from metastore.service.context import Call, Client
+from metastore.service.clock import now_ms
+from metastore.service.context import MOST_WORKS, Call, Client
 from metastore.store import components, schema
+from metastore.store import locks as lock_rows
 from metastore.store import transactions as transaction_rows
-from metastore.store.database import Session
+from metastore.store.database import Database, Session
+from metastore.store.drivers import BrokenAtCommit
+from metastore.store.locks import NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, WRITE_IDS, hold
 from tests.service.conftest import MetastoreMaker
 from tests.service.txns import (
+    EXCLUSIVE,
     INSERT,
     READ,
+    SELECT,
+    UPDATE,
+    WRITE,
     abort,
     allocate,
     ask,
@@ -35,7 +44,12 @@ from tests.service.txns import (
     write,
 )
 
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+WAITING = {
+    "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
+    "mysql": "SELECT count(*) FROM information_schema.innodb_lock_waits JOIN information_schema.innodb_trx"
+             " ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = connection_id()",
+}
+"""How many wait for the transaction that asks."""
 
 
 @pytest.fixture
@@ -44,8 +58,14 @@ def logged(make_metastore: MetastoreMaker) -> Call:
     return Call(make_metastore(event_message_format="json-0.2"), Client("127.0.0.1:1", user="alice"), "test")
 
 
+def waited_for(session: Session) -> bool:
+    session.cursor.execute(WAITING[session.kind])
+    found: int = session.cursor.fetchone()[0]
+    return found > 0
+
+
 def beside(call: Call, change: Callable[[Session], None], then: Callable[[], None]) -> None:
-    """Run `then` while a transaction of the database that made `change` is open; on PostgreSQL until `then` waits for it."""
+    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it."""
     with ThreadPoolExecutor(1) as pool:
         started: list[Future[None]] = []
 
@@ -54,8 +74,9 @@ def beside(call: Call, change: Callable[[Session], None], then: Callable[[], Non
             if session.kind == "sqlite":  # only one writes
                 return
             started.append(pool.submit(then))
-            while session.kind == "postgresql" and session.cursor.execute(WAITING).fetchone()[0] == 0:
+            while not waited_for(session):
                 assert not started[0].done()
+                time.sleep(0.15)  # MariaDB tells the same again to who asks more often than every tenth of a second
 
         call.database.write(work)
         if not started:
@@ -225,3 +246,105 @@ def test_two_that_allocate_for_the_same_get_the_same(logged: Call) -> None:
         done = list(pool.map(lambda _: allocate(logged, keys), range(4)))
     assert done == [{key: number for number, key in enumerate(keys, 1)}] * 4
     assert allocations(logged) == [(keys, list(range(1, 41)))]
+
+
+def test_a_lock_meets_what_was_added_while_it_waited_for_its_turn(call: Call) -> None:
+    ask(call, component(READ, "other"))  # the database has its queue
+
+    def change(session: Session) -> None:
+        assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
+        lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
+        lock_rows.insert(session, lock, [("hive", "db", "t", None, EXCLUSIVE)], [])
+
+    states: list[int] = []
+    beside(call, change, lambda: states.append(ask(call, component(READ))[1]))
+    assert states == [LockState.WAITING]
+
+
+def test_an_abort_tells_what_is_noted_while_it_waits(logged: Call) -> None:
+    key = begin_one(logged)
+
+    def change(session: Session) -> None:
+        assert hold(session, key, COMPONENTS, 1)
+        components.insert(session, [(key, Intent("hive", "other", "t", None, UPDATED, None))])
+
+    beside(logged, change, lambda: abort(logged, key))
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=1))
+    assert [orjson.loads(each.message)["dbsUpdated"] for each in events] == [["other"]]
+
+
+def of_another(call: Call) -> Call:
+    return Call(call.metastore, Client("127.0.0.1:2", user="bob"), "test")
+
+
+@pytest.mark.parametrize("operation", [SELECT, INSERT, UPDATE])
+@pytest.mark.parametrize("opens", [True, False])
+def test_one_client_ends_what_another_did(logged: Call, operation: int, opens: bool) -> None:
+    """Whether it opened the transaction itself, and so believes to know it, or not."""
+    other = of_another(logged)
+    committed, aborted = (begin_one(logged if opens else other) for _ in range(2))
+    for key in (committed, aborted):
+        allocate(other, [key])
+        ask(other, component(READ if operation == SELECT else WRITE, f"t{key}", operation=operation), transaction=key)
+    commit(logged, committed)
+    abort(logged, aborted)
+    assert count(logged, [schema.locks]) == {"locks": 0}
+    noted = count(logged, [schema.completed_components, schema.write_set, schema.transaction_components])
+    changed = operation == UPDATE
+    assert noted == {
+        "completed_components": operation != SELECT, "write_set": changed, "transaction_components": operation != SELECT
+    }  # the aborted one's are left for the cleaner
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=4))
+    told = [(each.eventType, orjson.loads(each.message)["txnid"]) for each in events]
+    assert told == [("COMMIT_TXN", committed), ("ABORT_TXN", aborted)]
+
+
+@pytest.mark.parametrize("kind", [TxnType.READ_ONLY, TxnType.COMPACTION, TxnType.SOFT_DELETE])
+@pytest.mark.parametrize("end", [commit, abort])
+def test_one_client_ends_what_another_opened_with_a_type(logged: Call, kind: int, end: Callable[[Call, int], None]) -> None:
+    other = of_another(logged)
+    [key] = begin(other, 1, txn_type=kind)
+    ask(other, component(READ), transaction=key)
+    end(logged, key)
+    assert count(logged, [schema.locks]) == {"locks": 0}
+    assert transactions.get_open_transactions(logged).open_txns == ([] if end is commit else [key])
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=0))
+    assert [each.eventType for each in events] == (
+        [] if kind == TxnType.READ_ONLY else ["OPEN_TXN", "COMMIT_TXN" if end is commit else "ABORT_TXN"]
+    )
+
+
+def test_a_commit_that_nobody_knows_of_is_looked_after(logged: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection breaks once after each commit: MariaDB's changes in one packet are asked for once more, and done once."""
+    if logged.database.driver.name != "mysql":
+        pytest.skip("the others know, or say that they do not")
+    real = Database._commit
+    broken: list[object] = []
+
+    def commit_and_break(database: Database, cursor: object) -> None:
+        real(database, cursor)
+        if len(broken) % 2 == 0:
+            broken.append(cursor)
+            raise BrokenAtCommit("the connection to the database broke at commit")
+        broken.append(cursor)
+
+    keys = begin(logged, 2)
+    monkeypatch.setattr(Database, "_commit", commit_and_break)
+    assert allocate(logged, keys[:1]) == {keys[0]: 1}
+    commit(logged, keys[0])
+    abort(logged, keys[1])
+    monkeypatch.undo()
+    assert len(broken) == 6
+    events = notifications.get_next(logged, NotificationEventRequest(lastEvent=1))
+    assert [each.eventType for each in events] == ["ALLOC_WRITE_ID", "COMMIT_TXN", "ABORT_TXN"]
+
+
+def test_what_a_client_did_long_ago_is_forgotten_and_looked_up(call: Call) -> None:
+    old = begin_one(call)
+    write(call, old, INSERT)
+    for _ in range(3):
+        begin(call, MOST_WORKS // 2)
+    assert len(call.client.works) <= MOST_WORKS
+    commit(call, old)
+    assert rows(call, schema.completed_components, "table", transaction_id=old) == [("t",)]
+    assert count(call, [schema.locks, schema.transaction_components]) == {"locks": 0, "transaction_components": 0}

@@ -96,7 +96,7 @@ def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
 
     monkeypatch.setattr(lock_rows, "_held", noted)
     waiting, state = ask(call, component(kind, table))
-    assert read == [reads]
+    assert read == ([reads] if reads or call.database.driver.name == "sqlite" else [])  # the others add it where it meets none
     blocked = table == "t"
     assert state == (WAITING if blocked else GRANTED)
     if blocked:

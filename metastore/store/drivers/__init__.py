@@ -1,9 +1,11 @@
 """What differs between the databases: how to connect, begin, write many rows, and read an error; a module for each of them."""
 
 from metastore.store.drivers.contract import (
+    FEW,
     BrokenAtCommit,
     Driver,
     ReferenceViolation,
+    Refused,
     Retry,
     Row,
     Unavailable,
@@ -19,7 +21,6 @@ DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": Postgr
 """By the name that a URL begins with."""
 
 __all__ = [
-    "DRIVERS", "BrokenAtCommit", "Driver", "MySQLDriver", "PostgreSQLDriver", "ReferenceViolation", "Retry", "Row",
-    "SQLiteDriver",
-    "Unavailable", "UniqueViolation", "Unreachable", "Unstorable",
+    "DRIVERS", "FEW", "BrokenAtCommit", "Driver", "MySQLDriver", "PostgreSQLDriver", "ReferenceViolation", "Refused", "Retry", "Row",
+    "SQLiteDriver", "Unavailable", "UniqueViolation", "Unreachable", "Unstorable",
 ]

@@ -3,6 +3,7 @@
     UniqueViolation      a row with this key is there already
     ReferenceViolation   a row that others refer to was to go
     Retry                nothing was done: begin again
+    Refused              a guard among the statements did not hold: nothing was done
     Unavailable          the connection broke before anything was committed
     BrokenAtCommit       it broke while the commit was on its way
 """
@@ -37,6 +38,10 @@ class ReferenceViolation(Exception):
 
 class Retry(Exception):
     """A serialization failure or deadlock: nothing was done, begin again."""
+
+
+class Refused(Exception):
+    """A guard among the statements of a unit of work did not hold: nothing was done."""
 
 
 class Unavailable(Exception):

@@ -14,6 +14,7 @@ from metastore.store.drivers.contract import (
     FEW,
     Driver,
     ReferenceViolation,
+    Refused,
     Retry,
     Row,
     Unavailable,
@@ -99,6 +100,8 @@ class MySQLDriver(Driver):
         code = error.args[0] if error.args else None
         if code == 1062:
             return UniqueViolation
+        if code == 1690 and "exp(" in str(error.args[1]):  # what the guards of `store.at_once` overflow
+            return Refused
         if code in (1451, 1452):
             return ReferenceViolation
         if code in (1205, 1213, 1020):

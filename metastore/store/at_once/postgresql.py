@@ -1,7 +1,7 @@
-"""PostgreSQL's statements that make a whole change of transactions in one round trip, together with its row in the notification log.
+"""PostgreSQL's statements that make a whole change of transactions, together with its row in the notification log.
 
-Each does nothing, and yields nothing, where there is more to do than it can; the caller then goes the long way. Whoever writes rows of an
-open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has seen all that belongs to it.
+Whoever writes rows of an open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has
+seen all that belongs to it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
+from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess
 from metastore.store.clauses import Among, bare
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import Component, NewLock
+from metastore.store.locks import Component, NewLock, met, reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
     lock_components,
+    lock_queues,
     locks,
     notifications,
     transaction_components,
@@ -35,15 +37,22 @@ from metastore.store.schema import (
     write_set,
 )
 from metastore.store.schema import counters as counter_rows
-from metastore.store.transactions import COLUMNS, COMPONENTS, LOCKS, LOWEST_OPEN, OPEN, WRITE_IDS, WROTE, Who
+from metastore.store.transactions import (
+    ABORTED,
+    COLUMNS,
+    COMMITTED,
+    COMPONENTS,
+    LOCKS,
+    LOWEST_OPEN,
+    OPEN,
+    WRITE_IDS,
+    WROTE,
+    Who,
+    hold_later,
+)
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
 
-FIRST, LAST, WRITE_ID = -1, -2, -1
-"""What stands in a message for the first and the last opened transaction, and for each write id: only the statement knows them."""
-
-PLAIN = LOCKS | WRITE_IDS | COMPONENTS
-"""What a transaction may hold that one statement commits."""
 ABORT, COMMIT, CHANGE = "abort", "commit", "change"
 
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
@@ -56,11 +65,6 @@ _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
 def _is_open(of: Any) -> sa.ColumnElement[bool]:
     """Tell which transactions are open, of those that their ids find: nobody is to look among all that are."""
     return bare(of.state) == sa.literal_column(f"'{OPEN}'")
-
-
-def possible(database: Database) -> bool:
-    """Tell whether the database has these statements."""
-    return database.driver.name == "postgresql"
 
 
 def _number(value: int) -> sa.ColumnElement[Any]:
@@ -230,9 +234,20 @@ def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -
 
 
 @cache
-def _locking(noting: bool) -> sa.Select[Any]:
-    """Add a lock with its components, and what its transaction means to write, with the write ids that it has."""
-    locked = sa.insert(locks).values({name: sa.bindparam(name) for name in NewLock._fields}).returning(locks.c.id).cte("locked")
+def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
+    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may meet another."""
+    waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
+    conditions = [
+        waiting == sa.bindparam("queues", type_=sa.BigInteger()),
+        ~sa.exists(sa.select(_number(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
+    ]
+    transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
+    if in_transaction:
+        conditions.append(sa.exists(sa.select(_number(1)).where(T.id == transaction, _is_open(T))))
+    values = [sa.cast(sa.bindparam(name), locks.c[name].type) for name in NewLock._fields]
+    locked = sa.insert(locks).from_select(
+        [*NewLock._fields], sa.select(*values).where(*conditions), include_defaults=False
+    ).returning(locks.c.id).cte("locked")
     parts = _listed("part", lock_components, PART_COLUMNS[1:])
     rows = sa.select(locked.c.id, *parts.c).select_from(locked.join(parts, sa.true()))
     query = sa.select(locked.c.id).add_cte(
@@ -240,64 +255,85 @@ def _locking(noting: bool) -> sa.Select[Any]:
     )
     if not noting:
         return query
-    transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
     intents = _listed("intent", transaction_components, INTENT_COLUMNS[1:-1])
     theirs = [write_ids.c[name] == intents.c[name] for name in Key._fields]
     number = sa.select(sa.func.max(write_ids.c.write_id)).where(write_ids.c.transaction_id == transaction, *theirs).scalar_subquery()
-    noted = sa.select(transaction, *intents.c, number)
+    noted = sa.select(transaction, *intents.c, number).select_from(locked.join(intents, sa.true()))
     return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
 
 
-def insert_lock(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
-    """Add a lock and what its transaction means to write, as `store.locks.insert` does, with the write ids that it has."""
-    given = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
-    if intents:
-        given |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
-    return session.later(_locking(bool(intents)), **lock._asdict(), **given)
+class PostgreSQL(AtOnce):
+    """One statement that commits by itself; a lock takes three in a transaction, since it waits for its turn before it looks."""
 
+    most_opened = 1_000_000
+    most_aborted = 100
+    most_allocated = 1000
 
-def open_transactions(session: Session, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
-    """Open transactions; return their ids ascending. The message has [FIRST, LAST] for their ids."""
-    user, host, agent = who
-    rows = session.rows(
-        _opening(told is not None), counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host,
-        agent_value=agent, now=now, most=most, **_parameters(told),
-    )
-    return sorted(id_ for (id_,) in rows)
+    def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
+        user, host, agent = who
+        rows = database.change(lambda session: session.rows(
+            _opening(told is not None), counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host,
+            agent_value=agent, now=now, most=most, **_parameters(told),
+        ))
+        return sorted(id_ for (id_,) in rows)
 
+    def commit(
+        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None  # noqa: ARG002  # it looks itself
+    ) -> tuple[int, int] | None:
+        return self._end(database, COMMIT, key, now, told, new_state=COMMITTED, inserting=inserting)
 
-def commit(session: Session, key: int, state: str, inserting: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
-    """Commit a transaction that changed no row that was there; return its id and type. `told` only if it is not read-only."""
-    row = session.row(_ending(COMMIT, told is not None), key=key, new_state=state, inserting=inserting, now=now, **_parameters(told))
-    return None if row is None else (int(row[0]), int(row[1]))
+    def abort(
+        self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None  # noqa: ARG002  # it looks itself
+    ) -> bool:
+        return self._end(database, ABORT, key, now, told, new_state=ABORTED) is not None
 
+    def _end(
+        self, database: Database, kind: str, key: int, now: int, told: LogRow | None, **values: str
+    ) -> tuple[int, int] | None:
+        row = database.change(
+            lambda session: session.row(_ending(kind, told is not None), key=key, now=now, **values, **_parameters(told))
+        )
+        return None if row is None else (int(row[0]), int(row[1]))
 
-def commit_change(session: Session, key: int, commit_id: int, state: str, inserting: str, now: int, told: LogRow | None) -> None:
-    """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""
-    session.later(
-        _ending(CHANGE, told is not None), key=key, number=commit_id, new_state=state, inserting=inserting, now=now, **_parameters(told)
-    )
+    def abort_all(self, database: Database, keys: Collection[int], now: int, told: LogRow | None) -> bool:
+        row = database.change(lambda session: session.row(
+            _aborting(told is not None), keys=list(keys), count=len(keys), new_state=ABORTED, now=now, **_parameters(told)
+        ))
+        return row is not None and bool(row[0])
 
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
+        count = len(transactions)
+        parameters = _parameters(told)
+        if told is not None:
+            parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
+        row = database.change(lambda session: session.row(
+            _allocating(told is not None, count > 1), keys=list(transactions), count=count, **key._asdict(), **parameters
+        ))
+        return None if row is None else int(row[0])
 
-def abort(session: Session, key: int, state: str, now: int, told: LogRow | None) -> tuple[int, int] | None:
-    """Abort a transaction that noted no writes; return its id and type. `told` only if it is not read-only."""
-    row = session.row(_ending(ABORT, told is not None), key=key, new_state=state, now=now, **_parameters(told))
-    return None if row is None else (int(row[0]), int(row[1]))
+    def lock(
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+    ) -> int | None:
+        queues, tables, reached = reach(parts, types)
+        given = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
+        if intents:
+            given |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
+        transaction = lock.transaction_id
 
+        def work(session: Session) -> Answer:
+            if transaction:
+                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+            wait_turn(session, queues)
+            return session.later(
+                _locking(bool(intents), bool(transaction), tables), **lock._asdict(), **given, **reached, queues=len(queues), names=queues
+            )
 
-def abort_all(session: Session, keys: Collection[int], state: str, now: int, told: LogRow | None) -> bool:
-    """Abort transactions that noted no writes; tell whether it was done, for all of them or none."""
-    row = session.row(
-        _aborting(told is not None), keys=list(keys), count=len(keys), new_state=state, now=now, **_parameters(told)
-    )
-    return row is not None and bool(row[0])
+        added = database.write(work)
+        return added.key if added.rows else None
 
-
-def allocate(session: Session, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
-    """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..] for them."""
-    count = len(transactions)
-    parameters = _parameters(told)
-    if told is not None:
-        parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
-    row = session.row(_allocating(told is not None, count > 1), keys=list(transactions), count=count, **key._asdict(), **parameters)
-    return None if row is None else int(row[0])
+    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> bool:
+        session.later(
+            _ending(CHANGE, told is not None), key=key, number=commit_id, new_state=COMMITTED, inserting=inserting, now=now,
+            **_parameters(told),
+        )
+        return True

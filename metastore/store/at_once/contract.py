@@ -1,0 +1,75 @@
+"""What a database can do of a whole change of transactions in one round trip, together with its row in the notification log.
+
+Each method does nothing, and returns nothing, where there is more to do than it can; the caller then goes the long way. What a change
+is told with is given as it will stand in the log, but for numbers that only the database knows: FIRST, LAST and WRITE_ID stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from metastore.idl import TxnType
+from metastore.store.components import Intent
+from metastore.store.database import Database, Session
+from metastore.store.locks import Component, NewLock
+from metastore.store.notifications import LogRow
+from metastore.store.transactions import COMPONENTS, LOCKS, WRITE_IDS, Who
+from metastore.store.write_ids import Key
+
+FIRST, LAST, WRITE_ID = -1, -2, -1
+"""What stands in a message for the first and the last opened transaction, and for each write id."""
+
+PLAIN = LOCKS | WRITE_IDS | COMPONENTS
+"""What a transaction may hold that is committed in one round trip."""
+
+
+class Guess(NamedTuple):
+    """What a transaction is thought to be. It is only ended in one round trip if it holds no more; the database looks."""
+
+    type: int = TxnType.DEFAULT
+    holds: int = PLAIN
+    intents: int = 1
+    """How many rows say what it writes."""
+
+
+class AtOnce:
+    """What all that can do something of it have in common: the limits."""
+
+    most_opened = 1
+    """Transactions that are opened in one round trip, and so the others."""
+    most_aborted = 1
+    most_allocated = 1
+
+    def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
+        """Open transactions unless more than `most` might be open; return their ids ascending. The message has [FIRST, LAST] for them."""
+        raise AssertionError(self, database, count, kind, who, now, most, told)
+
+    def commit(
+        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
+    ) -> tuple[int, int] | None:
+        """Commit a transaction that only did the operation `inserting`; return its id and type. One that is read-only is not told."""
+        raise AssertionError(self, database, key, guess, inserting, now, told)
+
+    def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
+        """Abort a transaction that noted no writes; tell whether it was done. One that is read-only is not told."""
+        raise AssertionError(self, database, key, guess, now, told)
+
+    def abort_all(self, database: Database, keys: Collection[int], now: int, told: LogRow | None) -> bool:
+        """Abort transactions that noted no writes; tell whether it was done, for all of them or none."""
+        raise AssertionError(self, database, keys, now, told)
+
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
+        """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..]."""
+        raise AssertionError(self, database, transactions, key, told)
+
+    def lock(
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+    ) -> int | None:
+        """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id."""
+        raise AssertionError(self, database, lock, parts, intents, types)
+
+    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> bool:
+        """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""
+        del session, key, commit_id, inserting, now, told
+        return False

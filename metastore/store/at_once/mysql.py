@@ -1,0 +1,248 @@
+"""Changes of transactions as MariaDB and MySQL are sent them: all statements up to the commit in one packet, with guards between them.
+
+A guard is a query that fails unless something holds; what stands behind it is then not run, and the change is rolled back as a whole.
+Each statement sees what is committed when it begins, so one behind a lock sees all that others did before they let go of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from metastore.idl import TxnType
+from metastore.store import counters, locks, write_ids
+from metastore.store.answer import Answer
+from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess
+from metastore.store.clauses import Among
+from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.components import COMPLETED_COLUMNS, Intent
+from metastore.store.components import DELETE as DELETE_INTENTS
+from metastore.store.database import Database, Session
+from metastore.store.drivers import FEW, BrokenAtCommit, Refused
+from metastore.store.locks import Component, NewLock
+from metastore.store.notifications import LogRow
+from metastore.store.schema import (
+    completed_components,
+    lock_components,
+    lock_queues,
+    notifications,
+    transaction_components,
+    transactions,
+)
+from metastore.store.schema import counters as counter_rows
+from metastore.store.schema import locks as lock_rows
+from metastore.store.schema import write_ids as write_id_rows
+from metastore.store.transactions import (
+    ABORTED,
+    COLUMNS,
+    COMMITTED,
+    COMPONENTS,
+    IS_OPEN,
+    LOCKS,
+    LOWEST_OPEN,
+    OPEN,
+    WRITE_IDS,
+    WROTE,
+    Who,
+    hold_later,
+)
+from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.write_ids import Key
+
+R = TypeVar("R")
+MOST_NOTED = 4
+"""Of a lock that means to write more, the write ids are read first: they are looked up for each."""
+
+T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_rows.c
+
+
+def _number(value: int) -> sa.ColumnElement[Any]:
+    return sa.literal_column(str(value))
+
+
+def _letter(value: str) -> sa.ColumnElement[Any]:
+    return sa.literal_column(f"'{value}'")
+
+
+def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
+    """Return what overflows, which the driver calls `Refused`, unless a condition holds."""
+    return sa.func.exp(sa.case((condition, _number(0)), else_=_number(1000)))
+
+
+GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
+"""The number that a counter gave to the statement before."""
+_FOUND_ONE = sa.func.row_count() == _number(1)
+"""Whether the statement before found one row."""
+FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
+_IS_ONE = T.id == sa.bindparam("key")
+_NEXT = N.value + _number(1)
+TAKE_ID = sa.update(counter_rows).where(
+    N.name == _letter(counters.TRANSACTION),
+    _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
+).values(value=sa.func.last_insert_id(_NEXT))
+OPEN_ONE = sa.insert(transactions).values({
+    "id": GIVEN, "state": _letter(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:]},
+})
+MARK = sa.update(transactions).where(
+    _IS_ONE, IS_OPEN, T.type != _number(TxnType.READ_ONLY), T.holds.bitwise_and(_number(WRITE_IDS)) == _number(0)
+).values(holds=T.holds.bitwise_or(_number(WRITE_IDS)))
+GIVE = sa.insert(write_id_rows).values({
+    **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - _number(1),
+})
+FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
+    _FOUND_ONE, sa.func.count() <= _number(1),
+    sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), _number(0)) == _number(0),
+))).where(C.transaction_id == sa.bindparam("key"))
+"""The statement before found one row, and at most one object is noted for the transaction, to be inserted into."""
+COMPLETE = sa.insert(completed_components).from_select(
+    [*COMPLETED_COLUMNS],
+    sa.select(
+        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, _number(0), sa.bindparam("now", type_=sa.BigInteger())
+    ).where(C.transaction_id == sa.bindparam("key")),
+    include_defaults=False,
+)
+DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
+_ALL_WAIT = sa.func.count() == sa.bindparam("queues")
+TURN = {
+    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT)).select_from(lock_queues).where(
+        Among(lock_queues.c.name, "names")
+    ).with_for_update()
+    for held in (True, False)
+}
+"""Wait for the turn in queues that are all there; with True, if the statement before found one row."""
+MET = {
+    within: sa.select(sa.func.exp(lock_components.c.number + _number(1000))).where(*locks.met(within_tables=within)).limit(_number(1))
+    for within in (True, False)
+}
+"""Overflows for each component that may be met."""
+NOTE = sa.insert(transaction_components).values({
+    **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
+    "write_id": sa.select(sa.func.max(W.write_id)).where(
+        W.transaction_id == sa.bindparam("transaction_id"), *(W[name] == sa.bindparam(name) for name in Key._fields)
+    ).scalar_subquery(),
+})
+
+
+@cache
+def _end(type_: int, holds: int) -> sa.Update:
+    """End an open transaction of a type that holds no more."""
+    return sa.update(transactions).where(
+        _IS_ONE, IS_OPEN, T.type == _number(type_), T.holds.bitwise_and(_number(~holds)) == _number(0)
+    ).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(_number(WROTE)))
+
+
+@cache
+def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
+    """Add a row to the log, in whose message stand numbers that the statement before gave, in place of some texts."""
+    message: sa.ColumnElement[str] = sa.bindparam("message")
+    for text, number in numbers:
+        message = sa.func.replace(message, _letter(text), number)
+    return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
+
+
+OPENED = ((f"{FIRST},{LAST}", GIVEN), (str(FIRST), GIVEN), (str(LAST), GIVEN))
+ALLOCATED = ((
+    f'"writeIdList":[{WRITE_ID}]', sa.func.concat(_letter('"writeIdList":['), GIVEN - _number(1), _letter("]"))
+),)
+
+
+def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.ColumnElement[Any]], ...] = ()) -> None:
+    if told is not None:
+        session.later(_telling(*numbers), **told._asdict())
+
+
+def _try(database: Database, work: Callable[[Session], R]) -> R | None:
+    """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
+    try:
+        return database.write(work)
+    except (Refused, BrokenAtCommit):
+        return None
+
+
+class MySQL(AtOnce):
+    """Several statements in one packet."""
+
+    def open(
+        self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None  # noqa: ARG002  # it is one
+    ) -> list[int]:
+        user, host, agent = who
+
+        def work(session: Session) -> Answer:
+            taken = session.later(TAKE_ID, most=most)
+            session.later(FOUND_ONE)
+            session.later(OPEN_ONE, new_type=kind, new_user=user, new_host=host, new_agent=agent, new_started_ms=now, new_heartbeat_ms=now)
+            _tell(session, told, OPENED)
+            return taken
+
+        taken = _try(database, work)
+        return [] if taken is None else [taken.key]
+
+    def commit(
+        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
+    ) -> tuple[int, int] | None:
+        if guess.intents > 1:
+            return None
+
+        def work(session: Session) -> tuple[int, int]:
+            session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
+            if guess.holds & COMPONENTS:
+                session.later(FOUND_ONE_THAT_INSERTS, key=key, inserting=inserting)
+                session.later(COMPLETE, key=key, now=now)
+                session.later(DELETE_INTENTS, key=key)
+            else:
+                session.later(FOUND_ONE)
+            if guess.holds & LOCKS:
+                session.later(DELETE_LOCKS, key=key)
+            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            return key, guess.type
+
+        return None if guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION else _try(database, work)
+
+    def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
+        def work(session: Session) -> bool:
+            session.later(_end(guess.type, guess.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
+            session.later(FOUND_ONE)
+            if guess.holds & LOCKS:
+                session.later(DELETE_LOCKS, key=key)
+            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            return True
+
+        return not (guess.intents or guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION) and bool(_try(database, work))
+
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
+        [transaction] = transactions
+
+        def work(session: Session) -> Answer:
+            session.later(MARK, key=transaction)
+            session.later(FOUND_ONE)
+            taken = write_ids.take(session, key, 1)
+            session.later(GIVE, transaction_id=transaction, **key._asdict())
+            _tell(session, told, ALLOCATED)
+            return taken
+
+        taken = _try(database, work)
+        return None if taken is None else write_ids.taken(taken, 1)[0]
+
+    def lock(
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+    ) -> int | None:
+        if len(parts) > FEW or len(intents) > MOST_NOTED:
+            return None
+        queues, within_tables, reached = locks.reach(parts, types)
+        transaction = lock.transaction_id
+
+        def work(session: Session) -> Answer:
+            if transaction:
+                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+            session.later(TURN[bool(transaction)], names=queues, queues=len(queues))
+            session.later(MET[within_tables], **reached)
+            added = locks.insert(session, lock, parts, ())
+            for intent in intents:
+                session.later(NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))
+            return added
+
+        added = _try(database, work)
+        return None if added is None else added.key
