@@ -43,16 +43,17 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     transaction = request.txnid or 0
     intents = _intents(request.component, wanted) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
+    tables = {Key.of(each) for each in intents}
     bits = LOCKS | (COMPONENTS if intents else 0)
     in_one_statement = at_once.possible(call.database)
 
     def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction) if intents and not in_one_statement else None
+        numbers = write_ids.of_transaction(session, transaction, tables) if intents and not in_one_statement else None
         met = _living(locks.meeting(session, wanted, waited_for(wanted, writers_wait=before_hive_4)))
         if held is not None and not held.count:
-            raise ended_error(transaction, transactions.find(session, transaction))
+            raise ended_error(transaction, transactions.find(session, transaction), session)
         found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
         if found is not None:
             late = house_keeping.late_holders(call.config, met, now)
@@ -76,8 +77,8 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
             return answer
         if isinstance(answer, tuple):
             if changed := frozenset(Key.of(each) for each in intents if each.operation in CHANGES):
-                before, tables = call.client.changing
-                call.client.changing = (transaction, changed | tables if before == transaction else changed)
+                before, known = call.client.changing
+                call.client.changing = (transaction, changed | known if before == transaction else changed)
             added, state = answer
             return LockResponse(lockid=added.key, state=state)
         house_keeping.give_up(call.metastore, answer)

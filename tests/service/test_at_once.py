@@ -18,7 +18,7 @@ from metastore.service.context import Call, Client
 from metastore.store import components, schema
 from metastore.store import transactions as transaction_rows
 from metastore.store.database import Session
-from metastore.store.transactions import COMPONENTS, LOCKS, WRITE_IDS, hold
+from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, hold
 from tests.service.conftest import MetastoreMaker
 from tests.service.txns import (
     INSERT,
@@ -35,6 +35,7 @@ from tests.service.txns import (
     write,
 )
 
+ALLOCATED = (schema.write_ids, schema.write_id_ranges)
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
@@ -196,13 +197,13 @@ def test_when_one_may_have_no_write_id_none_gets_one(logged: Call, kind: str) ->
     with pytest.raises(MetaError, match="not all input txns in open state"):
         allocate(logged, [*keys[:2], bad])
     assert allocations(logged) == []
-    assert count(logged, [schema.write_ids]) == {"write_ids": 0}
+    assert count(logged, ALLOCATED) == {"write_ids": 0, "write_id_ranges": 0}
     assert allocate(logged, keys[:2]) == {keys[0]: 1, keys[1]: 2}
-    assert set(rows(logged, schema.transactions, "holds", id=keys[0])) == {(WRITE_IDS,)}
+    assert set(rows(logged, schema.transactions, "holds", id=keys[0])) == {(RANGES,)}
 
 
 def test_when_one_ends_meanwhile_none_gets_a_write_id(logged: Call) -> None:
-    keys = begin(logged, 3)
+    keys = begin(logged, 6)[::2]
 
     def change(session: Session) -> None:
         found = transaction_rows.lock(session, keys[1])
@@ -215,7 +216,7 @@ def test_when_one_ends_meanwhile_none_gets_a_write_id(logged: Call) -> None:
 
     beside(logged, change, then)
     assert allocations(logged) == []
-    assert count(logged, [schema.write_ids]) == {"write_ids": 0}
+    assert count(logged, ALLOCATED) == {"write_ids": 0, "write_id_ranges": 0}
     assert allocate(logged, [keys[0], keys[2]]) == {keys[0]: 1, keys[2]: 2}
 
 
