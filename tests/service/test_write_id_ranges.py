@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -16,7 +17,7 @@ from metastore.idl import TxnToWriteId
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.compaction_view import write_ids as view
 from metastore.service.context import Call, Metastore
-from metastore.store import at_once, compaction_sources, compactions, schema
+from metastore.store import at_once, compaction_sources, compactions, followers, schema
 from metastore.store import house_keeping as house_keeping_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
@@ -443,6 +444,24 @@ class TestHouseKeeping:
         assert count(call, [schema.transactions]) == {"transactions": 0}
 
 
+class TestFollowing:
+    def test_ranges_follow_a_table_and_go_with_it(self, call: Call) -> None:
+        new, other = Key("hive", "other", "v"), Key("hive", "other", "w")
+        keys = begin(call, 3)
+        for table, database in (("t", "db"), ("v", "other"), ("w", "other")):
+            allocate(call, keys, table, database)
+        assert allocate(call, begin(call, 2)) == {keys[2] + 1: 4, keys[2] + 2: 5}
+        call.database.write(lambda session: followers.rename_table(session, KEY, new))
+        assert ranges(call) == []
+        assert ranges(call, "v") == [(keys[0], keys[2], 1), (keys[2] + 1, keys[2] + 2, 4)]
+        assert allocate(call, keys, "v", "other") == dict(zip(keys, (1, 2, 3), strict=True))
+        assert allocate(call, keys) == dict(zip(keys, (1, 2, 3), strict=True))
+        call.database.write(lambda session: followers.forget_table(session, new))
+        assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], [(keys[0], keys[2], 1)]]
+        call.database.write(lambda session: followers.forget_database(session, other.catalog, other.database))
+        assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], []]
+
+
 class TestEnds:
     def test_a_committed_one_is_known_by_its_write_id(self, call: Call) -> None:
         empty, *keys = begin(call, 4)
@@ -495,7 +514,7 @@ def test_postgresql_finds_ranges_by_their_table(call: Call, statement: sa.Select
 
     plan = call.database.read(explain)
     assert not [line for line in plan if "Seq Scan" in line], plan
-    for line, condition in zip(plan, plan[1:], strict=False):
+    for line, condition in pairwise(plan):
         if "Scan" in line and " on write_id_ranges" in line:
             assert "using pk_write_id_ranges" in line, plan
             assert re.search(r'Index Cond: .*catalog = .*database = .*"table" = ', condition), plan
