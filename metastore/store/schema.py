@@ -327,8 +327,7 @@ write_id_ranges = Table(
     Column("table", NAME, primary_key=True),
     Column("last_transaction", BigInteger, primary_key=True, autoincrement=False),
     Column("first_transaction", BigInteger, nullable=False, comment="its write id is the first, that of each following one is one higher"),
-    Column("first_write_id", BigInteger, nullable=False),
-    Index(None, "last_transaction"),
+    Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would go by another one now and then
 )
 
 min_history = Table(

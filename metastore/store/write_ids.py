@@ -89,7 +89,7 @@ _NO: sa.ColumnElement[int] = sa.literal_column("0")
 def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one.
 
-    PostgreSQL would read the rows of all tables where it does not know how many tables are asked for.
+    PostgreSQL would look at the later rows of all tables rather than at those of each table that is asked for.
     """
     return column + _NO
 
@@ -251,7 +251,7 @@ def owner(session: Session, key: Key, write_id: int) -> int | None:
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
-    """Tell whether a transaction has a write id, of any table, within a range."""
+    """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
     return session.row(COVERED, key=transaction) is not None
 
 

@@ -31,7 +31,6 @@ def upgrade() -> None:
         sa.Column("first_write_id", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint(*NAMES, "last_transaction", name=op.f("pk_write_id_ranges")),
     )
-    op.create_index(op.f("ix_write_id_ranges_last_transaction"), "write_id_ranges", ["last_transaction"])
     op.add_column("write_id_counters", sa.Column(
         "last_transaction", sa.BigInteger(), server_default="0", nullable=False, comment="no transaction above it has a write id of the table"
     ))
@@ -54,7 +53,6 @@ def downgrade() -> None:
         ])
         op.execute(sa.update(transactions).where(transactions.c.id.between(first, last)).values(holds=holds.bitwise_or(WRITE_IDS)))
     op.execute(sa.update(transactions).where(holds.bitwise_and(RANGES) != 0).values(holds=holds - RANGES))
-    op.drop_index(op.f("ix_write_id_ranges_last_transaction"), table_name="write_id_ranges")
     op.drop_table("write_id_ranges")
     with op.batch_alter_table("write_id_counters") as changed:
         changed.drop_column("last_transaction")
