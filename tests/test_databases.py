@@ -10,8 +10,9 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
-from metastore.store import migrate, schema
-from metastore.store.database import Database
+from metastore.store import migrate, schema, transactions, write_ids
+from metastore.store.database import Database, Session
+from metastore.store.write_ids import Key, Range
 from tests import databases
 
 
@@ -57,17 +58,49 @@ def test_the_migrations_make_what_the_model_declares(database: Database) -> None
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
 
 
+def downgrade(database: Database, revision: str) -> None:
+    with connected(database) as connection:
+        config = Config()
+        config.set_main_option("script_location", str(migrate.directory()))
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+    assert migrate.current(database) == revision
+
+
 def test_every_migration_can_be_undone(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     assert migrate.upgrade(database)
     for revision in reversed(migrate.revisions()[:-1]):
-        with connected(database) as connection:
-            config = Config()
-            config.set_main_option("script_location", str(migrate.directory()))
-            config.attributes["connection"] = connection
-            command.downgrade(config, revision)
-        assert migrate.current(database) == revision
+        downgrade(database, revision)
     assert migrate.upgrade(database)
     with connected(database) as connection:
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+    database.close()
+
+
+def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_url: str) -> None:
+    database = Database(fresh_database_url)
+    migrate.upgrade(database)
+    table = Key("hive", "db", "t")
+
+    def fill(session: Session) -> None:
+        ids = transactions.taken_ids(transactions.take_ids(session, 4), 4)
+        transactions.insert(session, ids, transactions.OPEN, 0, (None, None, None), 0)
+        write_ids.take(session, table, ids[:3])
+        write_ids.insert_ranges(session, table, [Range(ids[0], ids[1], 1), Range(ids[2], ids[2], 3)])
+
+    def query(text: str) -> list[tuple[object, ...]]:
+        def work(session: Session) -> list[tuple[object, ...]]:
+            session.cursor.execute(text)
+            return list(session.cursor.fetchall())
+
+        return database.read(work)
+
+    database.write(fill)
+    assert query("SELECT next, last_transaction FROM write_id_counters") == [(4, 3)]
+    downgrade(database, "0006")
+    assert query("SELECT transaction_id, write_id FROM write_ids ORDER BY transaction_id") == [(1, 1), (2, 2), (3, 3)]
+    assert query("SELECT id, holds FROM transactions ORDER BY id") == [(1, 8), (2, 8), (3, 8), (4, 0)]
+    assert migrate.upgrade(database)
+    assert query("SELECT next, last_transaction FROM write_id_counters") == [(4, 4)]
     database.close()

@@ -56,7 +56,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         intents = [Intent(*row) for row in taken.rows]
         found = transactions.locked(answer)
         if found is None or found.state == ABORTED:
-            raise ended_error(target, found)
+            raise ended_error(target, found, session)
         if found.state == COMMITTED:
             return None
         lost = _commit(call, session, found, intents, request, turn, replayed=replayed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metastore.idl import TxnType
 from metastore.listeners.events import ClientInfo
 from metastore.store.at_once import PLAIN, Guess
+from metastore.store.transactions import RANGES
 from metastore.store.write_ids import Key
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Client:
         """Note transactions that it opened."""
         if len(self.works) + len(transactions) > MOST_WORKS:
             self.works.clear()
-        self.works.update((key, Work(kind)) for key in transactions[:MOST_WORKS])
+        holds = RANGES if len(transactions) > 1 else 0
+        self.works.update((key, Work(kind, holds)) for key in transactions[:MOST_WORKS])
 
     def work_in(self, transaction: int) -> Work:
         """Return what it asked for in a transaction; of one that it did not open here, or long ago, anything may have been."""

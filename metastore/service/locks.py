@@ -43,6 +43,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     transaction = request.txnid or 0
     intents = _intents(request.component, wanted) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
+    tables = {Key.of(each) for each in intents}
     bits = LOCKS | (COMPONENTS if intents else 0)
     types = waited_for(wanted, writers_wait=before_hive_4)
 
@@ -53,10 +54,10 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
     def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
         now = now_ms()
         held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction) if intents else None
+        numbers = write_ids.of_transaction(session, transaction, tables) if intents else None
         met = _living(locks.meeting(session, wanted, types))
         if held is not None and not held.count:
-            raise ended_error(transaction, transactions.find(session, transaction))
+            raise ended_error(transaction, transactions.find(session, transaction), session)
         found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
         if found is not None:
             late = house_keeping.late_holders(call.config, met, now)

@@ -23,9 +23,9 @@ from metastore.listeners.events import AbortTransactions, OpenTransactions
 from metastore.rules.snapshots import aborted_bits
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.store import at_once, components, counters, transactions
+from metastore.store import at_once, components, counters, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, WROTE, Transaction
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, RANGES, WROTE, Transaction
 
 LARGEST_RANGE = 1_000_000
 """Most ids that one heartbeat may name."""
@@ -103,7 +103,7 @@ def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
         if found is not None and found.state == ABORTED:
             return None
         if found is None or found.state == COMMITTED:
-            raise ended_error(target, found)
+            raise ended_error(target, found, session)
         abort(call, session, [found])
         if replayed:
             transactions.forget_target(session, request.replPolicy or "", key)
@@ -170,22 +170,27 @@ def tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> 
         call.listeners.within([AbortTransactions(client=call.info, transactions=keys, databases=written)], session)
 
 
-def ended_error(key: int, found: Transaction | None) -> MetastoreError:
+def ended_error(key: int, found: Transaction | None, session: Session) -> MetastoreError:
     """Return the error for a transaction that should be open and is not.
 
     Hive's own clients compare the texts; its servers forget a committed transaction that wrote nothing.
     """
-    if found is None or (found.state == COMMITTED and not found.holds & WROTE):
+    if found is None or (found.state == COMMITTED and not _wrote(session, found)):
         return NoSuchTransaction(f"No such transaction txnid:{key}")
     if found.state == ABORTED:
         return TransactionAborted(f"Transaction txnid:{key} already aborted")
     return NoSuchTransaction(f"Transaction txnid:{key} is already committed.")
 
 
+def _wrote(session: Session, found: Transaction) -> bool:
+    """Tell whether a transaction noted what it writes, or has write ids."""
+    return bool(found.holds & WROTE & ~RANGES) or (bool(found.holds & RANGES) and write_ids.is_in_range(session, found.id))
+
+
 def heartbeat_transaction(call: Call, key: int) -> None:
     """Keep a transaction alive. NoSuchTransaction, TransactionAborted."""
     if not call.database.change(lambda session: transactions.heartbeat(session, key, now_ms())):
-        raise ended_error(key, call.database.read(lambda session: transactions.find(session, key)))
+        raise call.database.read(lambda session: ended_error(key, transactions.find(session, key), session))
 
 
 def heartbeat_range(call: Call, low: int, high: int) -> HeartbeatTxnRangeResponse:

@@ -5,7 +5,8 @@ Sources: Hive 4's AllocateTableWriteIdsFunction, GetValidWriteIdsFunction, GetVa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from metastore.errors import MetaError
 from metastore.idl import (
@@ -26,8 +27,8 @@ from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
 from metastore.store import at_once, components, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
-from metastore.store.write_ids import Key, Mark
+from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS
+from metastore.store.write_ids import Key, Mark, Range
 
 MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
@@ -49,7 +50,6 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
     """
     key = Key(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
     sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
-    once = at_once.of(call.database)
     if not sources and not request.txnIds:
         raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
 
@@ -61,7 +61,8 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
                 return [], []
             ids = sorted(known.values())
         locked = transactions.lock_many_later(session, ids)
-        ahead = None if once is not None and once.most_allocated > 1 else write_ids.take(session, key, len(ids))
+        ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
+        held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
         found = transactions.all_locked(locked)
         if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
             raise MetaError(
@@ -69,17 +70,13 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             )
         if request.reallocate:
             write_ids.forget(session, key, ids)
-            have: dict[int, int] = {}
-        else:
-            holders = [each.id for each in found if each.holds & WRITE_IDS]
-            have = write_ids.of_transactions(session, key, holders) if holders else {}
+        elif held is None and found[0].holds & (WRITE_IDS | RANGES):
+            held = write_ids.of_transactions(session, key, ids)
+        have = {} if held is None else write_ids.numbers(held, ids)
         wanted = [id_ for id_ in ids if id_ not in have]
-        if ahead is None:
-            numbers = write_ids.taken(write_ids.take(session, key, len(wanted)), len(wanted)) if wanted else range(0)
-        else:
-            numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
-            if have:  # what is not needed is given back
-                write_ids.set_next(session, key, numbers.stop)
+        numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
+        if have:  # what is not needed is given back
+            write_ids.set_next(session, key, numbers.stop)
         new: dict[int, int] = {}
         if wanted:
             if sources and numbers[0] != min(sources.values()):
@@ -87,9 +84,12 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
                 write_ids.set_next(session, key, numbers.stop)
                 write_ids.forget(session, key)
             new = dict(zip(wanted, numbers, strict=True))
-            write_ids.insert(session, key, new.items())
-            if any(not each.holds & WRITE_IDS for each in found):
-                transactions.hold_many(session, wanted, WRITE_IDS)
+            if write_ids.is_range(wanted) and all(each.holds & RANGES for each in found if each.id in new):
+                write_ids.insert_ranges(session, key, [Range(wanted[0], wanted[-1], numbers[0])])
+            else:
+                write_ids.insert(session, key, new.items())
+                if any(not each.holds & WRITE_IDS for each in found):
+                    transactions.hold_many(session, wanted, WRITE_IDS)
         told = _pairs(new)
         if told and call.listeners.transactional:
             call.listeners.within([_event(call, key, told)], session)
@@ -114,11 +114,12 @@ def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWri
     """Give open transactions their first write ids in one round trip; none where that can not be done."""
     listeners, once = call.listeners, at_once.of(call.database)
     works = call.client.works
-    has_some = any(each in works and works[each].holds & WRITE_IDS for each in ids)
+    has_some = not write_ids.is_range(ids) and any(each in works and works[each].holds & WRITE_IDS for each in ids)
     if once is None or has_some or not 0 < len(ids) <= once.most_allocated or not listeners.only_log:
         return []
     told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]))
-    first = once.allocate(call.database, ids, key, told)
+    batch = any(each not in works or works[each].holds & RANGES for each in ids)
+    first = once.allocate(call.database, ids, key, batch=batch, told=told)
     return [] if first is None else [TxnToWriteId(txnId=id_, writeId=number) for number, id_ in enumerate(ids, first)]
 
 
@@ -138,26 +139,44 @@ def get_valid_write_ids(
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
     wanted = set(keys.values())
 
-    def work(session: Session) -> tuple[Mapping[Key, Mark], Mapping[Key, list[tuple[int, int]]]]:
+    def work(session: Session) -> write_ids.Snapshot:
         if len(seen.exceptions) <= MOST_EXCEPTIONS:
             return write_ids.snapshot(session, wanted, seen.mark, seen.exceptions)
-        marks, later = write_ids.snapshot(session, wanted, min(seen.exceptions[0] - 1, seen.mark), ())
-        return {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
+        marks, later, ranges = write_ids.snapshot(session, wanted, min(seen.exceptions[0] - 1, seen.mark), ())
+        return write_ids.Snapshot({key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
             key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
-        }
+        }, ranges)
 
     if not wanted:
         return []
-    marks, unseen = call.database.read(work)
-    return [_table(name, seen, marks.get(key), unseen.get(key, [])) for name, key in keys.items()]
+    marks, unseen, ranges = call.database.read(work)
+    return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
 
 
 def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mark:
     """Return what a snapshot makes of a table from what an earlier one does and the write ids of later transactions."""
-    below = max((number for number, transaction in later if transaction <= seen.mark), default=0)
-    return Mark(
-        mark.last, max(mark.below or 0, below) or None, mark.seen or any(seen.is_valid(transaction) for _, transaction in later)
-    )
+    below = max((number for number, transaction in later if transaction <= seen.mark), default=None)
+    return mark.raised(below, seen=any(seen.is_valid(transaction) for _, transaction in later))
+
+
+def _raised_by(each: Range, mark: Mark, seen: Snapshot) -> Mark:
+    """Return what a snapshot makes of a table from what it does without a range of write ids."""
+    last = min(each.last, seen.mark)
+    if last < each.first:
+        return mark
+    return mark.raised(each.of(last), seen=len(seen.exceptions_from(each.first, last)) <= last - each.first)
+
+
+def _unseen(each: Range, seen: Snapshot, high: int) -> Iterator[tuple[int, int]]:
+    """Return the write ids of a range, up to `high`, that a snapshot does not see, each with its transaction.
+
+    None is looked at that it sees: there may be millions.
+    """
+    last = min(each.last, each.first + high - each.write_id)
+    for id_ in seen.exceptions_from(each.first, min(last, seen.mark)):
+        yield each.of(id_), id_
+    for id_ in range(max(each.first, seen.mark + 1), last + 1):
+        yield each.of(id_), id_
 
 
 def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int | None) -> Snapshot:
@@ -172,11 +191,17 @@ def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int |
     return of_reply(get_open_transactions(call), current)
 
 
-def _table(name: str, seen: Snapshot, mark: Mark | None, unseen: Sequence[tuple[int, int]]) -> TableValidWriteIds:
+def _table(
+    name: str, seen: Snapshot, mark: Mark | None, unseen: Sequence[tuple[int, int]], ranges: Sequence[Range]
+) -> TableValidWriteIds:
     if mark is None:
         return TableValidWriteIds(fullTableName=name, writeIdHighWaterMark=0, invalidWriteIds=[], abortedBits=b"")
+    for each in ranges:
+        mark = _raised_by(each, mark, seen)
     high = mark.last if mark.below is None else mark.below
     below = [(number, transaction) for number, transaction in unseen if number <= high]
+    if ranges:
+        below = sorted(chain(below, *(_unseen(each, seen, high) for each in ranges)))
     aborted = frozenset(number for number, transaction in below if seen.is_aborted(transaction))
     invalid = [number for number, _ in below]
     min_open = next((number for number in invalid if number not in aborted), None)
@@ -213,7 +238,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
 
     def work(session: Session) -> None:
         if not transactions.hold(session, transaction, HISTORY, now_ms()):
-            raise MetaError(ended_error(transaction, transactions.find(session, transaction)).message)
+            raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         write_ids.insert_history(session, transaction, keys.items())
 
     if keys:
@@ -229,7 +254,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
 
     def work(session: Session) -> None:
         if not transactions.hold(session, request.txnid, COMPONENTS, now_ms()):
-            raise ended_error(request.txnid, transactions.find(session, request.txnid))
+            raise ended_error(request.txnid, transactions.find(session, request.txnid), session)
         if operation is not None:
             components.insert(session, ((request.txnid, Intent(*key, name, operation, request.writeid)) for name in names))
         components.delete_whole_table(session, request.txnid, *key)

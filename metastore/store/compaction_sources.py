@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among
-from metastore.store.compactions import C, Object, T
+from metastore.store.compactions import OWNED, C, Object, T
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -20,10 +20,9 @@ from metastore.store.schema import (
     completed_components,
     transaction_components,
     transactions,
-    write_ids,
 )
 
-D, A, W, M = completed_components.c, transaction_components.c, write_ids.c, compaction_metrics.c
+D, A, M = completed_components.c, transaction_components.c, compaction_metrics.c
 WRITTEN_SINCE = sa.select(D.catalog, D.database, D.table, D.partition).where(
     D.time_ms >= sa.bindparam("since"), D.table.is_not(None)
 ).distinct()
@@ -55,10 +54,12 @@ def _exactly(columns: Any) -> tuple[Any, ...]:
     return (*_at(columns), columns.partition.is_not_distinct_from(sa.bindparam("partition_key")))
 
 
-UNSETTLED = (
-    sa.select(W.write_id, T.state).select_from(write_ids.join(transactions, T.id == W.transaction_id))
-    .where(*_at(W), W.write_id <= sa.bindparam("high"), Among(T.state, "states"))
-)
+UNSETTLED = sa.union_all(*(
+    sa.select(number, T.state).select_from(joined).where(
+        *_at(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != sa.literal_column("'c'")
+    )
+    for table, joined, number in OWNED
+))
 STATES = sa.select(T.id, T.state, T.commit_id).where(Among(T.id, "keys"))
 ABORTED_AT = (
     sa.select(A.transaction_id, A.operation, A.write_id).select_from(transaction_components.join(transactions, T.id == A.transaction_id))
@@ -127,7 +128,7 @@ def aborted_at(session: Session, where: Object) -> list[Row]:
 
 
 def unsettled(session: Session, where: Object, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states."""
+    """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states, but not committed."""
     rows = session.rows(UNSETTLED, **_keys(where, exactly=False), high=high, states=list(states))
     return [(write_id, state) for write_id, state in rows]
 

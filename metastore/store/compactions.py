@@ -17,6 +17,7 @@ from metastore.store.schema import (
     transaction_components,
     transactions,
     write_id_counters,
+    write_id_ranges,
     write_ids,
 )
 
@@ -77,11 +78,24 @@ MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).va
 ADD_COMPONENT = sa.insert(transaction_components).values({
     name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 })
-W = write_ids.c
-WRITTEN = (W.catalog == sa.bindparam("catalog_key"), W.database == sa.bindparam("database_key"), W.table == sa.bindparam("table_key"))
+W, R = write_ids.c, write_id_ranges.c
+OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
+    (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
+    (
+        write_id_ranges, write_id_ranges.join(transactions, sa.and_(T.id >= R.first_transaction, T.id <= R.last_transaction)),
+        R.first_write_id + (T.id - R.first_transaction),
+    ),
+)
+"""Where write ids are, singly or as ranges: each table, its rows with those of the transactions, and the write id of such a pair."""
+
+_LOWEST_OPEN = sa.union_all(*(
+    sa.select(sa.func.min(number).label("number")).select_from(joined).where(
+        *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")), T.state == sa.literal_column("'o'")
+    )
+    for table, joined, number in OWNED
+)).subquery("lowest_open")
 WATERMARK = sa.select(
-    sa.select(sa.func.min(W.write_id)).select_from(write_ids.join(transactions, T.id == W.transaction_id))
-    .where(*WRITTEN, T.state == sa.literal_column("'o'")).scalar_subquery(),
+    sa.select(sa.func.min(_LOWEST_OPEN.c.number)).scalar_subquery(),
     sa.select(write_id_counters.c.next).where(
         write_id_counters.c.catalog == sa.bindparam("catalog_key"), write_id_counters.c.database == sa.bindparam("database_key"),
         write_id_counters.c.table == sa.bindparam("table_key"),

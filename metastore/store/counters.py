@@ -17,23 +17,33 @@ TRANSACTION = "transaction"
 ClauseByKind = dict[str, Any]
 
 
-def taking(table: sa.Table, column: str, first: int) -> ClauseByKind:
+def taking(table: sa.Table, column: str, first: int, raised: str | None = None) -> ClauseByKind:
     """Return the statement, by kind of database, that adds `count` to the column of a row, which begins at `first`, and yields the sum.
 
-    Parameters are the columns of the table's key and `count`. `take` runs it.
+    Parameters are the columns of the table's key and `count`, and a value that the column `raised` is not below from then on. `take`
+    runs it.
     """
     value, count = table.c[column], sa.bindparam("count", type_=sa.BigInteger())
     keys: dict[str, Any] = {key.name: sa.bindparam(key.name) for key in table.primary_key.columns}
     start = count if first == 0 else count + sa.literal_column(str(first))
-    added = mysql.insert(table).values({**keys, column: sa.func.last_insert_id(start)})
-    made: ClauseByKind = {"mysql": added.on_duplicate_key_update({column: sa.func.last_insert_id(value + count)})}
-    for kind, insert in (("postgresql", postgresql.insert), ("sqlite", sqlite.insert)):
-        clause: Any = insert(table).values({**keys, column: start})
-        made[kind] = clause.on_conflict_do_update(index_elements=list(keys), set_={column: value + count}).returning(value)
+    given = {**keys, **({} if raised is None else {raised: sa.bindparam(raised)})}
+
+    def raising(greatest: str, new: Any) -> dict[str, Any]:
+        return {} if raised is None else {raised: getattr(sa.func, greatest)(table.c[raised], new[raised])}
+
+    added = mysql.insert(table).values({**given, column: sa.func.last_insert_id(start)})
+    made: ClauseByKind = {"mysql": added.on_duplicate_key_update({
+        column: sa.func.last_insert_id(value + count), **raising("greatest", added.inserted)
+    })}
+    for kind, insert, greatest in (("postgresql", postgresql.insert, "greatest"), ("sqlite", sqlite.insert, "max")):
+        clause: Any = insert(table).values({**given, column: start})
+        made[kind] = clause.on_conflict_do_update(
+            index_elements=list(keys), set_={column: value + count, **raising(greatest, clause.excluded)}
+        ).returning(value)
     return made
 
 
-def take(session: Session, clauses: ClauseByKind, count: int, **keys: str) -> Answer:
+def take(session: Session, clauses: ClauseByKind, count: int, **keys: str | int) -> Answer:
     """Run a statement that `taking` made, together with the next one; `taken` reads the answer."""
     return session.later(clauses[session.kind], count=count, **keys)
 

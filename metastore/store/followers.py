@@ -22,6 +22,7 @@ from metastore.store.schema import (
     min_history,
     transaction_components,
     write_id_counters,
+    write_id_ranges,
     write_ids,
     write_notifications,
     write_set,
@@ -29,11 +30,11 @@ from metastore.store.schema import (
 from metastore.store.write_ids import Key
 
 ORDER = (
-    transaction_components, write_id_counters, completed_components, write_set, write_ids, min_history, write_notifications,
-    compactions, compaction_metrics, materialization_rebuilds,
+    transaction_components, write_id_counters, completed_components, write_set, write_ids, write_id_ranges, min_history,
+    write_notifications, compactions, compaction_metrics, materialization_rebuilds,
 )
 PARTITIONED = tuple(table for table in ORDER if "partition" in table.c)
-KEYED = (write_id_counters, write_ids, min_history, compaction_metrics, materialization_rebuilds)
+KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_metrics, materialization_rebuilds)
 """Tables whose keys hold a table's name: rows that an earlier table left under the new name must not stand in the way."""
 
 

@@ -13,13 +13,15 @@ from metastore.store.schema import (
     replicated_transactions,
     transaction_components,
     transactions,
+    write_id_ranges,
     write_ids,
     write_set,
 )
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key
 
-T, C, I, W = transactions.c, completed_components.c, write_ids.c, write_set.c  # noqa: E741  # beside the others
+T, C, W = transactions.c, completed_components.c, write_set.c
+I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}
 _ONE: sa.ColumnElement[int] = sa.literal_column("1")
 _ZERO: sa.ColumnElement[int] = sa.literal_column("0")
@@ -39,25 +41,34 @@ FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_trans
 LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(sa.or_(
     T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL))
 ))
-_NAMES = ("catalog", "database", "table")
-_KEPT = sa.select(*(I[name] for name in _NAMES), sa.func.min(I.write_id).label("lowest")).where(
-    I.transaction_id >= sa.bindparam("low")
-).group_by(*(I[name] for name in _NAMES)).subquery("kept")
-FREE = sa.select(*(I[name] for name in _NAMES), I.write_id).select_from(
-    write_ids.outerjoin(_KEPT, sa.and_(*(I[name] == _KEPT.c[name] for name in _NAMES)))
-).where(
-    I.transaction_id < sa.bindparam("low"), sa.or_(_KEPT.c.lowest.is_(None), I.write_id < _KEPT.c.lowest)
-).order_by(*(I[name] for name in _NAMES), I.write_id).limit(sa.bindparam("most"))
-DELETE_WRITE_IDS = sa.delete(write_ids).where(
-    *(I[name] == sa.bindparam(f"{name}_key") for name in _NAMES), I.write_id <= sa.bindparam("last"), I.transaction_id < sa.bindparam("low")
+_LOW, _LAST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("low", "last"))
+_STAYING = sa.union_all(
+    sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id >= _LOW),
+    sa.select(*(R[name] for name in NAMES), R.first_write_id).where(R.last_transaction >= _LOW),
+).subquery("staying").c
+_KEPT = sa.select(*(_STAYING[name] for name in NAMES), sa.func.min(_STAYING.number).label("lowest")).group_by(
+    *(_STAYING[name] for name in NAMES)
+).subquery("kept")
+_GOING = sa.union_all(
+    sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id < _LOW),
+    sa.select(*(R[name] for name in NAMES), LAST_OF_RANGE).where(R.last_transaction < _LOW),
+).subquery("going")
+FREE = sa.select(*_GOING.c).select_from(
+    _GOING.outerjoin(_KEPT, sa.and_(*(_GOING.c[name] == _KEPT.c[name] for name in NAMES)))
+).where(sa.or_(_KEPT.c.lowest.is_(None), _GOING.c.number < _KEPT.c.lowest)).order_by(*_GOING.c).limit(sa.bindparam("most"))
+DELETE_WRITE_IDS = (
+    sa.delete(write_ids).where(*(I[name] == sa.bindparam(f"{name}_key") for name in NAMES), I.write_id <= _LAST, I.transaction_id < _LOW),
+    sa.delete(write_id_ranges).where(
+        *(R[name] == sa.bindparam(f"{name}_key") for name in NAMES), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW
+    ),
 )
 DELETE_WRITES = sa.delete(write_set).where(W.commit_id < sa.bindparam("min_open"))
 
 _LATEST = sa.select(
-    *(C[name] for name in _NAMES), C.partition, C.updates, sa.func.max(C.write_id).label("write_id")
-).group_by(*(C[name] for name in _NAMES), C.partition, C.updates).having(sa.func.count() > _ONE).subquery("latest")
+    *(C[name] for name in NAMES), C.partition, C.updates, sa.func.max(C.write_id).label("write_id")
+).group_by(*(C[name] for name in NAMES), C.partition, C.updates).having(sa.func.count() > _ONE).subquery("latest")
 SUPERSEDED = sa.select(C.id).select_from(completed_components.join(_LATEST, sa.and_(
-    *(C[name] == _LATEST.c[name] for name in (*_NAMES, "updates")), C.write_id < _LATEST.c.write_id,
+    *(C[name] == _LATEST.c[name] for name in (*NAMES, "updates")), C.write_id < _LATEST.c.write_id,
     sa.or_(C.partition == _LATEST.c.partition, sa.and_(C.partition.is_(None), _LATEST.c.partition.is_(None))),
 ))).limit(sa.bindparam("most"))
 DELETE_COMPLETED = sa.delete(completed_components).where(Among(C.id, "keys"))
@@ -96,7 +107,7 @@ def lowest_needed(session: Session, min_open: int) -> int | None:
 
 
 def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
-    """Return write ids of transactions below an id, by table and ascending.
+    """Return write ids of transactions below an id, by table and ascending; of a range the last, if all of them are.
 
     A table's go in their order: those that are gone are taken to be seen, so none may go before a lower one that is not.
     """
@@ -105,9 +116,11 @@ def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int
 
 def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]]) -> None:
     """Remove these write ids and all lower ones of transactions below an id: a table made anew since then numbers others' from 1."""
-    session.executemany(DELETE_WRITE_IDS, [
+    up_to = [
         {**{f"{name}_key": value for name, value in key._asdict().items()}, "last": last, "low": low} for key, last in dict(found).items()
-    ])
+    ]
+    for statement in DELETE_WRITE_IDS:
+        session.executemany(statement, up_to)
 
 
 def delete_writes(session: Session, min_open: int) -> int:

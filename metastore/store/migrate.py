@@ -1,6 +1,6 @@
 """Bring a database's schema up to date with Alembic, under a lock, so that several servers may start at once.
 
-The check at start is one query; Alembic itself is loaded only when there is something to do. It never changes data.
+The check at start is one query; Alembic itself is loaded only when there is something to do. It fills new columns and else changes no data.
 """
 
 from __future__ import annotations

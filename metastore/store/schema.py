@@ -305,6 +305,9 @@ write_id_counters = Table(
     Column("database", name_type(128), primary_key=True),
     Column("table", NAME, primary_key=True),
     Column("next", BigInteger, nullable=False, comment="the next write id; who allocates holds the row until it commits"),
+    Column(
+        "last_transaction", BigInteger, nullable=False, server_default="0", comment="no transaction above it has a write id of the table"
+    ),
 )
 
 write_ids = Table(
@@ -315,6 +318,16 @@ write_ids = Table(
     Column("table", NAME, primary_key=True),
     Column("write_id", BigInteger, primary_key=True, autoincrement=False),
     Index(None, "database", "table", "write_id"),
+)
+
+write_id_ranges = Table(
+    "write_id_ranges", metadata,
+    Column("catalog", name_type(128), primary_key=True),
+    Column("database", name_type(128), primary_key=True),
+    Column("table", NAME, primary_key=True),
+    Column("last_transaction", BigInteger, primary_key=True, autoincrement=False),
+    Column("first_transaction", BigInteger, nullable=False, comment="its write id is the first, that of each following one is one higher"),
+    Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would go by another one now and then
 )
 
 min_history = Table(

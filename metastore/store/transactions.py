@@ -31,10 +31,13 @@ from metastore.store.schema import (
 )
 
 OPEN, ABORTED, COMMITTED = "o", "a", "c"
-LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD = 1, 2, 4, 8, 16
-"""Bits of the column `holds`: other tables in which there may be rows of the transaction. An end without them is one statement."""
+LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD, RANGES = 1, 2, 4, 8, 16, 32
+"""Bits of the column `holds`: other tables in which there may be rows of the transaction. An end without them is one statement.
 
-WROTE = COMPONENTS | WRITE_IDS
+RANGES is set where several transactions are opened at once, and never later: that one may be within a range of `write_id_ranges`.
+"""
+
+WROTE = COMPONENTS | WRITE_IDS | RANGES
 
 T, N, R = transactions.c, counter_rows.c, replicated_transactions.c
 
@@ -45,7 +48,7 @@ def _is(state: str) -> sa.ColumnElement[bool]:
 
 IS_OPEN = bare(T.state) == sa.literal_column(f"'{OPEN}'")
 """Of a transaction that its id finds: nobody is to look among all that are open."""
-COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms")
+COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms", "holds")
 FIELDS = (T.id, T.state, T.type, T.holds, T.heartbeat_ms)
 FIND = sa.select(*FIELDS).where(T.id == sa.bindparam("key"))
 LOCK = FIND.with_for_update()
@@ -53,9 +56,9 @@ LOCK_MANY = sa.select(*FIELDS).where(Among(T.id, "keys")).order_by(T.id).with_fo
 RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"))
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
 LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
-END_FREE = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN, T.holds == sa.literal_column("0")).values(
-    state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now")
-)
+END_FREE = sa.update(transactions).where(
+    T.id == sa.bindparam("key"), IS_OPEN, T.holds.in_([sa.literal_column("0"), sa.literal_column(str(RANGES))])
+).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"))
 END = sa.update(transactions).where(Among(T.id, "keys")).values(
     state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"),
     holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
@@ -173,9 +176,10 @@ def open_count(session: Session) -> int:
     return 0 if row is None else int(row[0])
 
 
-def insert(session: Session, ids: Iterable[int], state: str, kind: int, who: Who, now: int) -> None:
+def insert(session: Session, ids: Collection[int], state: str, kind: int, who: Who, now: int) -> None:
     """Add transactions."""
-    session.insert_later(transactions, COLUMNS, [(id_, state, kind, *who, now, now) for id_ in ids])
+    holds = RANGES if len(ids) > 1 else 0
+    session.insert_later(transactions, COLUMNS, [(id_, state, kind, *who, now, now, holds) for id_ in ids])
 
 
 def find(session: Session, key: int) -> Transaction | None:
@@ -215,7 +219,7 @@ def all_locked(answer: Answer) -> list[Transaction]:
 
 
 def end_free(session: Session, key: int, state: str, now: int) -> bool:
-    """End an open transaction that has no rows elsewhere; tell whether it was one."""
+    """End an open transaction that has no rows elsewhere, but perhaps write ids within ranges; tell whether it was one."""
     return session.execute(END_FREE, key=key, new_state=state, now=now) > 0
 
 

@@ -1,11 +1,14 @@
-"""Rows of write ids: the counter of each table, the id of each transaction, and the lowest that an open reader needs.
+"""Rows of write ids: the counter of each table, the ids of transactions, and the lowest that an open reader needs.
 
-One function per statement. Who allocates or commits changes holds the table's counter until the transaction ends.
+One function per statement. Who allocates or commits changes holds the table's counter until the transaction ends. A write id is a row of
+its own, or it is within a range: one row for consecutive transactions that were opened in batches, with consecutive write ids. In one table
+no transaction is in two ranges, or in a range and a row, so that ranges are in the order of their transactions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,41 +19,85 @@ from metastore.store.answer import Answer
 from metastore.store.clauses import Among, AmongKeys, bare
 from metastore.store.components import Intent
 from metastore.store.database import Session
-from metastore.store.schema import min_history, write_id_counters, write_ids
+from metastore.store.schema import min_history, write_id_counters, write_id_ranges, write_ids
 
-N, I = write_id_counters.c, write_ids.c  # noqa: E741  # beside the N of its counter
-COLUMNS = ("transaction_id", "catalog", "database", "table", "write_id")
-NEXT = counters.taking(write_id_counters, "next", 1)
-TABLE = (I.catalog == sa.bindparam("catalog_key"), I.database == sa.bindparam("database_key"), I.table == sa.bindparam("table_key"))
-COUNTER = (N.catalog == sa.bindparam("catalog_key"), N.database == sa.bindparam("database_key"), N.table == sa.bindparam("table_key"))
+N, I, R = write_id_counters.c, write_ids.c, write_id_ranges.c  # noqa: E741  # beside the N of its counter
+NAMES = ("catalog", "database", "table")
+COLUMNS = ("transaction_id", *NAMES, "write_id")
+LAST_OF_RANGE = R.first_write_id + (R.last_transaction - R.first_transaction)
+RANGE_COLUMNS = (*NAMES, "first_transaction", "last_transaction", "first_write_id")
+NEXT = counters.taking(write_id_counters, "next", 1, "last_transaction")
+
+
+def _named_table(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    return tuple(of[name] == sa.bindparam(f"{name}_key") for name in NAMES)
+
+
+def _same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    return tuple(one[name] == other[name] for name in NAMES)
+
+
+def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElement[int]:
+    """Return as an expression the write id that a transaction has in the table of columns with its names; NULL for none."""
+    single = sa.select(sa.func.max(I.write_id)).where(
+        I.transaction_id == transaction, I.catalog == table["catalog"], *(bare(I[name]) == table[name] for name in NAMES[1:])
+    ).scalar_subquery()
+    number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
+    within = sa.select(number).where(*_same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
+    return sa.func.coalesce(single, within.limit(sa.literal_column("1")).scalar_subquery())
+
+
+def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of ranges that have one of the transactions from `lowest` to `highest`."""
+    return R.last_transaction >= lowest, R.first_transaction <= highest
+
+
+TABLE, RANGED, COUNTER = _named_table(I), _named_table(R), _named_table(N)
 THEIRS = (
     Among(I.transaction_id, "keys"), I.catalog == sa.bindparam("catalog_key"), bare(I.database) == sa.bindparam("database_key"),
     bare(I.table) == sa.bindparam("table_key"),
 )
-OF_TRANSACTIONS = sa.select(I.transaction_id, I.write_id).where(*THEIRS).order_by(I.write_id)
-OF_TRANSACTION = sa.select(I.catalog, I.database, I.table, I.write_id).where(I.transaction_id == sa.bindparam("key"))
-OWNER = sa.select(I.transaction_id).where(*TABLE, I.write_id == sa.bindparam("key"))
+OVERLAPPING = sa.select(R.first_transaction, R.last_transaction, R.first_write_id).where(
+    *RANGED, *overlaps(sa.bindparam("lowest"), sa.bindparam("highest"))
+)
+OF_TRANSACTIONS = sa.union_all(sa.select(I.transaction_id, I.transaction_id.label("last"), I.write_id).where(*THEIRS), OVERLAPPING)
+_KEY = sa.bindparam("key", type_=sa.BigInteger())
+OWNER = sa.select(sa.func.coalesce(
+    sa.select(sa.func.max(I.transaction_id)).where(*TABLE, I.write_id == _KEY).scalar_subquery(),
+    sa.select(sa.func.max(R.first_transaction + (_KEY - R.first_write_id))).where(
+        *RANGED, R.first_write_id <= _KEY, LAST_OF_RANGE >= _KEY
+    ).scalar_subquery(),
+))
+COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
 LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
-FORGET = sa.delete(write_ids).where(*TABLE)
+SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
+FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
 FORGET_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
+FORGET_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
-_AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
+_AMONG, _AMONG_RANGED = (AmongKeys(catalogs=of.catalog, databases=of.database, tables=of.table) for of in (N, R))
 HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
+_OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
+OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(_AMONG)}
+"""For one table, or for many; those without a counter have no write ids."""
 
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
 
 
 def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one."""
+    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one.
+
+    PostgreSQL would look at the later rows of all tables rather than at those of each table that is asked for.
+    """
     return column + _NO
 
 
-_THEIRS = sa.and_(
-    I.catalog == N.catalog, I.database == N.database, I.table == N.table, _unranged(I.transaction_id) <= sa.bindparam("mark")
-)
+_THEIRS = sa.and_(*_same(I, N), _unranged(I.transaction_id) <= sa.bindparam("mark"))
 _BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
+_SETTLED = sa.bindparam("settled", type_=sa.BigInteger())
+_SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*_same(R, N), R.last_transaction <= _SETTLED).scalar_subquery()
 
 
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
@@ -59,10 +106,11 @@ _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 
 @cache
 def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
-    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
+    """Return the query of a snapshot with or without exceptions, for one table or many: what is told of tables, then ranges and write ids.
 
     What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
-    others' may come first in the heap.
+    others' may come first in the heap. Ranges are told as their first write id, first and last transaction, but for those of which all
+    transactions are settled, which are seen as a whole.
     """
     seen = sa.select(sa.literal_column("1")).where(
         _THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ())
@@ -76,9 +124,13 @@ def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
         sa.select(
             N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"),
             (N.next - sa.literal_column("1")).label("last"), _BELOW.label("below"), sa.func.coalesce(seen, _NO).label("seen"),
+            _SETTLED_BELOW.label("settled_below"),
         ).where(*(COUNTER if one else (_AMONG,))),
+        sa.select(R.catalog, R.database, R.table, R.first_write_id, R.first_transaction, R.last_transaction, _NO, _NO, _NO).where(
+            *((*RANGED, R.last_transaction > _SETTLED) if one else (_AMONG_RANGED, _unranged(R.last_transaction) > _SETTLED))
+        ),
         *(
-            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO).where(*theirs, *which)
+            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO, _NO).where(*theirs, *which)
             for which in (later, (Among(I.transaction_id, "exceptions"),))[: 1 + excepts]
         ),
     )
@@ -104,6 +156,52 @@ class Mark(NamedTuple):
     below: int | None
     seen: bool
 
+    def raised(self, below: int | None, *, seen: bool) -> Mark:
+        """Return what further write ids make of it: the highest of a transaction of the snapshot, and whether one is seen."""
+        return self._replace(below=max(self.below or 0, below or 0) or None, seen=self.seen or seen)
+
+
+class Range(NamedTuple):
+    """Consecutive transactions, both ends included, and the write id of the first; that of each following one is one higher."""
+
+    first: int
+    last: int
+    write_id: int
+
+    def of(self, transaction: int) -> int:
+        """Return the write id of one of the transactions."""
+        return self.write_id + transaction - self.first
+
+    def among(self, transactions: Sequence[int]) -> Sequence[int]:
+        """Return those of some transactions, which ascend, that are in it."""
+        return transactions[bisect_left(transactions, self.first): bisect_right(transactions, self.last)]
+
+    def without(self, transactions: Sequence[int]) -> Iterator[Range]:
+        """Return what is left without some transactions, which ascend."""
+        first = self.first
+        for gone in self.among(transactions):
+            if first < gone:
+                yield Range(first, gone - 1, self.of(first))
+            first = gone + 1
+        if first <= self.last:
+            yield Range(first, self.last, self.of(first))
+
+
+def is_range(transactions: Sequence[int]) -> bool:
+    """Tell whether some transactions, which ascend, are several and consecutive."""
+    return len(transactions) > 1 and transactions[-1] - transactions[0] == len(transactions) - 1
+
+
+class Snapshot(NamedTuple):
+    """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
+
+    A range of which it may not see all is left for the caller to judge; marks and write ids tell of the others only.
+    """
+
+    marks: dict[Key, Mark]
+    unseen: dict[Key, list[tuple[int, int]]]
+    ranges: dict[Key, list[Range]]
+
 
 def _named(key: Key) -> dict[str, str]:
     return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
@@ -114,9 +212,9 @@ def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
     return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
 
 
-def take(session: Session, key: Key, count: int) -> Answer:
-    """Take write ids of a table, together with the next statement; `taken` reads the answer."""
-    return counters.take(session, NEXT, count, catalog=key.catalog, database=key.database, table=key.table)
+def take(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
+    """Take write ids of a table for transactions, which ascend, together with the next statement; `taken` reads the answer."""
+    return counters.take(session, NEXT, len(transactions), **key._asdict(), last_transaction=transactions[-1])
 
 
 def taken(answer: Answer, count: int) -> range:
@@ -125,25 +223,41 @@ def taken(answer: Answer, count: int) -> range:
     return range(following - count, following)
 
 
-def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> dict[int, int]:
-    """Return the write ids that transactions have in a table."""
-    return dict(session.rows(OF_TRANSACTIONS, keys=list(transactions), **_named(key)))
+def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
+    """Ask for the write ids that transactions, which ascend, have in a table, together with the next statement; `numbers` tells them."""
+    keys = list(transactions)
+    return session.later(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **_named(key))
 
 
-def of_transaction(session: Session, transaction: int) -> Answer:
-    """Ask for the write ids that a transaction has, together with the next statement; `by_table` reads the answer."""
-    return session.later(OF_TRANSACTION, key=transaction)
+def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
+    """Return the write ids of those of the transactions that have one."""
+    have: dict[int, int] = {}
+    for row in answer.rows:
+        found = Range(*row)
+        have.update((each, found.of(each)) for each in found.among(transactions))
+    return have
+
+
+def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
+    """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
+    one = len(tables) == 1
+    return session.later(OF_TRANSACTION[one], key=transaction, **(_named(next(iter(tables))) if one else _among(tables)))
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
-    """Return the last write id of a transaction in each table."""
-    return {Key(*names): int(number) for *names, number in sorted(answer.rows)}
+    """Return the write id of a transaction in each table in which it has one."""
+    return {Key(*names): int(number) for *names, number in answer.rows if number is not None}
 
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
     """Return the transaction that has a write id of a table."""
     row = session.row(OWNER, key=write_id, **_named(key))
-    return None if row is None else int(row[0])
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def is_in_range(session: Session, transaction: int) -> bool:
+    """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
+    return session.row(COVERED, key=transaction) is not None
 
 
 def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
@@ -151,12 +265,23 @@ def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None
     session.insert_later(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
 
 
+def insert_ranges(session: Session, key: Key, ranges: Iterable[Range]) -> None:
+    """Add ranges of transactions with their write ids in a table, of which none has one: whoever adds some holds the table's counter."""
+    session.insert_later(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
+
+
 def forget(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
-    """Remove the write ids of a table, or those of some transactions in it."""
+    """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
-        session.execute(FORGET, **_named(key))
-    else:
-        session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
+        for statement in FORGET:
+            session.execute(statement, **_named(key))
+        return
+    session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
+    rows = session.rows(OVERLAPPING, lowest=transactions[0], highest=transactions[-1], **_named(key))
+    if rows:
+        ranges = [Range(*row) for row in rows]
+        session.execute(FORGET_RANGES, keys=[each.last for each in ranges], **_named(key))
+        insert_ranges(session, key, (left for each in ranges for left in each.without(transactions)))
 
 
 def last(session: Session, key: Key) -> int | None:
@@ -168,6 +293,11 @@ def last(session: Session, key: Key) -> int | None:
 def set_next(session: Session, key: Key, number: int) -> None:
     """Let a table go on with a write id. Its counter must be there."""
     session.execute(SET_NEXT, number=number, **_named(key))
+
+
+def set_last(session: Session, key: Key, transaction: int) -> None:
+    """Note that no transaction above one has a write id of a table. Its counter must be there."""
+    session.execute(SET_LAST, number=transaction, **_named(key))
 
 
 def seed(session: Session, key: Key, following: int) -> None:
@@ -189,33 +319,35 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
     """Make the counters of tables that have none; tell whether some had none: they are to be held then."""
     missing = set(keys) - {Key(*row) for row in held.rows}
     if missing:
-        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1} for key in sorted(missing)])
+        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1, "last_transaction": 0} for key in sorted(missing)])
     return bool(missing)
 
 
-def snapshot(
-    session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]
-) -> tuple[dict[Key, Mark], dict[Key, list[tuple[int, int]]]]:
-    """Return what a snapshot of transactions makes of tables, and perhaps of others; those without write ids are missing.
+def snapshot(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
+    """Return what a snapshot of transactions, its exceptions ascending, makes of tables, and perhaps of others.
 
-    Second, the write ids that it does not see, ascending, each with its transaction.
+    Tables without write ids are missing; the write ids that it does not see ascend.
     """
     marks: dict[Key, Mark] = {}
     unseen: dict[Key, list[tuple[int, int]]] = {}
+    ranges: dict[Key, list[Range]] = {}
     below = [key for key in exceptions if key <= mark]
     tables = list(keys)
     values: dict[str, Any] = _named(tables[0]) if len(tables) == 1 else _among(tables)
     if below:
         values["exceptions"] = below
-    for row in session.rows(snapshot_query(one=len(tables) == 1, excepts=bool(below)), mark=mark, **values):
+    settled = below[0] - 1 if below else mark
+    for row in session.rows(snapshot_query(one=len(tables) == 1, excepts=bool(below)), mark=mark, settled=settled, **values):
         key = Key(*row[:3])
-        if row[3]:
-            unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
+        if not row[3]:
+            marks[key] = Mark(int(row[5]), row[6], bool(row[7])).raised(row[8], seen=row[8] is not None)
+        elif row[5]:
+            ranges.setdefault(key, []).append(Range(int(row[4]), int(row[5]), int(row[3])))
         else:
-            marks[key] = Mark(int(row[5]), row[6], bool(row[7]))
+            unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
     for pairs in unseen.values():
         pairs.sort()
-    return marks, unseen
+    return Snapshot(marks, unseen, ranges)
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:

@@ -23,7 +23,7 @@ from metastore.store.schema import (
     write_notifications,
 )
 from tests.service.conftest import add_partitions, make_database, make_table
-from tests.service.txns import INSERT, UPDATE, begin, begin_one, commit, count, rows, valid, write
+from tests.service.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
 
 KEYS = [("k", "string")]
 TABLES = (*ORDER, lock_components)
@@ -41,7 +41,10 @@ def transactional(call: Call, name: str, database: str, **options: object) -> Ta
 def use(call: Call, name: TableName) -> int:
     """Leave rows of a table in every place; return the transaction that stays open."""
     _, table = name.database, name.table
-    committed, opened = begin(call, 2)
+    committed, opened, *others = begin(call, 4)
+    allocate(call, others, table, name.database)
+    for key in others:
+        commit(call, key)
     for key in (committed, opened):
         write(call, key, UPDATE, table, "k=1", name.database)
         write(call, key, INSERT, table, "k=2", name.database)
@@ -89,8 +92,8 @@ def test_a_renamed_table_takes_everything_along(call: Call, two: tuple[TableName
     after = {table.name: (named(call, table, "two", "u"), named(call, table, "two", "t")) for table in TABLES}
     assert after == before
     assert sum(named(call, table, "one", "t") for table in TABLES) == 0
-    assert valid(call, "two.u") == (2, [2], set(), 2)
-    assert write_ids.max_allocated_write_id(call, "two", "u") == 2
+    assert valid(call, "two.u") == (4, [4], set(), 4)
+    assert write_ids.max_allocated_write_id(call, "two", "u") == 4
 
 
 def test_a_rename_onto_a_name_with_leftovers_succeeds(call: Call, two: tuple[TableName, TableName]) -> None:
@@ -100,7 +103,7 @@ def test_a_rename_onto_a_name_with_leftovers_succeeds(call: Call, two: tuple[Tab
     new = deepcopy(tables.get_table(call, name))
     new.tableName = "u"
     alter_table(call, name, new)
-    assert rows(call, write_id_counters, "next", database="one", table="u") == [(3,)]
+    assert rows(call, write_id_counters, "next", database="one", table="u") == [(5,)]
 
 
 def test_a_renamed_partition_takes_its_rows_along(call: Call, two: tuple[TableName, TableName]) -> None:
@@ -133,7 +136,7 @@ def test_dropped_partitions_take_their_rows_and_leave_the_write_ids(call: Call, 
             assert rows(call, table, "partition", database="one", partition="k=1") == []
             assert rows(call, table, "partition", database="two", partition="k=1") != []
     assert rows(call, ORDER[0], "partition", database="one") == [("k=2",)]
-    assert valid(call, "one.t") == (2, [2], set(), 2)
+    assert valid(call, "one.t") == (4, [4], set(), 4)
 
 
 def test_a_dropped_database_takes_everything(call: Call, two: tuple[TableName, TableName]) -> None:

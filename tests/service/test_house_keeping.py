@@ -40,7 +40,8 @@ from tests.service.txns import (
 
 EVERYTHING = (
     schema.transactions, schema.transaction_components, schema.completed_components, schema.write_set, schema.write_ids,
-    schema.min_history, schema.locks, schema.lock_components, schema.materialization_rebuilds, schema.replicated_transactions,
+    schema.write_id_ranges, schema.min_history, schema.locks, schema.lock_components, schema.materialization_rebuilds,
+    schema.replicated_transactions,
 )
 
 

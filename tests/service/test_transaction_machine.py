@@ -41,7 +41,10 @@ from tests.service.txns import (
 )
 
 TABLES = ("t", "u")
-EMPTIED = ("transactions", "transaction_components", "completed_components", "write_set", "write_ids", "write_id_counters", "locks")
+EMPTIED = (
+    "transactions", "transaction_components", "completed_components", "write_set", "write_ids", "write_id_ranges", "write_id_counters",
+    "locks",
+)
 KINDS = {INSERT: "i", UPDATE: "u"}
 
 
@@ -114,6 +117,18 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
                 txn.write_ids[table] = self.model.next_write_id[table]
                 self.model.next_write_id[table] += 1
             assert allocate(call, [key], table) == {key: txn.write_ids[table]}
+
+        @precondition(lambda self: len(self.model.of("o")) > 1)
+        @rule(data=st.data(), table=st.sampled_from(TABLES), most=st.integers(2, 6))
+        def allocate_many(self, data: st.DataObject, table: str, most: int) -> None:
+            opened = self.model.of("o")
+            first = data.draw(st.integers(0, len(opened) - 2))
+            keys = opened[first: first + most]
+            for key in keys:
+                if table not in self.model.txns[key].write_ids:
+                    self.model.txns[key].write_ids[table] = self.model.next_write_id[table]
+                    self.model.next_write_id[table] += 1
+            assert allocate(call, keys, table) == {key: self.model.txns[key].write_ids[table] for key in keys}
 
         @precondition(lambda self: self.model.txns)
         @rule(

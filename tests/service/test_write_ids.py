@@ -234,6 +234,7 @@ class TestReplication:
         assert rows(call, schema.transaction_components, "partition", "write_id") == [("p=1", 4), ("p=2", 4), ("p=1", 6), ("p=2", 6)]
         mark, unseen, aborted, _ = valid(call)
         assert (mark, unseen, aborted) == (4, [4], {4})
+        assert rows(call, schema.write_id_counters, "last_transaction") == rows(call, schema.transactions, "id")[-1:]
         key = begin_one(call)
         assert write(call, key, INSERT) == 11
         commit(call, key)

@@ -14,13 +14,13 @@ from metastore.store.components import Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import Component, NewLock
 from metastore.store.notifications import LogRow
-from metastore.store.transactions import COMPONENTS, LOCKS, WRITE_IDS, Who
+from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import Key
 
 FIRST, LAST, WRITE_ID = -1, -2, -1
 """What stands in a message for the first and the last opened transaction, and for each write id."""
 
-PLAIN = LOCKS | WRITE_IDS | COMPONENTS
+PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
 """What a transaction may hold that is committed in one round trip."""
 
 
@@ -59,9 +59,14 @@ class AtOnce:
         """Abort transactions that noted no writes; tell whether it was done, for all of them or none."""
         raise AssertionError(self, database, keys, now, told)
 
-    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
-        """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..]."""
-        raise AssertionError(self, database, transactions, key, told)
+    def allocate(
+        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
+    ) -> int | None:
+        """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..].
+
+        Without `batch` they are thought to have been opened singly, so that none is within a range; the database looks.
+        """
+        raise AssertionError(self, database, transactions, key, batch, told)
 
     def lock(
         self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]

@@ -31,6 +31,8 @@ from metastore.store.schema import (
     notifications,
     transaction_components,
     transactions,
+    write_id_counters,
+    write_id_ranges,
 )
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import locks as lock_rows
@@ -44,6 +46,7 @@ from metastore.store.transactions import (
     LOCKS,
     LOWEST_OPEN,
     OPEN,
+    RANGES,
     WRITE_IDS,
     WROTE,
     Who,
@@ -52,11 +55,11 @@ from metastore.store.transactions import (
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
 
-R = TypeVar("R")
+Done = TypeVar("Done")
 MOST_NOTED = 4
 """Of a lock that means to write more, the write ids are read first: they are looked up for each."""
 
-T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_rows.c
+T, C, N, W, R = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c
 
 
 def _number(value: int) -> sa.ColumnElement[Any]:
@@ -77,6 +80,9 @@ GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
 _FOUND_ONE = sa.func.row_count() == _number(1)
 """Whether the statement before found one row."""
 FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
+_COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
+    sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest", "transaction_id")
+)
 _IS_ONE = T.id == sa.bindparam("key")
 _NEXT = N.value + _number(1)
 TAKE_ID = sa.update(counter_rows).where(
@@ -84,13 +90,33 @@ TAKE_ID = sa.update(counter_rows).where(
     _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
 ).values(value=sa.func.last_insert_id(_NEXT))
 OPEN_ONE = sa.insert(transactions).values({
-    "id": GIVEN, "state": _letter(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:]},
+    "id": GIVEN, "state": _letter(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
 })
-MARK = sa.update(transactions).where(
-    _IS_ONE, IS_OPEN, T.type != _number(TxnType.READ_ONLY), T.holds.bitwise_and(_number(WRITE_IDS)) == _number(0)
-).values(holds=T.holds.bitwise_or(_number(WRITE_IDS)))
+MARK = {
+    batch: sa.update(transactions).where(
+        _IS_ONE, IS_OPEN, T.type != _number(TxnType.READ_ONLY),
+        T.holds.bitwise_and(_number(WRITE_IDS if batch else WRITE_IDS | RANGES)) == _number(0),
+    ).values(holds=T.holds.bitwise_or(_number(WRITE_IDS)))
+    for batch in (True, False)
+}
+"""With True also one of a batch, which may be within a range."""
 GIVE = sa.insert(write_id_rows).values({
     **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - _number(1),
+})
+IN_RANGE = sa.select(sa.func.exp(R.last_transaction + _number(1000))).where(
+    *(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION)
+).limit(_number(1))
+"""Overflows where a transaction is within a range: nobody adds one while the counter is held."""
+ALL_OF_BATCHES = sa.select(_overflow_unless(sa.func.count() == _COUNT)).where(
+    T.id.between(_LOWEST, _HIGHEST), IS_OPEN, T.type != _number(TxnType.READ_ONLY),
+    T.holds.bitwise_and(_number(RANGES)) != _number(0),
+)
+TAKE_ABOVE = sa.update(write_id_counters).where(
+    *(W[name] == sa.bindparam(f"{name}_key") for name in Key._fields), W.last_transaction < _LOWEST
+).values(next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST)
+GIVE_RANGE = sa.insert(write_id_ranges).values({
+    **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
+    "first_write_id": GIVEN - _COUNT,
 })
 FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
     _FOUND_ONE, sa.func.count() <= _number(1),
@@ -120,9 +146,7 @@ MET = {
 """Overflows for each component that may be met."""
 NOTE = sa.insert(transaction_components).values({
     **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
-    "write_id": sa.select(sa.func.max(W.write_id)).where(
-        W.transaction_id == sa.bindparam("transaction_id"), *(W[name] == sa.bindparam(name) for name in Key._fields)
-    ).scalar_subquery(),
+    "write_id": write_ids.number_of(_TRANSACTION, {name: sa.bindparam(name) for name in Key._fields}),
 })
 
 
@@ -144,9 +168,13 @@ def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
 
 
 OPENED = ((f"{FIRST},{LAST}", GIVEN), (str(FIRST), GIVEN), (str(LAST), GIVEN))
-ALLOCATED = ((
-    f'"writeIdList":[{WRITE_ID}]', sa.func.concat(_letter('"writeIdList":['), GIVEN - _number(1), _letter("]"))
-),)
+
+
+@cache
+def _allocated(count: int) -> tuple[tuple[str, sa.ColumnElement[Any]], ...]:
+    numbers = sa.func.concat_ws(_letter(","), *(GIVEN - _number(place) for place in range(count, 0, -1)))
+    places = ",".join([str(WRITE_ID)] * count)
+    return (f'"writeIdList":[{places}]', sa.func.concat(_letter('"writeIdList":['), numbers, _letter("]"))),
 
 
 def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.ColumnElement[Any]], ...] = ()) -> None:
@@ -154,7 +182,7 @@ def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.Co
         session.later(_telling(*numbers), **told._asdict())
 
 
-def _try(database: Database, work: Callable[[Session], R]) -> R | None:
+def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
     """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
     try:
         return database.write(work)
@@ -163,7 +191,9 @@ def _try(database: Database, work: Callable[[Session], R]) -> R | None:
 
 
 class MySQL(AtOnce):
-    """Several statements in one packet."""
+    """Several statements in one packet: for one transaction, or for the write ids of several that are to be a range."""
+
+    most_allocated = 1000
 
     def open(
         self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None  # noqa: ARG002  # it is one
@@ -212,19 +242,34 @@ class MySQL(AtOnce):
 
         return not (guess.intents or guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION) and bool(_try(database, work))
 
-    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
-        [transaction] = transactions
+    def allocate(
+        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
+    ) -> int | None:
+        count, names = len(transactions), key._asdict()
 
-        def work(session: Session) -> Answer:
-            session.later(MARK, key=transaction)
+        def one(session: Session) -> Answer:
+            session.later(MARK[batch], key=transactions[0])
             session.later(FOUND_ONE)
-            taken = write_ids.take(session, key, 1)
-            session.later(GIVE, transaction_id=transaction, **key._asdict())
-            _tell(session, told, ALLOCATED)
+            taken = write_ids.take(session, key, transactions)
+            if batch:
+                session.later(IN_RANGE, transaction_id=transactions[0], **names)
+            session.later(GIVE, transaction_id=transactions[0], **names)
+            _tell(session, told, _allocated(1))
             return taken
 
-        taken = _try(database, work)
-        return None if taken is None else write_ids.taken(taken, 1)[0]
+        def several(session: Session) -> Answer:
+            ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
+            session.later(ALL_OF_BATCHES, **ends)
+            taken = session.later(TAKE_ABOVE, **ends, **{f"{name}_key": value for name, value in names.items()})
+            session.later(FOUND_ONE)
+            session.later(GIVE_RANGE, **ends, **names)
+            _tell(session, told, _allocated(count))
+            return taken
+
+        if count > 1 and not write_ids.is_range(transactions):
+            return None
+        taken = _try(database, several if count > 1 else one)
+        return None if taken is None else write_ids.taken(taken, count)[0]
 
     def lock(
         self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]

@@ -33,6 +33,7 @@ from metastore.store.schema import (
     transaction_components,
     transactions,
     write_id_counters,
+    write_id_ranges,
     write_ids,
     write_set,
 )
@@ -45,20 +46,23 @@ from metastore.store.transactions import (
     LOCKS,
     LOWEST_OPEN,
     OPEN,
+    RANGES,
     WRITE_IDS,
     WROTE,
     Who,
     hold_later,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
 
 ABORT, COMMIT, CHANGE = "abort", "commit", "change"
 
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
+I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
 _NUMBER = sa.bindparam("number", type_=sa.BigInteger())
+_COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
 _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
 
 
@@ -106,6 +110,7 @@ def _opening(told: bool) -> sa.Select[Any]:
     values = sa.select(
         taken.c.value - count + numbers.c.number, sa.literal_column(f"'{OPEN}'"),
         *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]), _NOW, _NOW,
+        sa.case((count > _number(1), _number(RANGES)), else_=_number(0)),
     ).select_from(taken, numbers)
     opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
     query = sa.select(opened.c.id)
@@ -167,7 +172,7 @@ def _ending(kind: str, told: bool) -> sa.Select[Any]:
 def _aborting(told: bool) -> sa.Select[Any]:
     """End transactions that hold nothing but locks and write ids, unless one of `count` has ended, is read-only or compacts."""
     found = sa.select(T.id).where(
-        Among(T.id, "keys"), sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(LOCKS | WRITE_IDS)
+        Among(T.id, "keys"), sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(PLAIN & ~COMPONENTS)
     ).order_by(T.id).with_for_update().cte("found")
     are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == sa.bindparam("count", type_=sa.BigInteger())
     ended = sa.update(transactions).where(T.id.in_(sa.select(found.c.id)), are_all).values(_ENDED).returning(T.id).cte("ended")
@@ -193,28 +198,28 @@ def _allocating(told: bool, many: bool) -> sa.Select[Any]:
     all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == count,) if many else ()
     held = sa.update(transactions).where(*may(T), *all_may).values(
         holds=T.holds.bitwise_or(_number(WRITE_IDS))
-    ).returning(T.id).cte("held")
+    ).returning(T.id, T.holds).cte("held")
     are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == count
-    taken = postgresql.insert(write_id_counters).from_select(
-        ["catalog", "database", "table", "next"], sa.select(*names, count + _number(1)).where(are_all), include_defaults=False
-    ).on_conflict_do_update(
-        index_elements=["catalog", "database", "table"], set_={"next": W.next + count}
-    ).returning(W.next).cte("taken")
+    in_range = sa.exists(sa.select(_number(1)).select_from(held).where(held.c.holds.bitwise_and(_number(RANGES)) != _number(0)))
+    taken = _taking(are_all, sa.not_(in_range))
     first = taken.c.next - count
     place = sa.func.row_number().over(order_by=held.c.id) - _number(1)
     given = sa.insert(write_ids).from_select(
         [*WRITE_ID_COLUMNS], sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())), include_defaults=False
     ).cte("given")
     query = sa.select(first).add_cte(given)
-    if not told:
-        return query
+    return query.add_cte(_told_allocated(taken, first)) if told else query
+
+
+def _told_allocated(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
+    """Return the notification of write ids that were taken."""
     numbers = sa.func.generate_series(first, taken.c.next - _number(1)).table_valued("number").render_derived(name="numbers")
     text = sa.cast(numbers.c.number, sa.Text())
     listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(sa.literal_column("','"), numbers.c.number)))
     pattern = sa.cast(sa.bindparam("pattern"), sa.Text())
-    return query.add_cte(_told(taken, sa.func.replace(
+    return _told(taken, sa.func.replace(
         _MESSAGE, pattern, sa.literal_column("'\"writeIdList\":['").concat(listed.scalar_subquery()).concat(sa.literal_column("']'"))
-    )))
+    ))
 
 
 def _listed(name: str, table: sa.Table, columns: Sequence[str]) -> sa.TableValuedAlias:
@@ -256,10 +261,65 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     if not noting:
         return query
     intents = _listed("intent", transaction_components, INTENT_COLUMNS[1:-1])
-    theirs = [write_ids.c[name] == intents.c[name] for name in Key._fields]
-    number = sa.select(sa.func.max(write_ids.c.write_id)).where(write_ids.c.transaction_id == transaction, *theirs).scalar_subquery()
-    noted = sa.select(transaction, *intents.c, number).select_from(locked.join(intents, sa.true()))
+    noted = sa.select(transaction, *intents.c, number_of(transaction, intents.c)).select_from(locked.join(intents, sa.true()))
     return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
+
+
+def _of_allocation(transactions: Sequence[int], key: Key, told: LogRow | None) -> dict[str, Any]:
+    """Return the parameters of an allocation for transactions, which ascend."""
+    count = len(transactions)
+    parameters = {"count": count, "lowest": transactions[0], "highest": transactions[-1], **key._asdict(), **_parameters(told)}
+    if told is not None:
+        parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
+    return parameters
+
+
+def _taking(where: sa.ColumnElement[bool], *free: sa.ColumnElement[bool]) -> sa.CTE:
+    """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
+
+    None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
+    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true, or if they had none when the statement
+    began and the counter is still the version of then: ranges only come together with another one.
+    """
+    names = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
+    before = write_id_counters.alias("before")
+    xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")
+    version = sa.select(xmin).where(*(before.c[name] == value for name, value in names.items()))
+    had = [
+        sa.exists(sa.select(_number(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
+        sa.exists(sa.select(_number(1)).where(I.transaction_id.between(_LOWEST, _HIGHEST), I.catalog == names["catalog"], *(
+            bare(I[name]) == names[name] for name in ("database", "table")
+        ))),
+    ]
+    unchanged = sa.and_(sa.literal_column("write_id_counters.xmin") == version.scalar_subquery(), *map(sa.not_, had))
+    insert = postgresql.insert(write_id_counters).from_select(
+        [*names, "next", "last_transaction"], sa.select(*names.values(), _COUNT + _number(1), _HIGHEST).where(where),
+        include_defaults=False,
+    )
+    return insert.on_conflict_do_update(
+        index_elements=[*names], where=sa.or_(W.last_transaction < _LOWEST, *free, unchanged),
+        set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
+    ).returning(W.next).cte("taken")
+
+
+@cache
+def _allocating_range(told: bool) -> sa.Select[Any]:
+    """Allocate the first write ids of `count` transactions from `lowest` to `highest` as one range.
+
+    Their rows are neither changed nor held: of one that ends meanwhile it is as if it did so afterwards.
+    """
+    may = sa.select(sa.func.count()).select_from(transactions).where(
+        T.id >= _LOWEST, T.id <= _HIGHEST, _is_open(T), T.type != _number(TxnType.READ_ONLY),
+        T.holds.bitwise_and(_number(RANGES)) != _number(0),
+    )
+    taken = _taking(may.scalar_subquery() == _COUNT)
+    first = taken.c.next - _COUNT
+    values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
+    row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
+    query = sa.select(first).add_cte(
+        sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given")
+    )
+    return query.add_cte(_told_allocated(taken, first)) if told else query
 
 
 class PostgreSQL(AtOnce):
@@ -301,14 +361,16 @@ class PostgreSQL(AtOnce):
         ))
         return row is not None and bool(row[0])
 
-    def allocate(self, database: Database, transactions: Sequence[int], key: Key, told: LogRow | None) -> int | None:
-        count = len(transactions)
-        parameters = _parameters(told)
-        if told is not None:
-            parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
-        row = database.change(lambda session: session.row(
-            _allocating(told is not None, count > 1), keys=list(transactions), count=count, **key._asdict(), **parameters
-        ))
+    def allocate(
+        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None  # noqa: ARG002  # it looks itself
+    ) -> int | None:
+        parameters = _of_allocation(transactions, key, told)
+        if is_range(transactions):
+            row = database.change(lambda session: session.row(_allocating_range(told is not None), **parameters))
+        else:
+            row = database.change(lambda session: session.row(
+                _allocating(told is not None, len(transactions) > 1), keys=list(transactions), **parameters
+            ))
         return None if row is None else int(row[0])
 
     def lock(

@@ -1,0 +1,548 @@
+"""Write ids of transactions that were opened together are one row, and whoever asks is answered as if each had one of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from metastore.errors import NoSuchTransaction
+from metastore.idl import TxnToWriteId
+from metastore.service import house_keeping, locks, transactions, write_ids
+from metastore.service.compaction_view import write_ids as view
+from metastore.service.context import Call, Metastore
+from metastore.store import at_once, compaction_sources, compactions, followers, schema
+from metastore.store import house_keeping as house_keeping_rows
+from metastore.store import transactions as transaction_rows
+from metastore.store import write_ids as write_id_rows
+from metastore.store.at_once import postgresql
+from metastore.store.compactions import Object
+from metastore.store.database import Session
+from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
+from metastore.store.write_ids import Key, Range
+from tests.service.conftest import MetastoreMaker
+from tests.service.test_at_once import waited_for
+from tests.service.txns import (
+    INSERT,
+    READ,
+    UPDATE,
+    WRITE,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+    count,
+    rows,
+    shown,
+    valid,
+    write,
+)
+
+STORED = (schema.write_ids, schema.write_id_ranges)
+
+
+def ranges(call: Call, table: str = "t") -> list[tuple[object, ...]]:
+    return rows(call, schema.write_id_ranges, "first_transaction", "last_transaction", "first_write_id", table=table)
+
+
+def singles(call: Call, table: str = "t") -> list[tuple[object, ...]]:
+    return rows(call, schema.write_ids, "transaction_id", "write_id", table=table)
+
+
+def holds(call: Call, keys: Sequence[int]) -> set[object]:
+    return {rows(call, schema.transactions, "holds", id=key)[0][0] for key in keys}
+
+
+class TestAllocation:
+    def test_a_batch_is_one_row_and_changes_no_transaction(self, call: Call) -> None:
+        keys = begin(call, 40)
+        assert allocate(call, [*reversed(keys)]) == {key: number for number, key in enumerate(keys, 1)}
+        assert allocate(call, keys[5:9], "u") == {key: number for number, key in enumerate(keys[5:9], 1)}
+        assert (ranges(call), ranges(call, "u")) == ([(keys[0], keys[-1], 1)], [(keys[5], keys[8], 1)])
+        assert count(call, [schema.write_ids]) == {"write_ids": 0}
+        assert holds(call, keys) == {RANGES}
+        assert write_ids.max_allocated_write_id(call, "db", "t") == 40
+
+    def test_several_batches_that_follow_each_other_are_one_row(self, call: Call) -> None:
+        keys = [*begin(call, 2), *begin(call, 3)]
+        allocate(call, keys)
+        assert ranges(call) == [(keys[0], keys[-1], 1)]
+
+    @pytest.mark.parametrize("kind", ["opened one by one", "with gaps", "one"])
+    def test_others_have_a_row_each(self, call: Call, kind: str) -> None:
+        keys = [begin_one(call) for _ in range(3)] if kind == "opened one by one" else begin(call, 5)[: 1 if kind == "one" else 5: 2]
+        numbers = allocate(call, keys)
+        assert (singles(call), ranges(call)) == (list(numbers.items()), [])
+        assert holds(call, keys) == {WRITE_IDS if kind == "opened one by one" else WRITE_IDS | RANGES}
+
+    def test_each_gets_the_same_again_alone_and_with_others(self, call: Call) -> None:
+        keys = begin(call, 10)
+        given = allocate(call, keys[2:8])
+        for wanted in (keys[2:8], keys[3:5], keys[4:5], keys[2:8:2]):
+            assert allocate(call, wanted) == {key: given[key] for key in wanted}
+        assert allocate(call, keys[:4]) == {keys[0]: 7, keys[1]: 8, keys[2]: 1, keys[3]: 2}
+        assert allocate(call, keys) == {keys[0]: 7, keys[1]: 8, **given, keys[8]: 9, keys[9]: 10}
+        assert ranges(call) == [(keys[0], keys[1], 7), (keys[2], keys[7], 1), (keys[8], keys[9], 9)]
+        assert allocate(call, begin(call, 2)).popitem()[1] == 12
+
+    def test_those_that_have_one_singly_keep_it(self, call: Call) -> None:
+        keys = begin(call, 6)
+        assert allocate(call, [keys[2]]) == {keys[2]: 1}
+        assert allocate(call, keys) == {keys[0]: 2, keys[1]: 3, keys[2]: 1, keys[3]: 4, keys[4]: 5, keys[5]: 6}
+        assert allocate(call, keys[3:]) == {keys[3]: 4, keys[4]: 5, keys[5]: 6}
+
+    def test_an_earlier_batch_may_come_later(self, call: Call) -> None:
+        early, late = begin(call, 3), begin(call, 3)
+        assert list(allocate(call, late).values()) == [1, 2, 3]
+        assert list(allocate(call, early).values()) == [4, 5, 6]
+        assert ranges(call) == [(early[0], early[2], 4), (late[0], late[2], 1)]
+        assert allocate(call, [*early, *late]) == {**dict(zip(early, (4, 5, 6), strict=True)), **dict(zip(late, (1, 2, 3), strict=True))}
+
+    def test_one_of_a_batch_may_come_later_than_others(self, call: Call) -> None:
+        keys = begin(call, 6)
+        allocate(call, keys[4:])
+        assert allocate(call, keys[1:2]) == {keys[1]: 3}
+        assert allocate(call, keys[5:]) == {keys[5]: 2}
+
+    def test_another_id_on_demand_leaves_those_of_the_others(self, call: Call) -> None:
+        keys = begin(call, 7)
+        allocate(call, keys)
+        assert allocate(call, [keys[0], keys[3]], reallocate=True) == {keys[0]: 8, keys[3]: 9}
+        assert allocate(call, keys[5:], reallocate=True) == {keys[5]: 10, keys[6]: 11}
+        assert allocate(call, keys) == dict(zip(keys, (8, 2, 3, 9, 5, 10, 11), strict=True))
+        assert ranges(call) == [(keys[1], keys[2], 2), (keys[4], keys[4], 5), (keys[5], keys[6], 10)]
+        owners = [call.database.read(lambda session, number=number: write_id_rows.owner(session, KEY, number)) for number in range(13)]  # type: ignore[misc]
+        assert owners == [None, None, keys[1], keys[2], None, keys[4], None, None, keys[0], keys[3], keys[5], keys[6], None]
+
+    def test_a_range_that_loses_some_keeps_the_rest(self) -> None:
+        whole = Range(10, 19, 100)
+        assert list(whole.without([])) == [whole]
+        assert list(whole.without([1, 10, 11, 14, 19, 30])) == [Range(12, 13, 102), Range(15, 18, 105)]
+        assert list(whole.without(range(5, 25))) == []
+
+    def test_replicated_ones_take_over_the_ids_of_their_source(self, call: Call) -> None:
+        allocate(call, begin(call, 3, replPolicy="p", replSrcTxnIds=[11, 12, 13])[:2])
+        keys = begin(call, 3, replPolicy="p", replSrcTxnIds=[41, 42, 43])
+        sources = [TxnToWriteId(txnId=each, writeId=each) for each in (41, 42, 43)]
+        for _ in range(2):
+            given = allocate(call, [], replPolicy="p", srcTxnToWriteIdList=sources)
+            assert given == dict(zip(keys, (41, 42, 43), strict=True))
+        assert (singles(call), ranges(call)) == ([], [(keys[0], keys[2], 41)])
+
+    def test_a_lock_notes_the_write_id_with_its_components(self, call: Call) -> None:
+        keys = begin(call, 5)
+        allocate(call, begin(call, 2))
+        for table in ("t", "u"):
+            allocate(call, [*keys[1:4]], table)
+        wanted = [component(WRITE, table, operation=UPDATE) for table in ("t", "u", "v")]
+        for key in keys:
+            ask(call, *wanted, transaction=key)
+        stored = rows(call, schema.transaction_components, "transaction_id", "table", "write_id")
+        assert [number for key, table, number in stored if table == "t"] == [None, 3, 4, 5, None]
+        assert [number for key, table, number in stored if table == "u"] == [None, 1, 2, 3, None]
+        assert [number for key, table, number in stored if table == "v"] == [None] * 5
+
+
+class TestTogether:
+    """What several connections allocate at the same time."""
+
+    def test_all_get_the_same_whatever_they_ask_for_together(self, call: Call) -> None:
+        random = Random(3)
+        for _ in range(6):
+            keys = begin(call, 12)
+            wanted = [keys, keys[:7], keys[5:], keys[::3], keys[3:5], [keys[4]], [keys[11]], [keys[0]], [*keys[8:10], *keys[2:4]]]
+            random.shuffle(wanted)
+            with ThreadPoolExecutor(6) as pool:
+                done = list(pool.map(lambda ids: allocate(call, ids), wanted))
+            given = allocate(call, keys)
+            assert all(each == {key: given[key] for key in each} for each in done)
+            assert len(set(given.values())) == len(keys)
+        last = write_ids.max_allocated_write_id(call, "db", "t")
+        assert last == 6 * 12
+        stored = [number for _, number in singles(call)]
+        stored += [number for first, to, begins in ranges(call) for number in range(begins, begins + to - first + 1)]  # type: ignore[operator,call-overload]
+        assert sorted(stored) == list(range(1, last + 1))  # type: ignore[type-var]
+
+    def test_a_batch_waits_for_one_of_it_that_gets_its_own(self, call: Call) -> None:
+        self.beside_one(call, lambda keys: allocate(call, keys), [2, 1, 3])
+
+    def test_one_waits_for_its_batch(self, call: Call) -> None:
+        def change(session: Session, keys: list[int]) -> None:
+            write_id_rows.take(session, KEY, keys)
+            write_id_rows.insert_ranges(session, KEY, [Range(keys[0], keys[-1], 1)])
+
+        keys = begin(call, 3)
+        assert self.beside(call, lambda session: change(session, keys), lambda: allocate(call, keys[1:2])) == {keys[1]: 2}
+
+    def test_a_batch_waits_for_another_that_overlaps(self, call: Call) -> None:
+        def change(session: Session, keys: list[int]) -> None:
+            write_id_rows.take(session, KEY, keys)
+            write_id_rows.insert_ranges(session, KEY, [Range(keys[0], keys[-1], 2)])
+
+        allocate(call, [begin_one(call)])
+        keys = begin(call, 4)
+        done = self.beside(call, lambda session: change(session, keys[2:]), lambda: allocate(call, keys))
+        assert done == dict(zip(keys, (4, 5, 2, 3), strict=True))
+
+    def test_a_batch_that_waits_for_an_earlier_one_takes_one_statement_all_the_same(self, call: Call) -> None:
+        if at_once.of(call.database) is None:
+            pytest.skip("the others take more")
+        allocate(call, [begin_one(call)])
+        early, late = begin(call, 2), begin(call, 2)
+        seen: list[str] = []
+
+        def change(session: Session) -> None:
+            write_id_rows.take(session, KEY, early)
+            write_id_rows.insert_ranges(session, KEY, [Range(early[0], early[-1], 2)])
+
+        def then() -> dict[int, int]:
+            call.database.observer = seen.append
+            return allocate(call, late)
+
+        assert self.beside(call, change, then) == {late[0]: 4, late[1]: 5}
+        call.database.observer = None
+        assert not [text for text in seen if "FOR UPDATE" in text]
+
+    def test_what_others_have_is_read_while_none_can_get_any(self, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On PostgreSQL a range is allocated without waiting for the rows of its transactions."""
+        if at_once.of(call.database) is None:
+            pytest.skip("the others wait for the rows of the transactions")
+        keys = begin(call, 3)
+        with ThreadPoolExecutor(1) as pool:
+            started: list[Any] = []
+            ask_for = write_id_rows.of_transactions
+
+            def of_transactions(session: Session, key: Key, wanted: Sequence[int]) -> object:
+                answer = ask_for(session, key, wanted)
+                if not started:
+                    assert answer.rows == []
+                    started.append(pool.submit(lambda: allocate(call, keys)))
+                    while not waited_for(session):
+                        assert not started[0].done()
+                return answer
+
+            monkeypatch.setattr(write_id_rows, "of_transactions", of_transactions)
+            once = at_once.of(call.database)
+            monkeypatch.setattr(once, "most_allocated", 2)
+            with monkeypatch.context() as patch:
+                patch.setattr(once, "allocate", lambda *_, **__: None)
+                assert allocate(call, keys[:3:2]) == {keys[0]: 1, keys[2]: 2}
+            assert started[0].result() == {keys[0]: 1, keys[1]: 3, keys[2]: 2}
+
+    def beside_one(self, call: Call, then: Callable[[list[int]], dict[int, int]], expected: list[int]) -> None:
+        keys = begin(call, 3)
+
+        def change(session: Session) -> None:
+            transaction_rows.lock_many(session, keys[1:2])
+            write_id_rows.take(session, KEY, keys[1:2])
+            write_id_rows.insert(session, KEY, [(keys[1], 1)])
+            transaction_rows.hold_many(session, keys[1:2], WRITE_IDS)
+
+        assert self.beside(call, change, lambda: then(keys)) == dict(zip(keys, expected, strict=True))
+
+    def beside(self, call: Call, change: Callable[[Session], None], then: Callable[[], dict[int, int]]) -> dict[int, int]:
+        """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it."""
+        with ThreadPoolExecutor(1) as pool:
+            started: list[Any] = []
+
+            def work(session: Session) -> None:
+                change(session)
+                if session.kind == "sqlite":  # only one writes
+                    return
+                started.append(pool.submit(then))
+                while not waited_for(session):
+                    assert not started[0].done()
+
+            call.database.write(work)
+            return started[0].result() if started else then()
+
+    def test_an_abort_meanwhile_is_as_if_it_came_after(self, call: Call) -> None:
+        if at_once.of(call.database) is None:
+            pytest.skip("the others wait for the rows of the transactions")
+        keys = begin(call, 3)
+
+        def work(session: Session) -> dict[int, int]:
+            assert transaction_rows.lock(session, keys[1])
+            session.cursor.execute(f"UPDATE transactions SET state = 'a' WHERE id = {keys[1]}")
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(lambda: allocate(call, keys)).result()
+
+        assert call.database.write(work) == dict(zip(keys, (1, 2, 3), strict=True))
+        assert valid(call) == (1, [1], set(), 1)
+        commit(call, keys[0])
+        assert valid(call) == (3, [2, 3], {2}, 3)
+
+
+KEY = Key("hive", "db", "t")
+
+
+class Twins:
+    """A table whose write ids are ranges where that can be, and another one with the same ids as a row each."""
+
+    def __init__(self, call: Call, seed: int) -> None:
+        self.call, self.random = call, Random(seed)
+        self.keys: list[int] = []
+        self.opened: list[int] = []
+        for key in begin(call, 5):
+            commit(call, key)
+
+    def allocate(self) -> None:
+        batches = [begin(self.call, self.random.randint(2, 8)) for _ in range(6)]
+        self.random.shuffle(batches)
+        for keys in batches:
+            wanted = sorted(keys[self.random.randrange(2):])
+            if self.random.random() < 0.3:
+                wanted = sorted(self.random.sample(keys, 2))
+            given = allocate(self.call, wanted, "t")
+            assert {key: allocate(self.call, [key], "u")[key] for key in sorted(given, key=lambda key: given[key])} == given
+            self.keys += keys
+            self.opened += keys
+
+    def end(self, share: float) -> None:
+        for key in [*self.opened]:
+            if self.random.random() < share:
+                self.opened.remove(key)
+                if self.random.random() < 0.3:
+                    ask(self.call, *(component(READ, table, operation=INSERT) for table in ("t", "u")), transaction=key)
+                    abort(self.call, key)
+                else:
+                    commit(self.call, key)
+
+    def texts(self) -> list[str]:
+        """Return snapshots that there might have been, with marks among the transactions and beside them."""
+        found = [""]
+        low, high = min(self.keys) - 2, max(self.keys) + 3
+        for _ in range(30):
+            mark = self.random.randint(low, high)
+            share = self.random.choice((0.02, 0.1, 0.5, 0.95, 1.0))
+            exceptions = [key for key in range(low, high) if self.random.random() < share]
+            aborted = {key for key in exceptions if self.random.random() < 0.4}
+            opened, gone = (",".join(str(key) for key in exceptions if (key in aborted) is which) for which in (False, True))
+            found.append(f"{mark}:{min(exceptions, default=mark + 1)}:{opened}:{gone}")
+        return found
+
+    def same(self, of: Callable[[str], object]) -> None:
+        assert of("t") == of("u")
+
+
+@pytest.fixture(params=range(3))
+def twins(call: Call, request: pytest.FixtureRequest) -> Twins:
+    made = Twins(call, request.param)
+    for share in (0.7, 0.4):
+        made.allocate()
+        made.end(share)
+    assert ranges(call, "t") != []
+    assert ranges(call, "u") == []
+    last = singles(call, "u")[-1][0]
+    assert rows(call, schema.write_id_counters, "table", "last_transaction") == [("t", last), ("u", last)]
+    return made
+
+
+class TestReaders:
+    def test_snapshots_are_the_same(self, call: Call, twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+        for most in (write_ids.MOST_EXCEPTIONS, 0):
+            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)
+            twins.same(lambda table: valid(call, f"db.{table}"))
+            for text in twins.texts():
+                twins.same(lambda table, text=text: valid(call, f"db.{table}", valid_transactions=text))  # type: ignore[misc]
+                first, second, none = write_ids.get_valid_write_ids(call, ["db.u", "db.t", "db.v"], text)
+                assert shown(first) == shown(second)
+                assert none.writeIdHighWaterMark == 0
+
+    def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
+        for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):
+            twins.same(lambda table, number=number: valid(call, f"db.{table}", write_id=number))  # type: ignore[misc]
+        with pytest.raises(Exception, match="invalid write id 1000"):
+            valid(call, "db.t", write_id=1000)
+
+    def test_compactions_see_the_same(self, call: Call, twins: Twins) -> None:
+        def of(table: str) -> list[object]:
+            where = Object("hive", "db", table, None)
+            seen = [call.database.read(lambda session, high=high: view(session, where, high)) for high in (5, 20, 1000)]  # type: ignore[misc]
+            return [call.database.read(lambda session: compactions.watermark(session, where)), [(each.open, each.aborted) for each in seen]]
+
+        twins.same(of)
+        for key in [*twins.opened]:
+            commit(call, key)
+            twins.same(of)
+
+    def test_house_keeping_leaves_the_same_to_be_seen(self, call: Call, twins: Twins, make_metastore: MetastoreMaker) -> None:
+        hasty = make_metastore(txn_timeout=0.001)
+        before: dict[str, object] = {}
+        while twins.opened:
+            lowest = min(twins.opened)
+            for table in ("t", "u"):
+                before[table] = valid(call, f"db.{table}")
+            house_keeping.forget_ended(hasty)
+            for table in ("t", "u"):
+                assert valid(call, f"db.{table}") == before[table]
+            assert before["t"] == before["u"]
+            twins.opened.remove(lowest)
+            commit(call, lowest)
+
+
+class TestHouseKeeping:
+    @pytest.fixture
+    def hasty(self, make_metastore: MetastoreMaker) -> Metastore:
+        return make_metastore(txn_timeout=0.001)
+
+    def test_a_batch_is_kept_until_all_see_it_and_then_goes_as_a_whole(self, call: Call, hasty: Metastore) -> None:
+        early, *keys = begin(call, 4)
+        allocate(call, keys)
+        reader = begin_one(call)
+        seen = f"{reader}:{early}:{','.join(map(str, [early, *keys]))}:"
+        for key in keys[:2]:
+            commit(call, key)
+        commit(call, early)
+        house_keeping.forget_ended(hasty)
+        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
+        commit(call, keys[2])
+        house_keeping.forget_ended(hasty)
+        house_keeping.forget_ended(hasty)
+        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
+        assert ranges(call) == [(keys[0], keys[2], 1)]
+        commit(call, reader)
+        for _ in range(2):
+            house_keeping.forget_ended(hasty)
+        assert count(call, [*STORED, schema.transactions]) == {"write_ids": 0, "write_id_ranges": 0, "transactions": 0}
+        assert valid(call) == (3, [], set(), None)
+
+    def test_a_batch_is_seen_by_whoever_saw_it_open(self, call: Call, hasty: Metastore) -> None:
+        """To the reader those that wrote nothing but within a range stay open, however long ago they committed."""
+        keys = begin(call, 3)
+        allocate(call, keys)
+        reader = begin_one(call)
+        for key in keys:
+            commit(call, key)
+        house_keeping.forget_ended(hasty)
+        assert [key for (key,) in rows(call, schema.transactions, "id")] == [*keys, reader]
+        commit(call, reader)
+        house_keeping.forget_ended(hasty)
+        house_keeping.forget_ended(hasty)
+        assert count(call, [schema.transactions]) == {"transactions": 0}
+
+    @pytest.mark.parametrize("ranged", [True, False])
+    def test_none_goes_before_a_lower_one_that_stays(
+        self, call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ranged: bool
+    ) -> None:
+        """A range and a row of earlier transactions with higher write ids wait for a row or a range of later ones with lower ids."""
+        monkeypatch.setattr(house_keeping, "BATCH", 1)
+        first, early, single, late = begin(call, 2), begin(call, 3), begin_one(call), begin(call, 3)
+        allocate(call, first)
+        allocate(call, late if ranged else late[1:2])
+        allocate(call, early)
+        allocate(call, [single])
+        for key in (*first, *early, single):
+            commit(call, key)
+        write(call, late[1], INSERT)
+        abort(call, late[1])
+        for key in (late[0], late[2]):
+            commit(call, key)
+        expected = valid(call)
+        house_keeping.forget_ended(hasty)
+        assert valid(call) == expected
+        assert expected[2] == {4 if ranged else 3}
+        assert len(ranges(call)) == (2 if ranged else 1)
+        assert len(singles(call)) == (1 if ranged else 2)
+        call.database.write(lambda session: session.cursor.execute("DELETE FROM transaction_components"))
+        for _ in range(3):
+            house_keeping.forget_ended(hasty)
+        assert count(call, STORED) == {"write_ids": 0, "write_id_ranges": 0}
+
+    def test_a_batch_that_wrote_nothing_is_forgotten(self, call: Call, hasty: Metastore) -> None:
+        committed, aborted = begin(call, 2)
+        commit(call, committed)
+        abort(call, aborted)
+        for _ in range(2):
+            house_keeping.forget_ended(hasty)
+        assert count(call, [schema.transactions]) == {"transactions": 0}
+
+
+class TestFollowing:
+    def test_ranges_follow_a_table_and_go_with_it(self, call: Call) -> None:
+        new, other = Key("hive", "other", "v"), Key("hive", "other", "w")
+        keys = begin(call, 3)
+        for table, database in (("t", "db"), ("v", "other"), ("w", "other")):
+            allocate(call, keys, table, database)
+        assert allocate(call, begin(call, 2)) == {keys[2] + 1: 4, keys[2] + 2: 5}
+        call.database.write(lambda session: followers.rename_table(session, KEY, new))
+        assert ranges(call) == []
+        assert ranges(call, "v") == [(keys[0], keys[2], 1), (keys[2] + 1, keys[2] + 2, 4)]
+        assert allocate(call, keys, "v", "other") == dict(zip(keys, (1, 2, 3), strict=True))
+        assert allocate(call, keys) == dict(zip(keys, (1, 2, 3), strict=True))
+        call.database.write(lambda session: followers.forget_table(session, new))
+        assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], [(keys[0], keys[2], 1)]]
+        call.database.write(lambda session: followers.forget_database(session, other.catalog, other.database))
+        assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], []]
+
+
+class TestEnds:
+    def test_a_committed_one_is_known_by_its_write_id(self, call: Call) -> None:
+        empty, *keys = begin(call, 4)
+        allocate(call, keys)
+        for key in (empty, keys[1]):
+            commit(call, key)
+            commit(call, key)
+        for key, text in ((empty, "No such transaction"), (keys[1], "is already committed")):
+            for wrong in (
+                lambda key=key: locks.heartbeat(call, 0, key), lambda key=key: ask(call, component(READ), transaction=key),
+                lambda key=key: abort(call, key),
+            ):
+                with pytest.raises(NoSuchTransaction, match=text):
+                    wrong()
+
+    def test_those_of_a_batch_end_with_all_they_hold(self, call: Call) -> None:
+        keys = begin(call, 6)
+        allocate(call, keys)
+        write(call, keys[0], INSERT)
+        write(call, keys[1], UPDATE)
+        ask(call, component(READ, "v"), transaction=keys[2])
+        assert holds(call, keys[2:3]) == {RANGES | LOCKS}
+        for key in keys[:3]:
+            commit(call, key)
+        assert transactions.abort_transactions(call, keys[3:]) == keys[3:]
+        assert count(call, [schema.locks, schema.transaction_components]) == {"locks": 0, "transaction_components": 0}
+        assert rows(call, schema.completed_components, "transaction_id", "write_id") == [(keys[0], 1), (keys[1], 2)]
+        assert valid(call) == (6, [4, 5, 6], {4, 5, 6}, None)
+
+
+@pytest.mark.parametrize("statement", [
+    postgresql._allocating(True, False), postgresql._allocating_range(True), postgresql._locking(True, True, True),
+    write_id_rows.OF_TRANSACTIONS,
+    *write_id_rows.OF_TRANSACTION.values(), write_id_rows.OVERLAPPING, write_id_rows.OWNER, *write_id_rows.FORGET,
+    *(write_id_rows.snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    *house_keeping_rows.DELETE_WRITE_IDS, compaction_sources.UNSETTLED, compactions.WATERMARK,
+])  # fmt: skip
+@pytest.mark.parametrize("analysed", [False, True])
+def test_postgresql_finds_ranges_by_their_table(call: Call, statement: sa.Select[Any], analysed: bool) -> None:
+    if call.database.driver.name != "postgresql":
+        pytest.skip("the others do not plan by the size of tables that were never analysed")
+    if analysed:
+        for number in range(300):
+            allocate(call, begin(call, 2), f"t{number % 100}")
+        call.database.change(lambda session: session.cursor.execute("ANALYZE write_id_ranges, write_id_counters, transactions"))
+    text, _ = call.database.compiled(statement)
+
+    def explain(session: Session) -> list[str]:
+        names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+        cursor = session.cursor
+        cursor.execute(f"PREPARE asked AS {text % {name: f'${number}' for number, name in enumerate(names, 1)}}")
+        cursor.execute(f"EXPLAIN EXECUTE asked({', '.join(['NULL'] * len(names))})")
+        found = [row[0] for row in cursor.fetchall()]
+        cursor.execute("DEALLOCATE asked")
+        return found
+
+    plan = call.database.read(explain)
+    assert not [line for line in plan if "Seq Scan" in line], plan
+    for line, condition in pairwise(plan):
+        if "Scan" in line and " on write_id_ranges" in line:
+            assert re.search(r'(Index|Recheck) Cond: .*catalog = .*database = .*"table" = ', condition), plan
