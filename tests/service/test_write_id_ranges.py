@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from metastore.errors import NoSuchTransaction
-from metastore.idl import TxnToWriteId
+from metastore.errors import MetaError, NoSuchTransaction
+from metastore.idl import TxnToWriteId, TxnType
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.compaction_view import write_ids as view
 from metastore.service.context import Call, Metastore
@@ -69,6 +69,14 @@ class TestAllocation:
         assert count(call, [schema.write_ids]) == {"write_ids": 0}
         assert holds(call, keys) == {RANGES}
         assert write_ids.max_allocated_write_id(call, "db", "t") == 40
+
+    def test_a_batch_of_which_one_may_have_none_gets_none(self, call: Call) -> None:
+        readers, keys = begin(call, 2, txn_type=TxnType.READ_ONLY), begin(call, 3)
+        commit(call, keys[1])
+        for wrong in (readers, [readers[1], keys[0]], keys):
+            with pytest.raises(MetaError, match="not all input txns in open state or read-only"):
+                allocate(call, wrong)
+        assert count(call, [*STORED, schema.write_id_counters]) == {"write_ids": 0, "write_id_ranges": 0, "write_id_counters": 0}
 
     def test_several_batches_that_follow_each_other_are_one_row(self, call: Call) -> None:
         keys = [*begin(call, 2), *begin(call, 3)]
@@ -229,7 +237,6 @@ class TestTogether:
                 return answer
 
             monkeypatch.setattr(write_id_rows, "of_transactions", of_transactions)
-            monkeypatch.setattr(write_ids, "MOST_AT_ONCE", 2)
             with monkeypatch.context() as patch:
                 patch.setattr(at_once, "allocate", lambda *_: None)
                 assert allocate(call, keys[:3:2]) == {keys[0]: 1, keys[2]: 2}
