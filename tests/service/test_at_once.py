@@ -76,6 +76,7 @@ def beside(call: Call, change: Callable[[Session], None], then: Callable[[], Non
             change(session)
             if session.kind == "sqlite":  # only one writes
                 return
+            call.database.driver.flush(session.cursor)
             started.append(pool.submit(then))
             while not waited_for(session):
                 assert not started[0].done()

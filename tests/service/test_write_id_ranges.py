@@ -265,6 +265,7 @@ class TestTogether:
                 change(session)
                 if session.kind == "sqlite":  # only one writes
                     return
+                call.database.driver.flush(session.cursor)
                 started.append(pool.submit(then))
                 while not waited_for(session):
                     assert not started[0].done()
@@ -275,6 +276,8 @@ class TestTogether:
     def test_an_abort_meanwhile_is_as_if_it_came_after(self, call: Call) -> None:
         if at_once.of(call.database) is None:
             pytest.skip("the others wait for the rows of the transactions")
+        write(call, first := begin_one(call), INSERT)
+        commit(call, first)
         keys = begin(call, 3)
 
         def work(session: Session) -> dict[int, int]:
@@ -283,10 +286,10 @@ class TestTogether:
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(lambda: allocate(call, keys)).result()
 
-        assert call.database.write(work) == dict(zip(keys, (1, 2, 3), strict=True))
-        assert valid(call) == (1, [1], set(), 1)
+        assert call.database.write(work) == dict(zip(keys, (2, 3, 4), strict=True))
+        assert valid(call) == (4, [2, 3, 4], {3}, 2)
         commit(call, keys[0])
-        assert valid(call) == (3, [2, 3], {2}, 3)
+        assert valid(call) == (4, [3, 4], {3}, 4)
 
 
 KEY = Key("hive", "db", "t")
