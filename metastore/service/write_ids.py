@@ -5,7 +5,8 @@ Sources: Hive 4's AllocateTableWriteIdsFunction, GetValidWriteIdsFunction, GetVa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from metastore.errors import MetaError
@@ -159,24 +160,34 @@ def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mar
     return mark.raised(below, seen=any(seen.is_valid(transaction) for _, transaction in later))
 
 
-def _raised_by(each: Range, mark: Mark, seen: Snapshot) -> Mark:
-    """Return what a snapshot makes of a table from what it does without a range of write ids."""
-    last = min(each.last, seen.mark)
-    if last < each.first:
-        return mark
-    return mark.raised(each.of(last), seen=len(seen.exceptions_from(each.first, last)) <= last - each.first)
-
-
-def _unseen(each: Range, seen: Snapshot, high: int) -> Iterator[tuple[int, int]]:
-    """Return the write ids of a range, up to `high`, that a snapshot does not see, each with its transaction.
+def _judged(
+    ranges: Sequence[tuple[int, int, int]], mark: Mark, seen: Snapshot
+) -> tuple[Mark, Callable[[int], Iterator[tuple[int, int]]]]:
+    """Return what a snapshot makes of a table with ranges of write ids, and what returns those of them up to one that it does not see.
 
     None is looked at that it sees: there may be millions.
     """
-    last = min(each.last, each.first + high - each.write_id)
-    for id_ in seen.exceptions_from(each.first, min(last, seen.mark)):
-        yield each.of(id_), id_
-    for id_ in range(max(each.first, seen.mark + 1), last + 1):
-        yield each.of(id_), id_
+    exceptions, top = seen.exceptions, seen.mark
+    below, some = 0, mark.seen
+    partly: list[Range] = []
+    for first, last, number in ranges:
+        place = bisect_left(exceptions, first)
+        if last <= top and (place == len(exceptions) or exceptions[place] > last):
+            below, some = max(below, number + last - first), True
+        else:
+            partly.append(Range(first, last, number))
+            highest = min(last, top)
+            if first <= highest:
+                below = max(below, number + highest - first)
+                some = some or len(seen.exceptions_from(first, highest)) <= highest - first
+
+    def unseen(high: int) -> Iterator[tuple[int, int]]:
+        for each in partly:
+            last = min(each.last, each.first + high - each.write_id)
+            for id_ in chain(seen.exceptions_from(each.first, min(last, top)), range(max(each.first, top + 1), last + 1)):
+                yield each.of(id_), id_
+
+    return mark.raised(below, seen=some), unseen
 
 
 def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int | None) -> Snapshot:
@@ -192,16 +203,15 @@ def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int |
 
 
 def _table(
-    name: str, seen: Snapshot, mark: Mark | None, unseen: Sequence[tuple[int, int]], ranges: Sequence[Range]
+    name: str, seen: Snapshot, mark: Mark | None, unseen: Sequence[tuple[int, int]], ranges: Sequence[tuple[int, int, int]]
 ) -> TableValidWriteIds:
     if mark is None:
         return TableValidWriteIds(fullTableName=name, writeIdHighWaterMark=0, invalidWriteIds=[], abortedBits=b"")
-    for each in ranges:
-        mark = _raised_by(each, mark, seen)
+    mark, unseen_of_ranges = _judged(ranges, mark, seen)
     high = mark.last if mark.below is None else mark.below
     below = [(number, transaction) for number, transaction in unseen if number <= high]
     if ranges:
-        below = sorted(chain(below, *(_unseen(each, seen, high) for each in ranges)))
+        below = sorted(chain(below, unseen_of_ranges(high)))
     aborted = frozenset(number for number, transaction in below if seen.is_aborted(transaction))
     invalid = [number for number, _ in below]
     min_open = next((number for number in invalid if number not in aborted), None)

@@ -67,6 +67,11 @@ def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any)
     return f"({columns}) IN (SELECT * FROM unnest({lists}))"
 
 
+def listed(kind: str, text: sa.ColumnElement[str]) -> sa.ColumnElement[str | None]:
+    """Return all values of a text as one, with commas between them, in no order; NULL for none. By kind of database."""
+    return sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
+
+
 def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     """Return a column as an expression that no index begins with: rows are to be found by what else is asked.
 

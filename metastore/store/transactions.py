@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, bare, unsynced
+from metastore.store.clauses import Among, bare, listed, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
@@ -98,8 +98,7 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
 
     A row for each would take ten times as long where there are a hundred thousand.
     """
-    text = sa.cast(T.id, sa.String())
-    ids = sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)
+    ids = listed(kind, sa.cast(T.id, sa.String()))
     return sa.union_all(
         sa.select(sa.literal_column(f"'{_MARK}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
             N.name == sa.bindparam("counter")

@@ -526,10 +526,10 @@ class TestEnds:
 
 
 BY_TABLE: tuple[Any, ...] = (
-    postgresql._allocating(True, False), postgresql._allocating_range(True), postgresql._locking(True, True, True),
+    postgresql._allocating(True, False, True), postgresql._allocating_range(True), postgresql._locking(True, True, True),
     write_id_rows.OF_TRANSACTIONS,
     *write_id_rows.OF_TRANSACTION.values(), write_id_rows.OVERLAPPING, write_id_rows.OWNER, *write_id_rows.FORGET,
-    *(write_id_rows.snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    *(write_id_rows.snapshot_query("postgresql", one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     *house_keeping_rows.DELETE_WRITE_IDS, compaction_sources.UNSETTLED, compactions.WATERMARK,
 )
 

@@ -183,15 +183,18 @@ def _aborting(told: bool) -> sa.Select[Any]:
 
 
 @cache
-def _allocating(told: bool, many: bool) -> sa.Select[Any]:
-    """Allocate the first write ids of `count` transactions, in the order of those, unless one of them has some or may have none."""
+def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
+    """Allocate the first write ids of `count` transactions, in the order of those, unless one of them has some or may have none.
+
+    Without `batch` none is given to those that may be within a range.
+    """
     names = [sa.bindparam(name, type_=sa.String()) for name in ("catalog", "database", "table")]
     count = sa.bindparam("count", type_=sa.BigInteger())
 
     def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return (
             Among(of.id, "keys"), _is_open(of), of.type != _number(TxnType.READ_ONLY),
-            of.holds.bitwise_and(_number(WRITE_IDS)) == _number(0),
+            of.holds.bitwise_and(_number(WRITE_IDS if batch else WRITE_IDS | RANGES)) == _number(0),
         )
 
     they = transactions.alias("they").c
@@ -201,7 +204,7 @@ def _allocating(told: bool, many: bool) -> sa.Select[Any]:
     ).returning(T.id, T.holds).cte("held")
     are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == count
     in_range = sa.exists(sa.select(_number(1)).select_from(held).where(held.c.holds.bitwise_and(_number(RANGES)) != _number(0)))
-    taken = _taking(are_all, sa.not_(in_range))
+    taken = _taking(are_all, sa.not_(in_range) if batch else None)
     first = taken.c.next - count
     place = sa.func.row_number().over(order_by=held.c.id) - _number(1)
     given = sa.insert(write_ids).from_select(
@@ -274,12 +277,12 @@ def _of_allocation(transactions: Sequence[int], key: Key, told: LogRow | None) -
     return parameters
 
 
-def _taking(where: sa.ColumnElement[bool], *free: sa.ColumnElement[bool]) -> sa.CTE:
+def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) -> sa.CTE:
     """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
 
     None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
-    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true, or if they had none when the statement
-    began and the counter is still the version of then: ranges only come together with another one.
+    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true, or None; or if they had none when the
+    statement began and the counter is still the version of then: ranges only come together with another one.
     """
     names = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
     before = write_id_counters.alias("before")
@@ -297,7 +300,7 @@ def _taking(where: sa.ColumnElement[bool], *free: sa.ColumnElement[bool]) -> sa.
         include_defaults=False,
     )
     return insert.on_conflict_do_update(
-        index_elements=[*names], where=sa.or_(W.last_transaction < _LOWEST, *free, unchanged),
+        index_elements=[*names], where=None if free is None else sa.or_(W.last_transaction < _LOWEST, free, unchanged),
         set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
     ).returning(W.next).cte("taken")
 
@@ -312,7 +315,7 @@ def _allocating_range(told: bool) -> sa.Select[Any]:
         T.id >= _LOWEST, T.id <= _HIGHEST, _is_open(T), T.type != _number(TxnType.READ_ONLY),
         T.holds.bitwise_and(_number(RANGES)) != _number(0),
     )
-    taken = _taking(may.scalar_subquery() == _COUNT)
+    taken = _taking(may.scalar_subquery() == _COUNT, sa.false())
     first = taken.c.next - _COUNT
     values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
     row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
@@ -362,14 +365,14 @@ class PostgreSQL(AtOnce):
         return row is not None and bool(row[0])
 
     def allocate(
-        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None  # noqa: ARG002  # it looks itself
+        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
     ) -> int | None:
         parameters = _of_allocation(transactions, key, told)
         if is_range(transactions):
             row = database.change(lambda session: session.row(_allocating_range(told is not None), **parameters))
         else:
             row = database.change(lambda session: session.row(
-                _allocating(told is not None, len(transactions) > 1), keys=list(transactions), **parameters
+                _allocating(told is not None, len(transactions) > 1, batch), keys=list(transactions), **parameters
             ))
         return None if row is None else int(row[0])
 
