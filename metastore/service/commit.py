@@ -82,7 +82,7 @@ def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | 
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or work.changes:
         return None
     once = at_once.of(call.database)
-    if once is not None:
+    if once.most_ended:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
         return once.commit(call.database, key, work.guess, INSERT, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
@@ -118,10 +118,10 @@ def _commit(
             tell_aborted(call, session, [found])
             return TransactionAborted(conflict_text(found.id, commit_id, *lost))
         once = at_once.of(call.database)
-        if once is not None and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
+        if once.commits_changes and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
             told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
-            if once.commit_change(session, found.id, commit_id, INSERT, now, told):
-                return None
+            once.commit_change(session, found.id, commit_id, INSERT, now, told)
+            return None
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
     if intents:

@@ -80,8 +80,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
             known.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
         return LockResponse(lockid=key, state=state)
 
-    once = at_once.of(call.database)
-    key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types) if once is not None else None
+    key = at_once.of(call.database).lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types)
     if key is not None:
         return asked(key, LockState.ACQUIRED)
     while True:

@@ -63,7 +63,7 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
 
     opened: list[int] = []
     once = at_once.of(call.database)
-    if once is not None and count <= once.most_opened and listeners.only_log and not sources:
+    if count <= once.most_opened and listeners.only_log and not sources:
         told = None
         if kind != TxnType.READ_ONLY:
             told = listeners.log_row(OpenTransactions(client=call.info, transactions=[at_once.FIRST, at_once.LAST], type=kind))
@@ -119,7 +119,7 @@ def _abort_at_once(call: Call, key: int) -> bool:
     """Abort an open transaction that noted no writes in one round trip; tell whether it was one."""
     listeners = call.listeners
     once = at_once.of(call.database)
-    if once is not None and listeners.only_log:
+    if once.most_ended and listeners.only_log:
         told = listeners.log_row(AbortTransactions(client=call.info, transactions=[key]))
         return once.abort(call.database, key, call.client.work_in(key).guess, now_ms(), told)
     return not listeners.transactional and call.database.change(
@@ -133,7 +133,7 @@ def _abort_all_at_once(call: Call, keys: Sequence[int]) -> bool:
     if len(keys) == 1:
         return _abort_at_once(call, keys[0])
     once = at_once.of(call.database)
-    if once is None or not 0 < len(keys) <= once.most_aborted or not listeners.only_log:
+    if not 0 < len(keys) <= once.most_ended or not listeners.only_log:
         return False
     told = listeners.log_row(AbortTransactions(client=call.info, transactions=keys))
     return once.abort_all(call.database, keys, now_ms(), told)

@@ -116,12 +116,17 @@ def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWri
     listeners, once = call.listeners, at_once.of(call.database)
     works = call.client.works
     has_some = not write_ids.is_range(ids) and any(each in works and works[each].holds & WRITE_IDS for each in ids)
-    if once is None or has_some or not 0 < len(ids) <= once.most_allocated or not listeners.only_log:
+    if has_some or not once.least_allocated <= len(ids) <= once.most_allocated or not listeners.only_log:
         return []
-    told = listeners.log_row(_event(call, key, [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]))
+    pairs = [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]
+    told = listeners.log_row(_event(call, key, pairs))
     batch = any(each not in works or works[each].holds & RANGES for each in ids)
     first = once.allocate(call.database, ids, key, batch=batch, told=told)
-    return [] if first is None else [TxnToWriteId(txnId=id_, writeId=number) for number, id_ in enumerate(ids, first)]
+    if first is None:
+        return []
+    for number, pair in enumerate(pairs, first):
+        pair.writeId = number
+    return pairs
 
 
 def _event(call: Call, key: Key, told: Sequence[TxnToWriteId]) -> AllocateWriteIds:

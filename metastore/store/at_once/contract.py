@@ -34,12 +34,14 @@ class Guess(NamedTuple):
 
 
 class AtOnce:
-    """What all that can do something of it have in common: the limits."""
+    """What a database can do in one round trip: nothing, unless it has a class of its own that says what."""
 
-    most_opened = 1
+    most_opened = 0
     """Transactions that are opened in one round trip, and so the others."""
-    most_aborted = 1
-    most_allocated = 1
+    most_ended = 0
+    least_allocated, most_allocated = 1, 0
+    commits_changes = False
+    """Whether it has `commit_change`."""
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         """Open transactions unless more than `most` might be open; return their ids ascending. The message has [FIRST, LAST] for them."""
@@ -72,9 +74,9 @@ class AtOnce:
         self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
     ) -> int | None:
         """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id."""
-        raise AssertionError(self, database, lock, parts, intents, types)
+        del database, lock, parts, intents, types
+        return None
 
-    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> bool:
+    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
         """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""
-        del session, key, commit_id, inserting, now, told
-        return False
+        raise AssertionError(self, session, key, commit_id, inserting, now, told)

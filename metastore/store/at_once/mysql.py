@@ -193,6 +193,7 @@ def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
 class MySQL(AtOnce):
     """Several statements in one packet: for one transaction, or for the write ids of several that are to be a range."""
 
+    most_opened = most_ended = 1
     most_allocated = 1000
 
     def open(

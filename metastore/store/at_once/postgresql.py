@@ -329,8 +329,9 @@ class PostgreSQL(AtOnce):
     """One statement that commits by itself; a lock takes three in a transaction, since it waits for its turn before it looks."""
 
     most_opened = 1_000_000
-    most_aborted = 100
+    most_ended = 100
     most_allocated = 1000
+    commits_changes = True
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         user, host, agent = who
@@ -396,9 +397,8 @@ class PostgreSQL(AtOnce):
         added = database.write(work)
         return added.key if added.rows else None
 
-    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> bool:
+    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
         session.later(
             _ending(CHANGE, told is not None), key=key, number=commit_id, new_state=COMMITTED, inserting=inserting, now=now,
             **_parameters(told),
         )
-        return True
