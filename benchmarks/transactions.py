@@ -93,7 +93,7 @@ class Caller:
 def calls(caller: Caller, number: int, commit: Call) -> Iterator[tuple[str, Call]]:
     """Yield the calls of one round; what they need is made before they are run."""
     client, operation = caller.client, DataOperationType
-    reader, inserter, changer, aborted, alive = caller.open(5)
+    reader, inserter, changer, aborted, alive = (caller.open()[0] for _ in range(5))  # as engines do: those of a batch are kept otherwise
     batch = caller.open(100)
     caller.lock(reader, "t")
     lock = caller.lock(0, "t")

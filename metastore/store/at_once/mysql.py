@@ -182,6 +182,13 @@ def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.Co
         session.later(_telling(*numbers), **told._asdict())
 
 
+def _let_go(session: Session, key: int, guess: Guess, told: LogRow | None) -> None:
+    """Remove the locks of a transaction that has ended, and tell the log."""
+    if guess.holds & LOCKS:
+        session.later(DELETE_LOCKS, key=key)
+    _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+
+
 def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
     """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
     try:
@@ -225,9 +232,7 @@ class MySQL(AtOnce):
                 session.later(DELETE_INTENTS, key=key)
             else:
                 session.later(FOUND_ONE)
-            if guess.holds & LOCKS:
-                session.later(DELETE_LOCKS, key=key)
-            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            _let_go(session, key, guess, told)
             return key, guess.type
 
         return None if guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION else _try(database, work)
@@ -236,9 +241,7 @@ class MySQL(AtOnce):
         def work(session: Session) -> bool:
             session.later(_end(guess.type, guess.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
             session.later(FOUND_ONE)
-            if guess.holds & LOCKS:
-                session.later(DELETE_LOCKS, key=key)
-            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            _let_go(session, key, guess, told)
             return True
 
         return not (guess.intents or guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION) and bool(_try(database, work))
