@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import orjson
 import pytest
 
-from metastore.errors import MetaError
+from metastore.errors import MetaError, TransactionAborted
 from metastore.idl import LockState, NotificationEventRequest, TxnType
 from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.transactions import UPDATE as UPDATED
@@ -351,3 +351,54 @@ def test_what_a_client_did_long_ago_is_forgotten_and_looked_up(call: Call) -> No
     commit(call, old)
     assert rows(call, schema.completed_components, "table", transaction_id=old) == [("t",)]
     assert count(call, [schema.locks, schema.transaction_components]) == {"locks": 0, "transaction_components": 0}
+
+
+def test_a_lock_waits_for_turns_of_databases_that_had_no_lock_before(call: Call) -> None:
+    for database in ("one", "other"):
+        ask(call, component(READ, database=database))
+    ask(call, component(READ, database="one"), component(READ, database="third"))
+    assert sorted(rows(call, schema.lock_queues, "name")) == [("hive.one",), ("hive.other",), ("hive.third",)]
+
+
+@pytest.mark.parametrize("operation", [SELECT, INSERT])
+def test_a_transaction_that_has_ended_locks_nothing(call: Call, operation: int) -> None:
+    ask(call, component(READ))
+    key = begin_one(call)
+    abort(call, key)
+    with pytest.raises(TransactionAborted):
+        ask(call, component(READ, operation=operation), transaction=key)
+    assert rows(call, schema.locks, "transaction_id") == [(0,)]
+    assert count(call, [schema.transaction_components]) == {"transaction_components": 0}
+
+
+def test_equal_components_that_another_client_noted_are_completed_once(call: Call) -> None:
+    other = of_another(call)
+    key = begin_one(other)
+    write(other, key, INSERT)
+    ask(other, component(READ, operation=INSERT), transaction=key)
+    commit(call, key)
+    assert rows(call, schema.completed_components, "table", "updates", "write_id", transaction_id=key) == [("t", 0, 1)]
+
+
+@pytest.mark.parametrize("kind", ["aborted", "read-only", "unknown"])
+def test_when_one_of_a_range_may_have_no_write_id_none_gets_one(logged: Call, kind: str) -> None:
+    """In a table that has a counter, and for consecutive transactions: then they would be a range."""
+    allocate(logged, begin(logged, 1))
+    keys = begin(logged, 3)
+    wanted = [*keys, keys[-1] + 1] if kind != "aborted" else keys
+    if kind == "aborted":
+        abort(logged, keys[1])
+    elif kind == "read-only":
+        begin(logged, 2, txn_type=TxnType.READ_ONLY)
+    with pytest.raises(MetaError, match="not all input txns in open state or read-only"):
+        allocate(logged, wanted)
+    assert len(allocations(logged)) == 1
+    assert count(logged, ALLOCATED) == {"write_ids": 1, "write_id_ranges": 0}
+    assert allocate(logged, keys[:1]) == {keys[0]: 2}
+
+
+def test_one_that_was_opened_alone_is_in_no_range(call: Call) -> None:
+    allocate(call, begin(call, 1))
+    keys = [*begin(call, 2), *begin(call, 1)]
+    assert allocate(call, keys) == dict(zip(keys, (2, 3, 4), strict=True))
+    assert count(call, ALLOCATED) == {"write_ids": 4, "write_id_ranges": 0}
