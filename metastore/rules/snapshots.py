@@ -10,7 +10,7 @@ Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -34,10 +34,6 @@ class Snapshot:
     def is_valid(self, id_: int) -> bool:
         """Tell whether what was written under an id is seen."""
         return id_ <= self.mark and not self._is_exception(id_)
-
-    def exceptions_from(self, first: int, last: int) -> Sequence[int]:
-        """Return the exceptions from one id to another, both included."""
-        return self.exceptions[bisect_left(self.exceptions, first): bisect_right(self.exceptions, last)]
 
     def is_aborted(self, id_: int) -> bool:
         """Tell whether what was written under an id never will be seen."""

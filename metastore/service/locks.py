@@ -80,7 +80,8 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
             known.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
         return LockResponse(lockid=key, state=state)
 
-    key = at_once.of(call.database).lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types)
+    once = at_once.of(call.database)
+    key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types) if once.adds_locks else None
     if key is not None:
         return asked(key, LockState.ACQUIRED)
     while True:

@@ -181,15 +181,15 @@ def _judged(
             below, some = max(below, number + last - first), True
         else:
             partly.append(Range(first, last, number))
-            highest = min(last, top)
-            if first <= highest:
-                below = max(below, number + highest - first)
-                some = some or len(seen.exceptions_from(first, highest)) <= highest - first
+            within = Range(first, min(last, top), number)
+            if first <= within.last:
+                below = max(below, within.of(within.last))
+                some = some or len(within.among(exceptions)) <= within.last - first
 
     def unseen(high: int) -> Iterator[tuple[int, int]]:
         for each in partly:
             last = min(each.last, each.first + high - each.write_id)
-            for id_ in chain(seen.exceptions_from(each.first, min(last, top)), range(max(each.first, top + 1), last + 1)):
+            for id_ in chain(each._replace(last=min(last, top)).among(exceptions), range(max(each.first, top + 1), last + 1)):
                 yield each.of(id_), id_
 
     return mark.raised(below, seen=some), unseen

@@ -67,6 +67,11 @@ def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any)
     return f"({columns}) IN (SELECT * FROM unnest({lists}))"
 
 
+def constant(value: int | str) -> sa.ColumnElement[Any]:
+    """Return a value, which holds no quote, that stands in the statement's text and is no parameter of it."""
+    return sa.literal_column(str(value) if isinstance(value, int) else f"'{value}'")
+
+
 def listed(kind: str, text: sa.ColumnElement[str]) -> sa.ColumnElement[str | None]:
     """Return all values of a text as one, with commas between them, in no order; NULL for none. By kind of database."""
     return sa.func.string_agg(text, sa.literal_column("','")) if kind == "postgresql" else sa.func.group_concat(text)

@@ -27,7 +27,7 @@ from metastore.store.schema import (
     write_notifications,
     write_set,
 )
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import Key, named
 
 ORDER = (
     transaction_components, write_id_counters, completed_components, write_set, write_ids, write_id_ranges, min_history,
@@ -77,29 +77,25 @@ FORGET_PARTITIONS = [
 ]
 
 
-def _named(key: Key) -> dict[str, str]:
-    return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
-
-
 def rename_table(session: Session, old: Key, new: Key) -> None:
     """Let the rows of a table follow it to another name or database."""
     names = {"new_database": new.database, "new_table": new.table}
     for room in MAKE_ROOM:
         session.execute(room, catalog_key=old.catalog, **names)
     for rename in RENAME_TABLE:
-        session.execute(rename, **_named(old), **names)
+        session.execute(rename, **named(old), **names)
 
 
 def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
     """Let the rows of a partition follow it to another name."""
     for statement in RENAME_PARTITION:
-        session.execute(statement, **_named(table), partition_key=old, new_partition=new)
+        session.execute(statement, **named(table), partition_key=old, new_partition=new)
 
 
 def forget_table(session: Session, table: Key) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in FORGET_TABLE:
-        session.execute(statement, **_named(table))
+        session.execute(statement, **named(table))
 
 
 def forget_database(session: Session, catalog: str, database: str) -> None:
@@ -111,4 +107,4 @@ def forget_database(session: Session, catalog: str, database: str) -> None:
 def forget_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
     """Remove the rows of partitions that are dropped; the table's write ids stay."""
     for statement in FORGET_PARTITIONS:
-        session.execute(statement, names=list(names), **_named(table))
+        session.execute(statement, names=list(names), **named(table))

@@ -18,7 +18,7 @@ from metastore.store.schema import (
     write_set,
 )
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
-from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key
+from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, named
 
 T, C, W = transactions.c, completed_components.c, write_set.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
@@ -116,9 +116,7 @@ def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int
 
 def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]]) -> None:
     """Remove these write ids and all lower ones of transactions below an id: a table made anew since then numbers others' from 1."""
-    up_to = [
-        {**{f"{name}_key": value for name, value in key._asdict().items()}, "last": last, "low": low} for key, last in dict(found).items()
-    ]
+    up_to = [{**named(key), "last": last, "low": low} for key, last in dict(found).items()]
     for statement in DELETE_WRITE_IDS:
         session.executemany(statement, up_to)
 

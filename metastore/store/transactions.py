@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, bare, listed, unsynced
+from metastore.store.clauses import Among, bare, constant, listed, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
 from metastore.store.schema import (
@@ -46,8 +46,20 @@ def _is(state: str) -> sa.ColumnElement[bool]:
     return T.state == sa.literal_column(f"'{state}'")
 
 
-IS_OPEN = bare(T.state) == sa.literal_column(f"'{OPEN}'")
-"""Of a transaction that its id finds: nobody is to look among all that are open."""
+def is_open(of: Any) -> sa.ColumnElement[bool]:
+    """Return whether transactions are open that their ids find: nobody is to look among all that are."""
+    return bare(of.state) == constant(OPEN)
+
+
+def may_be_range(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of those from one id to another that may be given write ids as a range."""
+    return (
+        T.id >= lowest, T.id <= highest, IS_OPEN, T.type != constant(TxnType.READ_ONLY),
+        T.holds.bitwise_and(constant(RANGES)) != constant(0),
+    )
+
+
+IS_OPEN = is_open(T)
 COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms", "holds")
 FIELDS = (T.id, T.state, T.type, T.holds, T.heartbeat_ms)
 FIND = sa.select(*FIELDS).where(T.id == sa.bindparam("key"))

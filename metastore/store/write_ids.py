@@ -207,7 +207,8 @@ class Snapshot(NamedTuple):
     ranges: dict[Key, list[tuple[int, int, int]]]
 
 
-def _named(key: Key) -> dict[str, str]:
+def named(key: Key) -> dict[str, str]:
+    """Return the parameters of a statement that name a table."""
     return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
 
 
@@ -230,7 +231,7 @@ def taken(answer: Answer, count: int) -> range:
 def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
     """Ask for the write ids that transactions, which ascend, have in a table, together with the next statement; `numbers` tells them."""
     keys = list(transactions)
-    return session.later(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **_named(key))
+    return session.later(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
 
 
 def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
@@ -245,7 +246,7 @@ def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
 def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
     """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
     one = len(tables) == 1
-    return session.later(OF_TRANSACTION[one], key=transaction, **(_named(next(iter(tables))) if one else _among(tables)))
+    return session.later(OF_TRANSACTION[one], key=transaction, **(named(next(iter(tables))) if one else _among(tables)))
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
@@ -255,7 +256,7 @@ def by_table(answer: Answer) -> dict[Key, int]:
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
     """Return the transaction that has a write id of a table."""
-    row = session.row(OWNER, key=write_id, **_named(key))
+    row = session.row(OWNER, key=write_id, **named(key))
     return None if row is None or row[0] is None else int(row[0])
 
 
@@ -278,30 +279,30 @@ def forget(session: Session, key: Key, transactions: Sequence[int] | None = None
     """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
         for statement in FORGET:
-            session.execute(statement, **_named(key))
+            session.execute(statement, **named(key))
         return
-    session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **_named(key))
-    rows = session.rows(OVERLAPPING, lowest=transactions[0], highest=transactions[-1], **_named(key))
+    session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **named(key))
+    rows = session.rows(OVERLAPPING, lowest=transactions[0], highest=transactions[-1], **named(key))
     if rows:
         ranges = [Range(*row) for row in rows]
-        session.execute(FORGET_RANGES, keys=[each.last for each in ranges], **_named(key))
+        session.execute(FORGET_RANGES, keys=[each.last for each in ranges], **named(key))
         insert_ranges(session, key, (left for each in ranges for left in each.without(transactions)))
 
 
 def last(session: Session, key: Key) -> int | None:
     """Return the last write id of a table; None when it never had a counter."""
-    row = session.row(LAST, **_named(key))
+    row = session.row(LAST, **named(key))
     return None if row is None else int(row[0])
 
 
 def set_next(session: Session, key: Key, number: int) -> None:
     """Let a table go on with a write id. Its counter must be there."""
-    session.execute(SET_NEXT, number=number, **_named(key))
+    session.execute(SET_NEXT, number=number, **named(key))
 
 
 def set_last(session: Session, key: Key, transaction: int) -> None:
     """Note that no transaction above one has a write id of a table. Its counter must be there."""
-    session.execute(SET_LAST, number=transaction, **_named(key))
+    session.execute(SET_LAST, number=transaction, **named(key))
 
 
 def seed(session: Session, key: Key, following: int) -> None:
@@ -315,7 +316,7 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
     It goes together with the next statement; `make_missing` reads the answer.
     """
     if len(keys) == 1:
-        return session.later(HOLD_ONE, **_named(next(iter(keys))))
+        return session.later(HOLD_ONE, **named(next(iter(keys))))
     return session.later(HOLD, **_among(keys))
 
 
@@ -337,7 +338,7 @@ def snapshot(session: Session, keys: Iterable[Key], mark: int, exceptions: Seque
     ranges: dict[Key, list[tuple[int, int, int]]] = {}
     below = [key for key in exceptions if key <= mark]
     tables = list(keys)
-    values: dict[str, Any] = _named(tables[0]) if len(tables) == 1 else _among(tables)
+    values: dict[str, Any] = named(tables[0]) if len(tables) == 1 else _among(tables)
     if below:
         values["exceptions"] = below
     settled = below[0] - 1 if below else mark

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 import pytest
@@ -21,7 +20,7 @@ from metastore.store import components, schema
 from metastore.store import locks as lock_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store.database import Database, Session
-from metastore.store.drivers import BrokenAtCommit
+from metastore.store.drivers import FEW, BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, hold
 from tests.service.conftest import MetastoreMaker
@@ -43,48 +42,15 @@ from tests.service.txns import (
     rows,
     write,
 )
+from tests.service.waiting import beside
 
 ALLOCATED = (schema.write_ids, schema.write_id_ranges)
-WAITING = {
-    "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
-    "mysql": "SELECT count(*) FROM information_schema.innodb_lock_waits JOIN information_schema.innodb_trx"
-             " ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = connection_id()",
-}
-"""How many wait for the transaction that asks."""
 
 
 @pytest.fixture
 def logged(make_metastore: MetastoreMaker) -> Call:
     """A call to a server whose messages are plain."""
     return Call(make_metastore(event_message_format="json-0.2"), Client("127.0.0.1:1", user="alice"), "test")
-
-
-def waited_for(session: Session) -> bool:
-    """Tell whether another transaction waits for this one. MariaDB looks anew for who did not ask for a tenth of a second."""
-    time.sleep(0 if session.kind == "postgresql" else 0.15)
-    session.cursor.execute(WAITING[session.kind])
-    found: int = session.cursor.fetchone()[0]
-    return found > 0
-
-
-def beside(call: Call, change: Callable[[Session], None], then: Callable[[], None]) -> None:
-    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it."""
-    with ThreadPoolExecutor(1) as pool:
-        started: list[Future[None]] = []
-
-        def work(session: Session) -> None:
-            change(session)
-            if session.kind == "sqlite":  # only one writes
-                return
-            call.database.driver.flush(session.cursor)
-            started.append(pool.submit(then))
-            while not waited_for(session):
-                assert not started[0].done()
-
-        call.database.write(work)
-        if not started:
-            started.append(pool.submit(then))
-        started[0].result()
 
 
 def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
@@ -358,6 +324,14 @@ def test_a_lock_waits_for_turns_of_databases_that_had_no_lock_before(call: Call)
         ask(call, component(READ, database=database))
     ask(call, component(READ, database="one"), component(READ, database="third"))
     assert sorted(rows(call, schema.lock_queues, "name")) == [("hive.one",), ("hive.other",), ("hive.third",)]
+
+
+def test_a_lock_of_very_many_components_is_one_all_the_same(call: Call) -> None:
+    key = begin_one(call)
+    number = allocate(call, [key])[key]
+    ask(call, *(component(READ, "t", f"p={part}", operation=INSERT) for part in range(FEW + 1)), transaction=key)
+    assert count(call, [schema.locks, schema.lock_components]) == {"locks": 1, "lock_components": FEW + 1}
+    assert rows(call, schema.transaction_components, "write_id", transaction_id=key) == [(number,)] * (FEW + 1)
 
 
 @pytest.mark.parametrize("operation", [SELECT, INSERT])

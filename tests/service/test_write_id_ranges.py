@@ -13,20 +13,16 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
-from metastore.service import house_keeping, locks, transactions, write_ids
-from metastore.service.compaction_view import write_ids as view
-from metastore.service.context import Call, Metastore
+from metastore.service import locks, transactions, write_ids
+from metastore.service.context import Call
 from metastore.store import at_once, compaction_sources, compactions, followers, schema
 from metastore.store import house_keeping as house_keeping_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
 from metastore.store.at_once import postgresql
-from metastore.store.compactions import Object
 from metastore.store.database import Session
 from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
 from metastore.store.write_ids import Key, Range
-from tests.service.conftest import MetastoreMaker
-from tests.service.test_at_once import waited_for
 from tests.service.txns import (
     INSERT,
     READ,
@@ -40,25 +36,17 @@ from tests.service.txns import (
     commit,
     component,
     count,
+    holds,
+    ranges,
     rows,
-    shown,
+    singles,
     valid,
     write,
 )
+from tests.service.waiting import beside, waited_for
 
+KEY = Key("hive", "db", "t")
 STORED = (schema.write_ids, schema.write_id_ranges)
-
-
-def ranges(call: Call, table: str = "t") -> list[tuple[object, ...]]:
-    return rows(call, schema.write_id_ranges, "first_transaction", "last_transaction", "first_write_id", table=table)
-
-
-def singles(call: Call, table: str = "t") -> list[tuple[object, ...]]:
-    return rows(call, schema.write_ids, "transaction_id", "write_id", table=table)
-
-
-def holds(call: Call, keys: Sequence[int]) -> set[object]:
-    return {rows(call, schema.transactions, "holds", id=key)[0][0] for key in keys}
 
 
 class TestAllocation:
@@ -188,7 +176,7 @@ class TestTogether:
             write_id_rows.insert_ranges(session, KEY, [Range(keys[0], keys[-1], 1)])
 
         keys = begin(call, 3)
-        assert self.beside(call, lambda session: change(session, keys), lambda: allocate(call, keys[1:2])) == {keys[1]: 2}
+        assert beside(call, lambda session: change(session, keys), lambda: allocate(call, keys[1:2])) == {keys[1]: 2}
 
     def test_a_batch_waits_for_another_that_overlaps(self, call: Call) -> None:
         def change(session: Session, keys: list[int]) -> None:
@@ -197,7 +185,7 @@ class TestTogether:
 
         allocate(call, [begin_one(call)])
         keys = begin(call, 4)
-        done = self.beside(call, lambda session: change(session, keys[2:]), lambda: allocate(call, keys))
+        done = beside(call, lambda session: change(session, keys[2:]), lambda: allocate(call, keys))
         assert done == dict(zip(keys, (4, 5, 2, 3), strict=True))
 
     def test_a_batch_that_waits_for_an_earlier_one_takes_one_statement_all_the_same(self, call: Call) -> None:
@@ -215,7 +203,7 @@ class TestTogether:
             call.database.observer = seen.append
             return allocate(call, late)
 
-        assert self.beside(call, change, then) == {late[0]: 4, late[1]: 5}
+        assert beside(call, change, then) == {late[0]: 4, late[1]: 5}
         call.database.observer = None
         assert not [text for text in seen if "FOR UPDATE" in text]
 
@@ -254,24 +242,7 @@ class TestTogether:
             write_id_rows.insert(session, KEY, [(keys[1], 1)])
             transaction_rows.hold_many(session, keys[1:2], WRITE_IDS)
 
-        assert self.beside(call, change, lambda: then(keys)) == dict(zip(keys, expected, strict=True))
-
-    def beside(self, call: Call, change: Callable[[Session], None], then: Callable[[], dict[int, int]]) -> dict[int, int]:
-        """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it."""
-        with ThreadPoolExecutor(1) as pool:
-            started: list[Any] = []
-
-            def work(session: Session) -> None:
-                change(session)
-                if session.kind == "sqlite":  # only one writes
-                    return
-                call.database.driver.flush(session.cursor)
-                started.append(pool.submit(then))
-                while not waited_for(session):
-                    assert not started[0].done()
-
-            call.database.write(work)
-            return started[0].result() if started else then()
+        assert beside(call, change, lambda: then(keys)) == dict(zip(keys, expected, strict=True))
 
     def test_an_abort_meanwhile_is_as_if_it_came_after(self, call: Call) -> None:
         if call.database.driver.name == "sqlite":
@@ -290,191 +261,6 @@ class TestTogether:
         assert valid(call) == (4, [2, 3, 4], {3}, 2)
         commit(call, keys[0])
         assert valid(call) == (4, [3, 4], {3}, 4)
-
-
-KEY = Key("hive", "db", "t")
-
-
-class Twins:
-    """A table whose write ids are ranges where that can be, and another one with the same ids as a row each."""
-
-    def __init__(self, call: Call, seed: int) -> None:
-        self.call, self.random = call, Random(seed)
-        self.keys: list[int] = []
-        self.opened: list[int] = []
-        for key in begin(call, 5):
-            commit(call, key)
-
-    def allocate(self) -> None:
-        batches = [begin(self.call, self.random.randint(2, 8)) for _ in range(6)]
-        self.random.shuffle(batches)
-        for keys in batches:
-            wanted = sorted(keys[self.random.randrange(2):])
-            if self.random.random() < 0.3:
-                wanted = sorted(self.random.sample(keys, 2))
-            given = allocate(self.call, wanted, "t")
-            assert {key: allocate(self.call, [key], "u")[key] for key in sorted(given, key=lambda key: given[key])} == given
-            self.keys += keys
-            self.opened += keys
-
-    def end(self, share: float) -> None:
-        for key in [*self.opened]:
-            if self.random.random() < share:
-                self.opened.remove(key)
-                if self.random.random() < 0.3:
-                    ask(self.call, *(component(READ, table, operation=INSERT) for table in ("t", "u")), transaction=key)
-                    abort(self.call, key)
-                else:
-                    commit(self.call, key)
-
-    def texts(self) -> list[str]:
-        """Return snapshots that there might have been, with marks among the transactions and beside them."""
-        found = [""]
-        low, high = min(self.keys) - 2, max(self.keys) + 3
-        for _ in range(30):
-            mark = self.random.randint(low, high)
-            share = self.random.choice((0.02, 0.1, 0.5, 0.95, 1.0))
-            exceptions = [key for key in range(low, high) if self.random.random() < share]
-            aborted = {key for key in exceptions if self.random.random() < 0.4}
-            opened, gone = (",".join(str(key) for key in exceptions if (key in aborted) is which) for which in (False, True))
-            found.append(f"{mark}:{min(exceptions, default=mark + 1)}:{opened}:{gone}")
-        return found
-
-    def same(self, of: Callable[[str], object]) -> None:
-        assert of("t") == of("u")
-
-
-@pytest.fixture(params=range(3))
-def twins(call: Call, request: pytest.FixtureRequest) -> Twins:
-    made = Twins(call, request.param)
-    for share in (0.7, 0.4):
-        made.allocate()
-        made.end(share)
-    assert ranges(call, "t") != []
-    assert ranges(call, "u") == []
-    last = singles(call, "u")[-1][0]
-    assert rows(call, schema.write_id_counters, "table", "last_transaction") == [("t", last), ("u", last)]
-    return made
-
-
-class TestReaders:
-    def test_snapshots_are_the_same(self, call: Call, twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-        for most in (write_ids.MOST_EXCEPTIONS, 0):
-            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)
-            twins.same(lambda table: valid(call, f"db.{table}"))
-            for text in twins.texts():
-                twins.same(lambda table, text=text: valid(call, f"db.{table}", valid_transactions=text))  # type: ignore[misc]
-                first, second, none = write_ids.get_valid_write_ids(call, ["db.u", "db.t", "db.v"], text)
-                assert shown(first) == shown(second)
-                assert none.writeIdHighWaterMark == 0
-
-    def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
-        for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):
-            twins.same(lambda table, number=number: valid(call, f"db.{table}", write_id=number))  # type: ignore[misc]
-        with pytest.raises(Exception, match="invalid write id 1000"):
-            valid(call, "db.t", write_id=1000)
-
-    def test_compactions_see_the_same(self, call: Call, twins: Twins) -> None:
-        def of(table: str) -> list[object]:
-            where = Object("hive", "db", table, None)
-            seen = [call.database.read(lambda session, high=high: view(session, where, high)) for high in (5, 20, 1000)]  # type: ignore[misc]
-            return [call.database.read(lambda session: compactions.watermark(session, where)), [(each.open, each.aborted) for each in seen]]
-
-        twins.same(of)
-        for key in [*twins.opened]:
-            commit(call, key)
-            twins.same(of)
-
-    def test_house_keeping_leaves_the_same_to_be_seen(self, call: Call, twins: Twins, make_metastore: MetastoreMaker) -> None:
-        hasty = make_metastore(txn_timeout=0.001)
-        before: dict[str, object] = {}
-        while twins.opened:
-            lowest = min(twins.opened)
-            for table in ("t", "u"):
-                before[table] = valid(call, f"db.{table}")
-            house_keeping.forget_ended(hasty)
-            for table in ("t", "u"):
-                assert valid(call, f"db.{table}") == before[table]
-            assert before["t"] == before["u"]
-            twins.opened.remove(lowest)
-            commit(call, lowest)
-
-
-class TestHouseKeeping:
-    @pytest.fixture
-    def hasty(self, make_metastore: MetastoreMaker) -> Metastore:
-        return make_metastore(txn_timeout=0.001)
-
-    def test_a_batch_is_kept_until_all_see_it_and_then_goes_as_a_whole(self, call: Call, hasty: Metastore) -> None:
-        early, *keys = begin(call, 4)
-        allocate(call, keys)
-        reader = begin_one(call)
-        seen = f"{reader}:{early}:{','.join(map(str, [early, *keys]))}:"
-        for key in keys[:2]:
-            commit(call, key)
-        commit(call, early)
-        house_keeping.forget_ended(hasty)
-        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
-        commit(call, keys[2])
-        house_keeping.forget_ended(hasty)
-        house_keeping.forget_ended(hasty)
-        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
-        assert ranges(call) == [(keys[0], keys[2], 1)]
-        commit(call, reader)
-        for _ in range(2):
-            house_keeping.forget_ended(hasty)
-        assert count(call, [*STORED, schema.transactions]) == {"write_ids": 0, "write_id_ranges": 0, "transactions": 0}
-        assert valid(call) == (3, [], set(), None)
-
-    def test_a_batch_is_seen_by_whoever_saw_it_open(self, call: Call, hasty: Metastore) -> None:
-        """To the reader those that wrote nothing but within a range stay open, however long ago they committed."""
-        keys = begin(call, 3)
-        allocate(call, keys)
-        reader = begin_one(call)
-        for key in keys:
-            commit(call, key)
-        house_keeping.forget_ended(hasty)
-        assert [key for (key,) in rows(call, schema.transactions, "id")] == [*keys, reader]
-        commit(call, reader)
-        house_keeping.forget_ended(hasty)
-        house_keeping.forget_ended(hasty)
-        assert count(call, [schema.transactions]) == {"transactions": 0}
-
-    @pytest.mark.parametrize("ranged", [True, False])
-    def test_none_goes_before_a_lower_one_that_stays(
-        self, call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ranged: bool
-    ) -> None:
-        """A range and a row of earlier transactions with higher write ids wait for a row or a range of later ones with lower ids."""
-        monkeypatch.setattr(house_keeping, "BATCH", 1)
-        first, early, single, late = begin(call, 2), begin(call, 3), begin_one(call), begin(call, 3)
-        allocate(call, first)
-        allocate(call, late if ranged else late[1:2])
-        allocate(call, early)
-        allocate(call, [single])
-        for key in (*first, *early, single):
-            commit(call, key)
-        write(call, late[1], INSERT)
-        abort(call, late[1])
-        for key in (late[0], late[2]):
-            commit(call, key)
-        expected = valid(call)
-        house_keeping.forget_ended(hasty)
-        assert valid(call) == expected
-        assert expected[2] == {4 if ranged else 3}
-        assert len(ranges(call)) == (2 if ranged else 1)
-        assert len(singles(call)) == (1 if ranged else 2)
-        call.database.write(lambda session: session.cursor.execute("DELETE FROM transaction_components"))
-        for _ in range(3):
-            house_keeping.forget_ended(hasty)
-        assert count(call, STORED) == {"write_ids": 0, "write_id_ranges": 0}
-
-    def test_a_batch_that_wrote_nothing_is_forgotten(self, call: Call, hasty: Metastore) -> None:
-        committed, aborted = begin(call, 2)
-        commit(call, committed)
-        abort(call, aborted)
-        for _ in range(2):
-            house_keeping.forget_ended(hasty)
-        assert count(call, [schema.transactions]) == {"transactions": 0}
 
 
 class TestFollowing:

@@ -22,6 +22,7 @@ from metastore.rules.snapshots import aborted_of
 from metastore.service import locks, transactions, write_ids
 from metastore.service.commit import commit_transaction
 from metastore.service.context import Call
+from metastore.store import schema
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT
 READ, WRITE, EXCLUSIVE, EXCL_WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
@@ -107,3 +108,18 @@ def count(call: Call, tables: Iterable[sa.Table]) -> dict[str, int]:
         query = sa.select(sa.func.count()).select_from(table)
         found[table.name] = call.database.read(lambda session, query=query: session.rows(query))[0][0]  # type: ignore[misc]
     return found
+
+
+def ranges(call: Call, table: str = "t") -> list[tuple[object, ...]]:
+    """Return the ranges of write ids that a table has: first and last transaction and first write id."""
+    return rows(call, schema.write_id_ranges, "first_transaction", "last_transaction", "first_write_id", table=table)
+
+
+def singles(call: Call, table: str = "t") -> list[tuple[object, ...]]:
+    """Return the other write ids of a table, each after its transaction."""
+    return rows(call, schema.write_ids, "transaction_id", "write_id", table=table)
+
+
+def holds(call: Call, keys: Sequence[int]) -> set[object]:
+    """Return the bits that transactions have."""
+    return {rows(call, schema.transactions, "holds", id=key)[0][0] for key in keys}

@@ -6,10 +6,9 @@ is told with is given as it will stand in the log, but for numbers that only the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from metastore.idl import TxnType
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import Component, NewLock
@@ -24,12 +23,17 @@ PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
 """What a transaction may hold that is committed in one round trip."""
 
 
+def write_id_list(numbers: Iterable[int]) -> str:
+    """Return the part of a message that has the write ids, or what stands for them."""
+    return f'"writeIdList":[{",".join(map(str, numbers))}]'
+
+
 class Guess(NamedTuple):
     """What a transaction is thought to be. It is only ended in one round trip if it holds no more; the database looks."""
 
-    type: int = TxnType.DEFAULT
-    holds: int = PLAIN
-    intents: int = 1
+    type: int
+    holds: int
+    intents: int
     """How many rows say what it writes."""
 
 
@@ -40,8 +44,8 @@ class AtOnce:
     """Transactions that are opened in one round trip, and so the others."""
     most_ended = 0
     least_allocated, most_allocated = 1, 0
-    commits_changes = False
-    """Whether it has `commit_change`."""
+    adds_locks = commits_changes = False
+    """Whether it has `lock`, and `commit_change`."""
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         """Open transactions unless more than `most` might be open; return their ids ascending. The message has [FIRST, LAST] for them."""
@@ -74,8 +78,7 @@ class AtOnce:
         self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
     ) -> int | None:
         """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id."""
-        del database, lock, parts, intents, types
-        return None
+        raise AssertionError(self, database, lock, parts, intents, types)
 
     def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
         """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""

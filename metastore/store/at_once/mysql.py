@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
 from metastore.store.answer import Answer
-from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess
-from metastore.store.clauses import Among
+from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess, write_id_list
+from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, Intent
 from metastore.store.components import DELETE as DELETE_INTENTS
@@ -51,6 +51,7 @@ from metastore.store.transactions import (
     WROTE,
     Who,
     hold_later,
+    may_be_range,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
@@ -62,71 +63,60 @@ MOST_NOTED = 4
 T, C, N, W, R = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c
 
 
-def _number(value: int) -> sa.ColumnElement[Any]:
-    return sa.literal_column(str(value))
-
-
-def _letter(value: str) -> sa.ColumnElement[Any]:
-    return sa.literal_column(f"'{value}'")
-
-
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
     """Return what overflows, which the driver calls `Refused`, unless a condition holds."""
-    return sa.func.exp(sa.case((condition, _number(0)), else_=_number(1000)))
+    return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
 GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
 """The number that a counter gave to the statement before."""
-_FOUND_ONE = sa.func.row_count() == _number(1)
+_FOUND_ONE = sa.func.row_count() == constant(1)
 """Whether the statement before found one row."""
 FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
 _COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
     sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest", "transaction_id")
 )
 _IS_ONE = T.id == sa.bindparam("key")
-_NEXT = N.value + _number(1)
+_NEXT = N.value + constant(1)
 TAKE_ID = sa.update(counter_rows).where(
-    N.name == _letter(counters.TRANSACTION),
+    N.name == constant(counters.TRANSACTION),
     _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
 ).values(value=sa.func.last_insert_id(_NEXT))
 OPEN_ONE = sa.insert(transactions).values({
-    "id": GIVEN, "state": _letter(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
+    "id": GIVEN, "state": constant(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
 })
 MARK = {
     batch: sa.update(transactions).where(
-        _IS_ONE, IS_OPEN, T.type != _number(TxnType.READ_ONLY),
-        T.holds.bitwise_and(_number(WRITE_IDS if batch else WRITE_IDS | RANGES)) == _number(0),
-    ).values(holds=T.holds.bitwise_or(_number(WRITE_IDS)))
+        _IS_ONE, IS_OPEN, T.type != constant(TxnType.READ_ONLY),
+        T.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
+    ).values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
     for batch in (True, False)
 }
 """With True also one of a batch, which may be within a range."""
 GIVE = sa.insert(write_id_rows).values({
-    **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - _number(1),
+    **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - constant(1),
 })
-IN_RANGE = sa.select(sa.func.exp(R.last_transaction + _number(1000))).where(
+IN_RANGE = sa.select(sa.func.exp(R.last_transaction + constant(1000))).where(
     *(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION)
-).limit(_number(1))
+).limit(constant(1))
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
-ALL_OF_BATCHES = sa.select(_overflow_unless(sa.func.count() == _COUNT)).where(
-    T.id.between(_LOWEST, _HIGHEST), IS_OPEN, T.type != _number(TxnType.READ_ONLY),
-    T.holds.bitwise_and(_number(RANGES)) != _number(0),
+ALL_OF_BATCHES = sa.select(_overflow_unless(sa.func.count() == _COUNT)).where(*may_be_range(_LOWEST, _HIGHEST))
+TAKE_ABOVE = sa.update(write_id_counters).where(*write_ids.COUNTER, W.last_transaction < _LOWEST).values(
+    next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST
 )
-TAKE_ABOVE = sa.update(write_id_counters).where(
-    *(W[name] == sa.bindparam(f"{name}_key") for name in Key._fields), W.last_transaction < _LOWEST
-).values(next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST)
 GIVE_RANGE = sa.insert(write_id_ranges).values({
     **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
     "first_write_id": GIVEN - _COUNT,
 })
 FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
-    _FOUND_ONE, sa.func.count() <= _number(1),
-    sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), _number(0)) == _number(0),
+    _FOUND_ONE, sa.func.count() <= constant(1),
+    sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), constant(0)) == constant(0),
 ))).where(C.transaction_id == sa.bindparam("key"))
 """The statement before found one row, and at most one object is noted for the transaction, to be inserted into."""
 COMPLETE = sa.insert(completed_components).from_select(
     [*COMPLETED_COLUMNS],
     sa.select(
-        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, _number(0), sa.bindparam("now", type_=sa.BigInteger())
+        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, constant(0), sa.bindparam("now", type_=sa.BigInteger())
     ).where(C.transaction_id == sa.bindparam("key")),
     include_defaults=False,
 )
@@ -140,7 +130,7 @@ TURN = {
 }
 """Wait for the turn in queues that are all there; with True, if the statement before found one row."""
 MET = {
-    within: sa.select(sa.func.exp(lock_components.c.number + _number(1000))).where(*locks.met(within_tables=within)).limit(_number(1))
+    within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
     for within in (True, False)
 }
 """Overflows for each component that may be met."""
@@ -154,8 +144,8 @@ NOTE = sa.insert(transaction_components).values({
 def _end(type_: int, holds: int) -> sa.Update:
     """End an open transaction of a type that holds no more."""
     return sa.update(transactions).where(
-        _IS_ONE, IS_OPEN, T.type == _number(type_), T.holds.bitwise_and(_number(~holds)) == _number(0)
-    ).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(_number(WROTE)))
+        _IS_ONE, IS_OPEN, T.type == constant(type_), T.holds.bitwise_and(constant(~holds)) == constant(0)
+    ).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(constant(WROTE)))
 
 
 @cache
@@ -163,7 +153,7 @@ def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
     """Add a row to the log, in whose message stand numbers that the statement before gave, in place of some texts."""
     message: sa.ColumnElement[str] = sa.bindparam("message")
     for text, number in numbers:
-        message = sa.func.replace(message, _letter(text), number)
+        message = sa.func.replace(message, constant(text), number)
     return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
 
 
@@ -172,9 +162,8 @@ OPENED = ((f"{FIRST},{LAST}", GIVEN), (str(FIRST), GIVEN), (str(LAST), GIVEN))
 
 @cache
 def _allocated(count: int) -> tuple[tuple[str, sa.ColumnElement[Any]], ...]:
-    numbers = sa.func.concat_ws(_letter(","), *(GIVEN - _number(place) for place in range(count, 0, -1)))
-    places = ",".join([str(WRITE_ID)] * count)
-    return (f'"writeIdList":[{places}]', sa.func.concat(_letter('"writeIdList":['), numbers, _letter("]"))),
+    numbers = sa.func.concat_ws(constant(","), *(GIVEN - constant(place) for place in range(count, 0, -1)))
+    return (write_id_list([WRITE_ID] * count), sa.func.concat(constant('"writeIdList":['), numbers, constant("]"))),
 
 
 def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.ColumnElement[Any]], ...] = ()) -> None:
@@ -187,6 +176,10 @@ def _let_go(session: Session, key: int, guess: Guess, told: LogRow | None) -> No
     if guess.holds & LOCKS:
         session.later(DELETE_LOCKS, key=key)
     _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+
+
+def _is_plain(guess: Guess) -> bool:
+    return not guess.holds & ~PLAIN and guess.type != TxnType.COMPACTION
 
 
 def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
@@ -202,6 +195,7 @@ class MySQL(AtOnce):
 
     most_opened = most_ended = 1
     most_allocated = 1000
+    adds_locks = True
 
     def open(
         self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None  # noqa: ARG002  # it is one
@@ -221,9 +215,6 @@ class MySQL(AtOnce):
     def commit(
         self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
     ) -> tuple[int, int] | None:
-        if guess.intents > 1:
-            return None
-
         def work(session: Session) -> tuple[int, int]:
             session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
             if guess.holds & COMPONENTS:
@@ -235,7 +226,7 @@ class MySQL(AtOnce):
             _let_go(session, key, guess, told)
             return key, guess.type
 
-        return None if guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION else _try(database, work)
+        return None if guess.intents > 1 or not _is_plain(guess) else _try(database, work)
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:
@@ -244,7 +235,7 @@ class MySQL(AtOnce):
             _let_go(session, key, guess, told)
             return True
 
-        return not (guess.intents or guess.holds & ~PLAIN or guess.type == TxnType.COMPACTION) and bool(_try(database, work))
+        return not guess.intents and _is_plain(guess) and bool(_try(database, work))
 
     def allocate(
         self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
@@ -264,7 +255,7 @@ class MySQL(AtOnce):
         def several(session: Session) -> Answer:
             ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
             session.later(ALL_OF_BATCHES, **ends)
-            taken = session.later(TAKE_ABOVE, **ends, **{f"{name}_key": value for name, value in names.items()})
+            taken = session.later(TAKE_ABOVE, **ends, **write_ids.named(key))
             session.later(FOUND_ONE)
             session.later(GIVE_RANGE, **ends, **names)
             _tell(session, told, _allocated(count))

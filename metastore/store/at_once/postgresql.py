@@ -16,8 +16,8 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess
-from metastore.store.clauses import Among, bare
+from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess, write_id_list
+from metastore.store.clauses import Among, bare, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.database import Database, Session
@@ -51,6 +51,8 @@ from metastore.store.transactions import (
     WROTE,
     Who,
     hold_later,
+    is_open,
+    may_be_range,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
@@ -66,24 +68,15 @@ _COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name 
 _MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
 
 
-def _is_open(of: Any) -> sa.ColumnElement[bool]:
-    """Tell which transactions are open, of those that their ids find: nobody is to look among all that are."""
-    return bare(of.state) == sa.literal_column(f"'{OPEN}'")
-
-
-def _number(value: int) -> sa.ColumnElement[Any]:
-    return sa.literal_column(str(value))
-
-
-_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(_number(WROTE))}
+_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
 
 
 def _of_type(*types: int) -> sa.ColumnElement[bool]:
-    return sa.or_(*(T.type == _number(each) for each in types))
+    return sa.or_(*(T.type == constant(each) for each in types))
 
 
 def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    return sa.func.replace(text, sa.literal_column(f"'{old}'"), sa.cast(new, sa.Text()))
+    return sa.func.replace(text, constant(old), sa.cast(new, sa.Text()))
 
 
 def _told(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
@@ -108,18 +101,18 @@ def _opening(told: bool) -> sa.Select[Any]:
     ).returning(N.value).cte("taken")
     numbers = sa.func.generate_series(1, count).table_valued("number").render_derived(name="numbers")
     values = sa.select(
-        taken.c.value - count + numbers.c.number, sa.literal_column(f"'{OPEN}'"),
+        taken.c.value - count + numbers.c.number, constant(OPEN),
         *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]), _NOW, _NOW,
-        sa.case((count > _number(1), _number(RANGES)), else_=_number(0)),
+        sa.case((count > constant(1), constant(RANGES)), else_=constant(0)),
     ).select_from(taken, numbers)
     opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
     query = sa.select(opened.c.id)
     if not told:
         return query
-    ids = sa.func.string_agg(sa.cast(opened.c.id, sa.Text()), postgresql.aggregate_order_by(sa.literal_column("','"), opened.c.id))
+    ids = sa.func.string_agg(sa.cast(opened.c.id, sa.Text()), postgresql.aggregate_order_by(constant(","), opened.c.id))
     span = sa.select(
         ids.label("ids"), sa.func.min(opened.c.id).label("first"), sa.func.max(opened.c.id).label("last")
-    ).having(sa.func.count() > _number(0)).subquery("span")
+    ).having(sa.func.count() > constant(0)).subquery("span")
     message = _replaced(_MESSAGE, f"{FIRST},{LAST}", span.c.ids)
     return query.add_cte(_told(span, _replaced(_replaced(message, str(FIRST), span.c.first), str(LAST), span.c.last)))
 
@@ -128,7 +121,7 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of an open transaction that holds no more than `plain`, and is as it was when the statement began."""
     own = transactions.alias("own")
     version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == T.id).scalar_subquery()
-    return _is_open(T), T.holds.bitwise_and(_number(~plain)) == _number(0), sa.literal_column("transactions.xmin") == version
+    return is_open(T), T.holds.bitwise_and(constant(~plain)) == constant(0), sa.literal_column("transactions.xmin") == version
 
 
 @cache
@@ -145,9 +138,9 @@ def _ending(kind: str, told: bool) -> sa.Select[Any]:
     else:
         where += [sa.not_(_of_type(TxnType.COMPACTION)), *_unchanged(PLAIN if kind == COMMIT else PLAIN & ~COMPONENTS)]
     if kind == COMMIT:
-        where.append(sa.not_(sa.exists(sa.select(_number(1)).where(C.transaction_id == _KEY, C.operation != inserting))))
+        where.append(sa.not_(sa.exists(sa.select(constant(1)).where(C.transaction_id == _KEY, C.operation != inserting))))
     ended = sa.update(transactions).where(*where).values(values).returning(T.id, T.type).cte("ended")
-    is_ended = sa.exists(sa.select(_number(1)).select_from(ended))
+    is_ended = sa.exists(sa.select(constant(1)).select_from(ended))
     parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
     if kind != ABORT:
         moved = sa.delete(transaction_components).where(C.transaction_id == _KEY, is_ended).returning(
@@ -164,7 +157,7 @@ def _ending(kind: str, told: bool) -> sa.Select[Any]:
         ).where(changes).distinct()
         parts.append(sa.insert(write_set).from_select([*WRITE_COLUMNS], writes, include_defaults=False).cte("written"))
     if told:
-        parts.append(_told(ended, _MESSAGE, ended.c.type != _number(TxnType.READ_ONLY)))
+        parts.append(_told(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY)))
     return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
 
 
@@ -179,7 +172,7 @@ def _aborting(told: bool) -> sa.Select[Any]:
     freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
     number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
     query = sa.select(number.c.number).add_cte(freed)
-    return query.add_cte(_told(number, _MESSAGE, number.c.number > _number(0))) if told else query
+    return query.add_cte(_told(number, _MESSAGE, number.c.number > constant(0))) if told else query
 
 
 @cache
@@ -193,20 +186,20 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
 
     def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return (
-            Among(of.id, "keys"), _is_open(of), of.type != _number(TxnType.READ_ONLY),
-            of.holds.bitwise_and(_number(WRITE_IDS if batch else WRITE_IDS | RANGES)) == _number(0),
+            Among(of.id, "keys"), is_open(of), of.type != constant(TxnType.READ_ONLY),
+            of.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
         )
 
     they = transactions.alias("they").c
     all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == count,) if many else ()
     held = sa.update(transactions).where(*may(T), *all_may).values(
-        holds=T.holds.bitwise_or(_number(WRITE_IDS))
+        holds=T.holds.bitwise_or(constant(WRITE_IDS))
     ).returning(T.id, T.holds).cte("held")
     are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == count
-    in_range = sa.exists(sa.select(_number(1)).select_from(held).where(held.c.holds.bitwise_and(_number(RANGES)) != _number(0)))
+    in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
     taken = _taking(are_all, sa.not_(in_range) if batch else None)
     first = taken.c.next - count
-    place = sa.func.row_number().over(order_by=held.c.id) - _number(1)
+    place = sa.func.row_number().over(order_by=held.c.id) - constant(1)
     given = sa.insert(write_ids).from_select(
         [*WRITE_ID_COLUMNS], sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())), include_defaults=False
     ).cte("given")
@@ -216,9 +209,9 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
 
 def _told_allocated(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
     """Return the notification of write ids that were taken."""
-    numbers = sa.func.generate_series(first, taken.c.next - _number(1)).table_valued("number").render_derived(name="numbers")
+    numbers = sa.func.generate_series(first, taken.c.next - constant(1)).table_valued("number").render_derived(name="numbers")
     text = sa.cast(numbers.c.number, sa.Text())
-    listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(sa.literal_column("','"), numbers.c.number)))
+    listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(constant(","), numbers.c.number)))
     pattern = sa.cast(sa.bindparam("pattern"), sa.Text())
     return _told(taken, sa.func.replace(
         _MESSAGE, pattern, sa.literal_column("'\"writeIdList\":['").concat(listed.scalar_subquery()).concat(sa.literal_column("']'"))
@@ -247,11 +240,11 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
     conditions = [
         waiting == sa.bindparam("queues", type_=sa.BigInteger()),
-        ~sa.exists(sa.select(_number(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
+        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
     ]
     transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
     if in_transaction:
-        conditions.append(sa.exists(sa.select(_number(1)).where(T.id == transaction, _is_open(T))))
+        conditions.append(sa.exists(sa.select(constant(1)).where(T.id == transaction, is_open(T))))
     values = [sa.cast(sa.bindparam(name), locks.c[name].type) for name in NewLock._fields]
     locked = sa.insert(locks).from_select(
         [*NewLock._fields], sa.select(*values).where(*conditions), include_defaults=False
@@ -273,7 +266,7 @@ def _of_allocation(transactions: Sequence[int], key: Key, told: LogRow | None) -
     count = len(transactions)
     parameters = {"count": count, "lowest": transactions[0], "highest": transactions[-1], **key._asdict(), **_parameters(told)}
     if told is not None:
-        parameters["pattern"] = f'"writeIdList":[{",".join([str(WRITE_ID)] * count)}]'
+        parameters["pattern"] = write_id_list([WRITE_ID] * count)
     return parameters
 
 
@@ -289,14 +282,14 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) 
     xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")
     version = sa.select(xmin).where(*(before.c[name] == value for name, value in names.items()))
     had = [
-        sa.exists(sa.select(_number(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
-        sa.exists(sa.select(_number(1)).where(I.transaction_id.between(_LOWEST, _HIGHEST), I.catalog == names["catalog"], *(
+        sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
+        sa.exists(sa.select(constant(1)).where(I.transaction_id.between(_LOWEST, _HIGHEST), I.catalog == names["catalog"], *(
             bare(I[name]) == names[name] for name in ("database", "table")
         ))),
     ]
     unchanged = sa.and_(sa.literal_column("write_id_counters.xmin") == version.scalar_subquery(), *map(sa.not_, had))
     insert = postgresql.insert(write_id_counters).from_select(
-        [*names, "next", "last_transaction"], sa.select(*names.values(), _COUNT + _number(1), _HIGHEST).where(where),
+        [*names, "next", "last_transaction"], sa.select(*names.values(), _COUNT + constant(1), _HIGHEST).where(where),
         include_defaults=False,
     )
     return insert.on_conflict_do_update(
@@ -311,10 +304,7 @@ def _allocating_range(told: bool) -> sa.Select[Any]:
 
     Their rows are neither changed nor held: of one that ends meanwhile it is as if it did so afterwards.
     """
-    may = sa.select(sa.func.count()).select_from(transactions).where(
-        T.id >= _LOWEST, T.id <= _HIGHEST, _is_open(T), T.type != _number(TxnType.READ_ONLY),
-        T.holds.bitwise_and(_number(RANGES)) != _number(0),
-    )
+    may = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST))
     taken = _taking(may.scalar_subquery() == _COUNT, sa.false())
     first = taken.c.next - _COUNT
     values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
@@ -331,7 +321,7 @@ class PostgreSQL(AtOnce):
     most_opened = 1_000_000
     most_ended = 100
     most_allocated = 1000
-    commits_changes = True
+    adds_locks = commits_changes = True
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         user, host, agent = who
@@ -380,7 +370,7 @@ class PostgreSQL(AtOnce):
     def lock(
         self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
     ) -> int | None:
-        queues, tables, reached = reach(parts, types)
+        queues, within_tables, reached = reach(parts, types)
         given = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
         if intents:
             given |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
@@ -391,7 +381,8 @@ class PostgreSQL(AtOnce):
                 hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.later(
-                _locking(bool(intents), bool(transaction), tables), **lock._asdict(), **given, **reached, queues=len(queues), names=queues
+                _locking(bool(intents), bool(transaction), within_tables), **lock._asdict(), **given, **reached,
+                queues=len(queues), names=queues,
             )
 
         added = database.write(work)

@@ -6,21 +6,17 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.idl import TxnType
 from metastore.store import write_ids
-from metastore.store.at_once.contract import WRITE_ID, AtOnce
+from metastore.store.at_once.contract import WRITE_ID, AtOnce, write_id_list
 from metastore.store.database import Database, Session
 from metastore.store.drivers import Refused
 from metastore.store.notifications import LogRow
-from metastore.store.schema import notifications, transactions, write_id_counters
-from metastore.store.transactions import IS_OPEN, RANGES
-from metastore.store.write_ids import COUNTER, Key, Range
+from metastore.store.schema import notifications, write_id_counters
+from metastore.store.transactions import may_be_range
+from metastore.store.write_ids import COUNTER, Key, Range, named
 
-T, N = transactions.c, write_id_counters.c
-OF_BATCHES = sa.select(sa.func.count()).where(
-    T.id >= sa.bindparam("lowest"), T.id <= sa.bindparam("highest"), IS_OPEN, T.type != sa.literal_column(str(TxnType.READ_ONLY)),
-    T.holds.bitwise_and(sa.literal_column(str(RANGES))) != sa.literal_column("0"),
-)
+N = write_id_counters.c
+OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(sa.bindparam("lowest"), sa.bindparam("highest")))
 TAKE_ABOVE = sa.update(write_id_counters).where(*COUNTER, N.last_transaction < sa.bindparam("lowest")).values(
     next=N.next + sa.bindparam("count"), last_transaction=sa.bindparam("highest")
 ).returning(N.next)
@@ -41,16 +37,13 @@ class SQLite(AtOnce):
         def work(session: Session) -> int:
             if session.rows(OF_BATCHES, lowest=lowest, highest=highest)[0][0] < count:
                 raise Refused
-            row = session.row(
-                TAKE_ABOVE, count=count, lowest=lowest, highest=highest, **{f"{name}_key": value for name, value in key._asdict().items()}
-            )
+            row = session.row(TAKE_ABOVE, count=count, lowest=lowest, highest=highest, **named(key))
             if row is None:
                 raise Refused
             first = int(row[0]) - count
             write_ids.insert_ranges(session, key, [Range(lowest, highest, first)])
             if told is not None:
-                places, numbers = (",".join(map(str, each)) for each in ([WRITE_ID] * count, range(first, first + count)))
-                message = told.message.replace(f'"writeIdList":[{places}]', f'"writeIdList":[{numbers}]')
+                message = told.message.replace(write_id_list([WRITE_ID] * count), write_id_list(range(first, first + count)))
                 session.insert_later(notifications, LogRow._fields, [told._replace(message=message)])
             return first
 

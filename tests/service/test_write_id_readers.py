@@ -1,0 +1,217 @@
+"""Whoever reads write ids is answered the same, whether they are rows or within ranges; house keeping removes both in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from metastore.service import house_keeping, write_ids
+from metastore.service.compaction_view import write_ids as view
+from metastore.service.context import Call, Metastore
+from metastore.store import compactions, schema
+from metastore.store.compactions import Object
+from tests.service.conftest import MetastoreMaker
+from tests.service.txns import (
+    INSERT,
+    READ,
+    abort,
+    allocate,
+    ask,
+    begin,
+    begin_one,
+    commit,
+    component,
+    count,
+    ranges,
+    rows,
+    shown,
+    singles,
+    valid,
+    write,
+)
+
+STORED = (schema.write_ids, schema.write_id_ranges)
+
+
+class Twins:
+    """A table whose write ids are ranges where that can be, and another one with the same ids as a row each."""
+
+    def __init__(self, call: Call, seed: int) -> None:
+        self.call, self.random = call, Random(seed)
+        self.keys: list[int] = []
+        self.opened: list[int] = []
+        for key in begin(call, 5):
+            commit(call, key)
+
+    def allocate(self) -> None:
+        batches = [begin(self.call, self.random.randint(2, 8)) for _ in range(6)]
+        self.random.shuffle(batches)
+        for keys in batches:
+            wanted = sorted(keys[self.random.randrange(2):])
+            if self.random.random() < 0.3:
+                wanted = sorted(self.random.sample(keys, 2))
+            given = allocate(self.call, wanted, "t")
+            assert {key: allocate(self.call, [key], "u")[key] for key in sorted(given, key=lambda key: given[key])} == given
+            self.keys += keys
+            self.opened += keys
+
+    def end(self, share: float) -> None:
+        for key in [*self.opened]:
+            if self.random.random() < share:
+                self.opened.remove(key)
+                if self.random.random() < 0.3:
+                    ask(self.call, *(component(READ, table, operation=INSERT) for table in ("t", "u")), transaction=key)
+                    abort(self.call, key)
+                else:
+                    commit(self.call, key)
+
+    def texts(self) -> list[str]:
+        """Return snapshots that there might have been, with marks among the transactions and beside them."""
+        found = [""]
+        low, high = min(self.keys) - 2, max(self.keys) + 3
+        for _ in range(30):
+            mark = self.random.randint(low, high)
+            share = self.random.choice((0.02, 0.1, 0.5, 0.95, 1.0))
+            exceptions = [key for key in range(low, high) if self.random.random() < share]
+            aborted = {key for key in exceptions if self.random.random() < 0.4}
+            opened, gone = (",".join(str(key) for key in exceptions if (key in aborted) is which) for which in (False, True))
+            found.append(f"{mark}:{min(exceptions, default=mark + 1)}:{opened}:{gone}")
+        return found
+
+    def same(self, of: Callable[[str], object]) -> None:
+        assert of("t") == of("u")
+
+
+@pytest.fixture(params=range(3))
+def twins(call: Call, request: pytest.FixtureRequest) -> Twins:
+    made = Twins(call, request.param)
+    for share in (0.7, 0.4):
+        made.allocate()
+        made.end(share)
+    assert ranges(call, "t") != []
+    assert ranges(call, "u") == []
+    last = singles(call, "u")[-1][0]
+    assert rows(call, schema.write_id_counters, "table", "last_transaction") == [("t", last), ("u", last)]
+    return made
+
+
+class TestReaders:
+    def test_snapshots_are_the_same(self, call: Call, twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+        for most in (write_ids.MOST_EXCEPTIONS, 0):
+            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)
+            twins.same(lambda table: valid(call, f"db.{table}"))
+            for text in twins.texts():
+                twins.same(lambda table, text=text: valid(call, f"db.{table}", valid_transactions=text))  # type: ignore[misc]
+                first, second, none = write_ids.get_valid_write_ids(call, ["db.u", "db.t", "db.v"], text)
+                assert shown(first) == shown(second)
+                assert none.writeIdHighWaterMark == 0
+
+    def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
+        for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):
+            twins.same(lambda table, number=number: valid(call, f"db.{table}", write_id=number))  # type: ignore[misc]
+        with pytest.raises(Exception, match="invalid write id 1000"):
+            valid(call, "db.t", write_id=1000)
+
+    def test_compactions_see_the_same(self, call: Call, twins: Twins) -> None:
+        def of(table: str) -> list[object]:
+            where = Object("hive", "db", table, None)
+            seen = [call.database.read(lambda session, high=high: view(session, where, high)) for high in (5, 20, 1000)]  # type: ignore[misc]
+            return [call.database.read(lambda session: compactions.watermark(session, where)), [(each.open, each.aborted) for each in seen]]
+
+        twins.same(of)
+        for key in [*twins.opened]:
+            commit(call, key)
+            twins.same(of)
+
+    def test_house_keeping_leaves_the_same_to_be_seen(self, call: Call, twins: Twins, make_metastore: MetastoreMaker) -> None:
+        hasty = make_metastore(txn_timeout=0.001)
+        before: dict[str, object] = {}
+        while twins.opened:
+            lowest = min(twins.opened)
+            for table in ("t", "u"):
+                before[table] = valid(call, f"db.{table}")
+            house_keeping.forget_ended(hasty)
+            for table in ("t", "u"):
+                assert valid(call, f"db.{table}") == before[table]
+            assert before["t"] == before["u"]
+            twins.opened.remove(lowest)
+            commit(call, lowest)
+
+
+class TestHouseKeeping:
+    @pytest.fixture
+    def hasty(self, make_metastore: MetastoreMaker) -> Metastore:
+        return make_metastore(txn_timeout=0.001)
+
+    def test_a_batch_is_kept_until_all_see_it_and_then_goes_as_a_whole(self, call: Call, hasty: Metastore) -> None:
+        early, *keys = begin(call, 4)
+        allocate(call, keys)
+        reader = begin_one(call)
+        seen = f"{reader}:{early}:{','.join(map(str, [early, *keys]))}:"
+        for key in keys[:2]:
+            commit(call, key)
+        commit(call, early)
+        house_keeping.forget_ended(hasty)
+        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
+        commit(call, keys[2])
+        house_keeping.forget_ended(hasty)
+        house_keeping.forget_ended(hasty)
+        assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
+        assert ranges(call) == [(keys[0], keys[2], 1)]
+        commit(call, reader)
+        for _ in range(2):
+            house_keeping.forget_ended(hasty)
+        assert count(call, [*STORED, schema.transactions]) == {"write_ids": 0, "write_id_ranges": 0, "transactions": 0}
+        assert valid(call) == (3, [], set(), None)
+
+    def test_a_batch_is_seen_by_whoever_saw_it_open(self, call: Call, hasty: Metastore) -> None:
+        """To the reader those that wrote nothing but within a range stay open, however long ago they committed."""
+        keys = begin(call, 3)
+        allocate(call, keys)
+        reader = begin_one(call)
+        for key in keys:
+            commit(call, key)
+        house_keeping.forget_ended(hasty)
+        assert [key for (key,) in rows(call, schema.transactions, "id")] == [*keys, reader]
+        commit(call, reader)
+        house_keeping.forget_ended(hasty)
+        house_keeping.forget_ended(hasty)
+        assert count(call, [schema.transactions]) == {"transactions": 0}
+
+    @pytest.mark.parametrize("ranged", [True, False])
+    def test_none_goes_before_a_lower_one_that_stays(
+        self, call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ranged: bool
+    ) -> None:
+        """A range and a row of earlier transactions with higher write ids wait for a row or a range of later ones with lower ids."""
+        monkeypatch.setattr(house_keeping, "BATCH", 1)
+        first, early, single, late = begin(call, 2), begin(call, 3), begin_one(call), begin(call, 3)
+        allocate(call, first)
+        allocate(call, late if ranged else late[1:2])
+        allocate(call, early)
+        allocate(call, [single])
+        for key in (*first, *early, single):
+            commit(call, key)
+        write(call, late[1], INSERT)
+        abort(call, late[1])
+        for key in (late[0], late[2]):
+            commit(call, key)
+        expected = valid(call)
+        house_keeping.forget_ended(hasty)
+        assert valid(call) == expected
+        assert expected[2] == {4 if ranged else 3}
+        assert len(ranges(call)) == (2 if ranged else 1)
+        assert len(singles(call)) == (1 if ranged else 2)
+        call.database.write(lambda session: session.cursor.execute("DELETE FROM transaction_components"))
+        for _ in range(3):
+            house_keeping.forget_ended(hasty)
+        assert count(call, STORED) == {"write_ids": 0, "write_id_ranges": 0}
+
+    def test_a_batch_that_wrote_nothing_is_forgotten(self, call: Call, hasty: Metastore) -> None:
+        committed, aborted = begin(call, 2)
+        commit(call, committed)
+        abort(call, aborted)
+        for _ in range(2):
+            house_keeping.forget_ended(hasty)
+        assert count(call, [schema.transactions]) == {"transactions": 0}

@@ -1,0 +1,45 @@
+"""Something that is done while a transaction of the database is open, and waits for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from metastore.service.context import Call
+from metastore.store.database import Session
+
+T = TypeVar("T")
+WAITING = {
+    "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
+    "mysql": "SELECT count(*) FROM information_schema.innodb_lock_waits JOIN information_schema.innodb_trx"
+             " ON trx_id = blocking_trx_id WHERE trx_mysql_thread_id = connection_id()",
+}
+"""How many wait for the transaction that asks."""
+
+
+def waited_for(session: Session) -> bool:
+    """Tell whether another transaction waits for this one. MariaDB looks anew for who did not ask for a tenth of a second."""
+    time.sleep(0 if session.kind == "postgresql" else 0.15)
+    session.cursor.execute(WAITING[session.kind])
+    found: int = session.cursor.fetchone()[0]
+    return found > 0
+
+
+def beside(call: Call, change: Callable[[Session], None], then: Callable[[], T]) -> T:
+    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it; return what it returns."""
+    with ThreadPoolExecutor(1) as pool:
+        started: list[Future[T]] = []
+
+        def work(session: Session) -> None:
+            change(session)
+            if session.kind == "sqlite":  # only one writes
+                return
+            call.database.driver.flush(session.cursor)
+            started.append(pool.submit(then))
+            while not waited_for(session):
+                assert not started[0].done()
+
+        call.database.write(work)
+        return started[0].result() if started else then()
