@@ -5,8 +5,8 @@ Sources: Hive 4's AllocateTableWriteIdsFunction, GetValidWriteIdsFunction, GetVa
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 from metastore.errors import MetaError
@@ -33,6 +33,10 @@ from metastore.store.write_ids import Key, Mark, Range
 
 MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
+READ_FOR_EXCEPTION = 4
+"""The write ids of so many transactions are read rather than that one exception is looked for."""
+MOST_WRITTEN = 10_000
+"""Tables that are remembered because transactions write to them."""
 
 
 def key_of(call: Call, name: str) -> Key:
@@ -143,20 +147,51 @@ def get_valid_write_ids(
     """
     keys = {name: key_of(call, name) for name in names}
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
-    wanted = set(keys.values())
+    wanted, written = set(keys.values()), call.database.written_tables
+    settled = min(seen.mark, seen.exceptions[0] - 1) if seen.exceptions else seen.mark
 
     def work(session: Session) -> write_ids.Snapshot:
-        if len(seen.exceptions) <= MOST_EXCEPTIONS:
-            return write_ids.snapshot(session, wanted, seen.mark, seen.exceptions)
-        marks, later, ranges = write_ids.snapshot(session, wanted, min(seen.exceptions[0] - 1, seen.mark), ())
-        return write_ids.Snapshot({key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
-            key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
-        }, ranges)
+        found = write_ids.seen_whole(session, wanted) if wanted.isdisjoint(written) else dict.fromkeys(wanted)
+        whole = {key: mark for key, mark in found.items() if mark is not None and mark.transaction <= settled}
+        partly = found.keys() - whole.keys()
+        if not partly:
+            return write_ids.Snapshot(whole, {}, {})
+        marks, unseen, ranges = _partly_seen(session, partly, seen)
+        written.difference_update(wanted)
+        if len(written) < MOST_WRITTEN:
+            written.update(key for key, mark in marks.items() if mark.transaction > settled)
+        return write_ids.Snapshot({**marks, **whole}, unseen, ranges)
 
     if not wanted:
         return []
     marks, unseen, ranges = call.database.read(work)
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
+
+
+def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+    """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
+    judged = _judged_by_database(seen)
+    marks, later, ranges = write_ids.snapshot(session, keys, judged, seen.exceptions[: bisect_right(seen.exceptions, judged)])
+    if judged == seen.mark:
+        return write_ids.Snapshot(marks, later, ranges)
+    return write_ids.Snapshot({key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
+        key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
+    }, ranges)
+
+
+def _judged_by_database(seen: Snapshot) -> int:
+    """Return the transaction up to which the database is given the exceptions: of all later ones the write ids are read and judged here.
+
+    Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
+    """
+    below = seen.exceptions[: bisect_right(seen.exceptions, seen.mark)]
+    if len(below) > MOST_EXCEPTIONS:
+        return below[0] - 1
+    judged = seen.mark
+    for count, exception in enumerate(reversed(below), 1):
+        if seen.mark - exception < count * READ_FOR_EXCEPTION:
+            judged = exception - 1
+    return judged
 
 
 def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mark:

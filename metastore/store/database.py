@@ -183,6 +183,8 @@ class Database:
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
         self.remembered_tables: dict[tuple[str, str, str], Any] = {}
         """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
+        self.written_tables: set[tuple[str, str, str]] = set()
+        """Tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}

@@ -70,7 +70,8 @@ OWNER = sa.select(sa.func.coalesce(
     ).scalar_subquery(),
 ))
 COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
-LAST = sa.select(N.next - sa.literal_column("1")).where(*COUNTER)
+_LAST_WRITE_ID = N.next - sa.literal_column("1")
+LAST = sa.select(_LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
 FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
@@ -83,6 +84,10 @@ HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_up
 _OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
 OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(_AMONG)}
 """For one table, or for many; those without a counter have no write ids."""
+
+_LAST_OF = sa.select(N.catalog, N.database, N.table, _LAST_WRITE_ID.label("last"), N.last_transaction)
+LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(_AMONG)}
+"""For one table, or for many."""
 
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
 
@@ -128,8 +133,8 @@ def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[
     later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
     return sa.union_all(
         sa.select(
-            N.catalog, N.database, N.table, _NO.label("write_id"), _NO.label("transaction_id"),
-            (N.next - sa.literal_column("1")).label("last"), _BELOW.label("below"), sa.func.coalesce(seen, _NO).label("seen"),
+            N.catalog, N.database, N.table, _NO.label("write_id"), N.last_transaction.label("transaction_id"),
+            _LAST_WRITE_ID.label("last"), _BELOW.label("below"), sa.func.coalesce(seen, _NO).label("seen"),
             _SETTLED_BELOW.label("settled_below"), _unsettled(kind).label("ranges"),
         ).where(*(COUNTER if one else (_AMONG,))),
         *(
@@ -158,6 +163,8 @@ class Mark(NamedTuple):
     last: int
     below: int | None
     seen: bool
+    transaction: int
+    """None above it has a write id of the table."""
 
     def raised(self, below: int | None, *, seen: bool) -> Mark:
         """Return what further write ids make of it: the highest of a transaction of the snapshot, and whether one is seen."""
@@ -328,6 +335,13 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
     return bool(missing)
 
 
+def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:
+    """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
+    one = len(keys) == 1
+    rows = session.rows(LAST_OF[one], **(named(next(iter(keys))) if one else _among(keys)))
+    return {Key(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
+
+
 def snapshot(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
     """Return what a snapshot of transactions, its exceptions ascending, makes of tables, and perhaps of others.
 
@@ -348,7 +362,7 @@ def snapshot(session: Session, keys: Iterable[Key], mark: int, exceptions: Seque
         if row[3]:
             unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
         else:
-            marks[key] = Mark(int(row[5]), row[6], bool(row[7])).raised(row[8], seen=row[8] is not None)
+            marks[key] = Mark(int(row[5]), row[6], bool(row[7]), int(row[4])).raised(row[8], seen=row[8] is not None)
             if row[9]:
                 each = iter(orjson.loads(f"[{row[9]}]"))
                 ranges[key] = list(zip(each, each, each, strict=True))

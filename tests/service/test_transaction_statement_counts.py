@@ -119,9 +119,12 @@ def test_write_ids(call: Call, counted: Counted, size: int, each: Each) -> None:
     assert counted(lambda: allocate(call, keys)) == each(4 + 2 * many, 4 + many, 4 + 4 * many)  # those that were taken are given back
     assert counted(lambda: allocate(call, keys, "u")) == each(4 - many, 4 - 3 * many, 4)
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
-    assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 2
+    assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 3
+    assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 2  # it is known that open transactions write to them
     assert counted(lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:")) == 1
     assert counted(lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999")) == 1
+    for _ in range(2):
+        assert counted(lambda: write_ids.get_valid_write_ids(call, names, "100000:100001::")) == 1
     request = AddDynamicPartitions(
         txnid=keys[0], writeid=1, dbname="db", tablename="t", partitionnames=[f"p={number}" for number in range(size)]
     )

@@ -12,6 +12,7 @@ from metastore.service.compaction_view import write_ids as view
 from metastore.service.context import Call, Metastore
 from metastore.store import compactions, schema
 from metastore.store.compactions import Object
+from metastore.store.write_ids import Key
 from tests.service.conftest import MetastoreMaker
 from tests.service.txns import (
     INSERT,
@@ -99,14 +100,22 @@ def twins(call: Call, request: pytest.FixtureRequest) -> Twins:
 
 class TestReaders:
     def test_snapshots_are_the_same(self, call: Call, twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-        for most in (write_ids.MOST_EXCEPTIONS, 0):
-            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)
+        texts = twins.texts()
+        answers = []
+        written = call.database.written_tables
+        for most, read, known in ((1000, 0, "tu"), (1000, 0, ""), (1000, 1, "t"), (1000, 4, ""), (1000, 1000, "u"), (0, 4, "")):
+            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)  # with the first of these the database judges all
+            monkeypatch.setattr(write_ids, "READ_FOR_EXCEPTION", read)
             twins.same(lambda table: valid(call, f"db.{table}"))
-            for text in twins.texts():
+            for text in texts:
+                written.clear()
+                written.update(Key("hive", "db", table) for table in known)
                 twins.same(lambda table, text=text: valid(call, f"db.{table}", valid_transactions=text))  # type: ignore[misc]
                 first, second, none = write_ids.get_valid_write_ids(call, ["db.u", "db.t", "db.v"], text)
                 assert shown(first) == shown(second)
                 assert none.writeIdHighWaterMark == 0
+                answers.append(shown(first))
+        assert answers == answers[: len(texts)] * 6
 
     def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
         for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):

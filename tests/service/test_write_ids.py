@@ -7,7 +7,7 @@ from metastore.rules.snapshots import format_transactions, of_reply
 from metastore.service import replication, transactions, write_ids
 from metastore.service.context import Call
 from metastore.store import schema
-from tests.service.conftest import call_of
+from tests.service.conftest import Statements, call_of
 from tests.service.recording import Remembering, Within, listening
 from tests.service.txns import (
     INSERT,
@@ -265,3 +265,34 @@ def test_many_exceptions_of_a_snapshot_change_the_way_and_not_the_answer(call: C
     found = valid(call, valid_transactions=many)
     assert found == valid(call, valid_transactions=few)
     assert found == (6, [2, 3, 5], {2}, 3)
+
+
+def test_only_exceptions_far_below_the_others_are_looked_for_by_the_database(call: Call, statements: Statements) -> None:
+    old, *others = begin(call, 300)
+    allocate(call, [old, *others[-5:]])
+    opened = [each for each in others[-30:] if each % 3]
+    valid(call)  # it is known from now on that transactions that are not seen write to the table
+    for unseen, are_asked_for in ((opened, False), ([old, *opened], True), ([old], True), ([], False)):
+        with statements() as seen:
+            valid(call, valid_transactions=f"{others[-1]}:{old}:{','.join(map(str, unseen))}:")
+        assert ["exceptions" in text for text in seen] == [are_asked_for]
+
+
+def test_a_table_of_which_all_write_ids_are_seen_is_only_asked_for_its_last_one(call: Call, statements: Statements) -> None:
+    old, writer, later = (begin_one(call) for _ in range(3))
+    for key in (writer, later):
+        allocate(call, [key])
+    commit(call, writer)
+    commit(call, later)
+    all_seen = f"{later}:{later + 1}::"
+    for text, asked, mark, unseen in (
+        (all_seen, [False], 2, []),
+        (f"{later}:{later}:{later}:", [False, True], 2, [2]),
+        (f"{writer}:{later}::", [True], 1, []),
+        (f"{later}:{old}:{old}:", [True], 2, []),
+        (all_seen, [True], 2, []),
+        (all_seen, [False], 2, []),
+    ):
+        with statements() as seen:
+            assert valid(call, valid_transactions=text)[:2] == (mark, unseen)
+        assert ["UNION ALL" in each for each in seen] == asked
