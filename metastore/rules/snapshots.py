@@ -31,6 +31,11 @@ class Snapshot:
     min_open: int = field(default=NEVER)
     """The lowest open id, NEVER if none is."""
 
+    @property
+    def settled(self) -> int:
+        """The highest id up to which all are seen."""
+        return min(self.mark, self.exceptions[0] - 1) if self.exceptions else self.mark
+
     def is_valid(self, id_: int) -> bool:
         """Tell whether what was written under an id is seen."""
         return id_ <= self.mark and not self._is_exception(id_)

@@ -148,14 +148,17 @@ def get_valid_write_ids(
     keys = {name: key_of(call, name) for name in names}
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
     wanted, written = set(keys.values()), call.database.written_tables
-    settled = min(seen.mark, seen.exceptions[0] - 1) if seen.exceptions else seen.mark
+    settled = seen.settled
 
     def work(session: Session) -> write_ids.Snapshot:
-        found = write_ids.seen_whole(session, wanted) if wanted.isdisjoint(written) else dict.fromkeys(wanted)
-        whole = {key: mark for key, mark in found.items() if mark is not None and mark.transaction <= settled}
-        partly = found.keys() - whole.keys()
-        if not partly:
-            return write_ids.Snapshot(whole, {}, {})
+        whole: dict[Key, Mark] = {}
+        partly = wanted
+        if wanted.isdisjoint(written):
+            found = write_ids.seen_whole(session, wanted)
+            whole = {key: mark for key, mark in found.items() if mark.transaction <= settled}
+            partly = found.keys() - whole.keys()
+            if not partly:
+                return write_ids.Snapshot(whole, {}, {})
         marks, unseen, ranges = _partly_seen(session, partly, seen)
         written.difference_update(wanted)
         if len(written) < MOST_WRITTEN:
@@ -170,28 +173,25 @@ def get_valid_write_ids(
 
 def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
-    judged = _judged_by_database(seen)
-    marks, later, ranges = write_ids.snapshot(session, keys, judged, seen.exceptions[: bisect_right(seen.exceptions, judged)])
-    if judged == seen.mark:
-        return write_ids.Snapshot(marks, later, ranges)
+    marks, later, ranges = write_ids.snapshot(session, keys, _database_mark(seen), seen.exceptions)
     return write_ids.Snapshot({key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
         key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
     }, ranges)
 
 
-def _judged_by_database(seen: Snapshot) -> int:
-    """Return the transaction up to which the database is given the exceptions: of all later ones the write ids are read and judged here.
+def _database_mark(seen: Snapshot) -> int:
+    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are judged here.
 
     Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
     """
     below = seen.exceptions[: bisect_right(seen.exceptions, seen.mark)]
     if len(below) > MOST_EXCEPTIONS:
-        return below[0] - 1
-    judged = seen.mark
+        return seen.settled
+    mark = seen.mark
     for count, exception in enumerate(reversed(below), 1):
         if seen.mark - exception < count * READ_FOR_EXCEPTION:
-            judged = exception - 1
-    return judged
+            mark = exception - 1
+    return mark
 
 
 def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mark:

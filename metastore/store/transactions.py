@@ -43,7 +43,7 @@ T, N, R = transactions.c, counter_rows.c, replicated_transactions.c
 
 
 def _is(state: str) -> sa.ColumnElement[bool]:
-    return T.state == sa.literal_column(f"'{state}'")
+    return T.state == constant(state)
 
 
 def is_open(of: Any) -> sa.ColumnElement[bool]:

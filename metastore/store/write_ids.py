@@ -219,6 +219,11 @@ def named(key: Key) -> dict[str, str]:
     return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
 
 
+def _naming(keys: Collection[Key]) -> dict[str, Any]:
+    """Return the parameters that name tables: those of the statement for one, or of that for many."""
+    return named(next(iter(keys))) if len(keys) == 1 else _among(keys)
+
+
 def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
     catalogs, databases, tables = zip(*sorted(keys), strict=True)
     return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
@@ -252,8 +257,7 @@ def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
 
 def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
     """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
-    one = len(tables) == 1
-    return session.later(OF_TRANSACTION[one], key=transaction, **(named(next(iter(tables))) if one else _among(tables)))
+    return session.later(OF_TRANSACTION[len(tables) == 1], key=transaction, **_naming(tables))
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
@@ -322,9 +326,7 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
 
     It goes together with the next statement; `make_missing` reads the answer.
     """
-    if len(keys) == 1:
-        return session.later(HOLD_ONE, **named(next(iter(keys))))
-    return session.later(HOLD, **_among(keys))
+    return session.later(HOLD_ONE if len(keys) == 1 else HOLD, **_naming(keys))
 
 
 def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
@@ -337,26 +339,25 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
 
 def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:
     """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
-    one = len(keys) == 1
-    rows = session.rows(LAST_OF[one], **(named(next(iter(keys))) if one else _among(keys)))
+    rows = session.rows(LAST_OF[len(keys) == 1], **_naming(keys))
     return {Key(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
 
 
-def snapshot(session: Session, keys: Iterable[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
-    """Return what a snapshot of transactions, its exceptions ascending, makes of tables, and perhaps of others.
+def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
+    """Return what a snapshot of transactions makes of tables, and perhaps of others.
 
-    Tables without write ids are missing; the write ids that it does not see ascend.
+    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
+    see ascend.
     """
     marks: dict[Key, Mark] = {}
     unseen: dict[Key, list[tuple[int, int]]] = {}
     ranges: dict[Key, list[tuple[int, int, int]]] = {}
-    below = [key for key in exceptions if key <= mark]
-    tables = list(keys)
-    values: dict[str, Any] = named(tables[0]) if len(tables) == 1 else _among(tables)
+    below = list(exceptions[: bisect_right(exceptions, mark)])
+    values = _naming(keys)
     if below:
         values["exceptions"] = below
     settled = below[0] - 1 if below else mark
-    query = snapshot_query(session.kind, one=len(tables) == 1, excepts=bool(below))
+    query = snapshot_query(session.kind, one=len(keys) == 1, excepts=bool(below))
     for row in session.rows(query, mark=mark, settled=settled, **values):
         key = Key(*row[:3])
         if row[3]:

@@ -214,7 +214,7 @@ def _told_allocated(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
     listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(constant(","), numbers.c.number)))
     pattern = sa.cast(sa.bindparam("pattern"), sa.Text())
     return _told(taken, sa.func.replace(
-        _MESSAGE, pattern, sa.literal_column("'\"writeIdList\":['").concat(listed.scalar_subquery()).concat(sa.literal_column("']'"))
+        _MESSAGE, pattern, constant('"writeIdList":[').concat(listed.scalar_subquery()).concat(constant("]"))
     ))
 
 
