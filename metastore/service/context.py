@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metastore.idl import TxnType
 from metastore.listeners.events import ClientInfo
 from metastore.store.at_once import PLAIN, Guess
+from metastore.store.locks import Given
 from metastore.store.transactions import RANGES
 from metastore.store.write_ids import Key
 
@@ -45,6 +46,8 @@ class Work:
     intents: int = 0
     changes: frozenset[Key] = frozenset()
     """The tables of which it is to change rows that are there: the commit has conflicts to look for."""
+    given: dict[Key, Given] = field(default_factory=dict)
+    """Write ids."""
 
     @property
     def guess(self) -> Guess:

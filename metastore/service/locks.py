@@ -81,9 +81,11 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         return LockResponse(lockid=key, state=state)
 
     once = at_once.of(call.database)
-    key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types) if once.adds_locks else None
-    if key is not None:
-        return asked(key, LockState.ACQUIRED)
+    if once.adds_locks:
+        given = call.client.work_in(transaction).given if intents else {}
+        key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types, given)
+        if key is not None:
+            return asked(key, LockState.ACQUIRED)
     while True:
         answer = call.database.write(work)
         if isinstance(answer, LockResponse):

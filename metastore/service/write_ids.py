@@ -26,8 +26,9 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import at_once, components, transactions, write_ids
+from metastore.store import at_once, components, locks, transactions, write_ids
 from metastore.store.database import Session
+from metastore.store.locks import Given
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS
 from metastore.store.write_ids import Key, Mark, Range
 
@@ -75,6 +76,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             )
         if request.reallocate:
             write_ids.forget(session, key, ids)
+            locks.change(session, [locks.queue(*key[:2])])
         elif held is None and found[0].holds & (WRITE_IDS | RANGES):
             held = write_ids.of_transactions(session, key, ids)
         have = {} if held is None else write_ids.numbers(held, ids)
@@ -88,6 +90,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
                 numbers = range(min(sources.values()), min(sources.values()) + len(wanted))
                 write_ids.set_next(session, key, numbers.stop)
                 write_ids.forget(session, key)
+                locks.change(session, [locks.queue(*key[:2])])
             new = dict(zip(wanted, numbers, strict=True))
             if write_ids.is_range(wanted) and all(each.holds & RANGES for each in found if each.id in new):
                 write_ids.insert_ranges(session, key, [Range(wanted[0], wanted[-1], numbers[0])])
@@ -100,12 +103,14 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
             call.listeners.within([_event(call, key, told)], session)
         return _pairs({**have, **new}) if have else told, told
 
+    changes = locks.last_changes(call.database, key)
     allocated = told = [] if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
     if not allocated:
         allocated, told = call.database.write(work)
     for each in allocated:
         if (known := call.client.works.get(each.txnId)) is not None:
             known.holds |= WRITE_IDS
+            known.given[key] = Given(each.writeId, changes)
     if told and call.listeners.post:
         call.listeners.after(_event(call, key, told), None)
     return allocated

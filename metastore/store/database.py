@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -38,6 +38,16 @@ from metastore.store.drivers import (
 from metastore.store.pool import Pool
 
 T = TypeVar("T")
+
+
+class SeenQueue(NamedTuple):
+    """What a process saw of the queue of a database's locks (see `store.locks`)."""
+
+    changes: int
+    quiet: set[Hashable]
+    """In which tables nothing was to be met, by locks that wait for which types."""
+
+
 ATTEMPTS = 20
 """How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
 
@@ -185,6 +195,8 @@ class Database:
         """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
         self.written_tables: set[tuple[str, str, str]] = set()
         """Tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
+        self.queues: dict[str, SeenQueue] = {}
+        """What was seen last of the queues of locks, by their names."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from metastore.store import locks
 from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import (
@@ -78,12 +79,17 @@ FORGET_PARTITIONS = [
 
 
 def rename_table(session: Session, old: Key, new: Key) -> None:
-    """Let the rows of a table follow it to another name or database."""
+    """Let the rows of a table follow it to another name or database. `renamed` has to be called at the end of the transaction."""
     names = {"new_database": new.database, "new_table": new.table}
     for room in MAKE_ROOM:
         session.execute(room, catalog_key=old.catalog, **names)
     for rename in RENAME_TABLE:
         session.execute(rename, **named(old), **names)
+
+
+def renamed(session: Session, old: Key, new: Key) -> None:
+    """Let nobody rely any more on what was seen of the locks of a table's databases. All locks there wait from then on."""
+    locks.change(session, {locks.queue(*key[:2]) for key in (old, new)})
 
 
 def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
@@ -96,12 +102,14 @@ def forget_table(session: Session, table: Key) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in FORGET_TABLE:
         session.execute(statement, **named(table))
+    locks.change(session, [locks.queue(*table[:2])])
 
 
 def forget_database(session: Session, catalog: str, database: str) -> None:
     """Remove the rows of all tables of a database that is dropped."""
     for statement in FORGET_DATABASE:
         session.execute(statement, catalog_key=catalog, database_key=database)
+    locks.change(session, [locks.queue(catalog, database)])
 
 
 def forget_partitions(session: Session, table: Key, names: Sequence[str]) -> None:

@@ -3,27 +3,37 @@
 Requests on one database take their turn by locking its row in `lock_queues` first. Ids are given out while that row is held, so their
 order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
 there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
+
+While that row is held its `changes` are raised by who adds an exclusive lock, of any kind. So what was seen not to be there for readers
+and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: `Database.queues` remembers it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.idl import LockType
 from metastore.store import components
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, unsynced
 from metastore.store.components import Intent
-from metastore.store.database import Session
+from metastore.store.database import Database, SeenQueue, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
+from metastore.store.write_ids import Key
 
 L, C, Q, T = locks.c, lock_components.c, lock_queues.c, transactions.c
 ACQUIRED, WAITING = "a", "w"
+COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
+"""Types of components that raise `changes` of their queue."""
+MOST_QUEUES, MOST_QUIET = 10_000, 1_000
+"""How many queues are remembered, and of each how many sets of tables."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
+CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
 FIELDS = (
     L.id, L.transaction_id, L.state, L.user, L.host, L.agent, L.heartbeat_ms, L.acquired_ms, L.writers_wait, C.number, C.catalog,
     C.database, C.table, C.partition, C.type, T.state, T.type, T.heartbeat_ms,
@@ -118,9 +128,67 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
     return Reach(
-        sorted({f"{catalog}.{database}" for catalog, database, *_ in parts}), within,
+        sorted({queue(*part[:2]) for part in parts}), within,
         {**values, "tables": sorted(tables, key=str)} if within else values,
     )
+
+
+class Given(NamedTuple):
+    """A write id that a transaction was given, and what was known before of `changes` of its table's queue; None for nothing."""
+
+    write_id: int
+    changes: int | None
+
+
+def queue(catalog: str, database: str) -> str:
+    """Return the name of the queue of a database."""
+    return f"{catalog}.{database}"
+
+
+def last_changes(database: Database, key: Key) -> int | None:
+    """Return what `changes` of the queue of a table were when they were seen last; None if they never were."""
+    seen = database.queues.get(queue(key.catalog, key.database))
+    return None if seen is None else seen.changes
+
+
+def quiet_at(database: Database, wanted: Reach) -> int | None:
+    """Return the `changes` of its queue for which it is remembered that nothing is to be met; None if it may be, or for several queues."""
+    seen = database.queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
+    return None if seen is None or _reached(wanted) not in seen.quiet else seen.changes
+
+
+def saw_quiet(database: Database, wanted: Reach, changes: int) -> None:
+    """Remember for the `changes` of its only queue that nothing is to be met, if that holds while they stay."""
+    (name,) = wanted.queues
+    seen = database.queues.get(name)
+    if seen is None or seen.changes != changes:
+        if len(database.queues) >= MOST_QUEUES:
+            database.queues.clear()
+        seen = database.queues[name] = SeenQueue(changes, set())
+    if COUNTED.issuperset(wanted.values["types"]) and len(seen.quiet) < MOST_QUIET:
+        seen.quiet.add(_reached(wanted))
+
+
+def forget_quiet(database: Database, wanted: Reach) -> None:
+    """Let the next one look again for what is to be met."""
+    seen = database.queues.get(wanted.queues[0])
+    if seen is not None:
+        seen.quiet.discard(_reached(wanted))
+
+
+def _reached(wanted: Reach) -> Hashable:
+    return (tuple(wanted.values["types"]), tuple(wanted.values["tables"]) if wanted.within_tables else None)
+
+
+def change(session: Session, queues: Collection[str]) -> None:
+    """Let nobody rely any more on what was seen of queues, together with the next statement."""
+    session.later(CHANGE, names=sorted(queues))
+
+
+def note_counted(session: Session, parts: Collection[Component]) -> None:
+    """Do so for components that are about to be added of types that are counted."""
+    if counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}:
+        change(session, counted)
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
@@ -142,7 +210,7 @@ def meeting(session: Session, parts: Collection[Component], types: Collection[in
     turn = wait_turn(session, wanted.queues)
     found = _meeting(session, wanted)
     if len(turn.rows) < len(wanted.queues):
-        session.insert_missing(lock_queues, [{"name": name} for name in wanted.queues])
+        session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in wanted.queues])
         wait_turn(session, wanted.queues)
         found = _meeting(session, wanted)
     return _held(found)
@@ -170,9 +238,15 @@ def all_of(session: Session) -> list[Held]:
     return _held(session.rows(ALL))
 
 
-def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
-    """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id."""
-    answer = session.insert_keyed(INSERT, **lock._asdict())
+def insert(
+    session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], clause: sa.Insert = INSERT
+) -> Answer:
+    """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id.
+
+    It has to be their turn in the databases' queues.
+    """
+    note_counted(session, parts)
+    answer = session.insert_keyed(clause, **lock._asdict())
     session.insert_below(answer, lock_components, COMPONENT_COLUMNS, [(number, *part) for number, part in enumerate(parts, 1)])
     components.insert(session, ((lock.transaction_id, intent) for intent in intents))
     return answer

@@ -6,12 +6,12 @@ is told with is given as it will stand in the log, but for numbers that only the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
-from metastore.store.locks import Component, NewLock
+from metastore.store.locks import Component, Given, NewLock
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import Key
@@ -75,10 +75,14 @@ class AtOnce:
         raise AssertionError(self, database, transactions, key, batch, told)
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        given: Mapping[Key, Given],
     ) -> int | None:
-        """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id."""
-        raise AssertionError(self, database, lock, parts, intents, types)
+        """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id.
+
+        `given` are write ids of the transaction that are known; the others are looked for.
+        """
+        raise AssertionError(self, database, lock, parts, intents, types, given)
 
     def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
         """Commit, together with the next statement, a locked transaction that holds no more than PLAIN and may commit what it changed."""

@@ -6,7 +6,7 @@ Each statement sees what is committed when it begins, so one behind a lock sees 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from metastore.store.components import COMPLETED_COLUMNS, Intent
 from metastore.store.components import DELETE as DELETE_INTENTS
 from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
-from metastore.store.locks import Component, NewLock
+from metastore.store.locks import Component, Given, NewLock
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
@@ -60,11 +60,15 @@ Done = TypeVar("Done")
 MOST_NOTED = 4
 """Of a lock that means to write more, the write ids are read first: they are looked up for each."""
 
-T, C, N, W, R = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c
+T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
+
+
+_OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
+"""What the driver calls `Refused`."""
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
-    """Return what overflows, which the driver calls `Refused`, unless a condition holds."""
+    """Return what overflows unless a condition holds."""
     return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
@@ -123,12 +127,21 @@ COMPLETE = sa.insert(completed_components).from_select(
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
-    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT)).select_from(lock_queues).where(
-        Among(lock_queues.c.name, "names")
+    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(Q.changes)).where(
+        Among(Q.name, "names")
     ).with_for_update()
     for held in (True, False)
 }
-"""Wait for the turn in queues that are all there; with True, if the statement before found one row."""
+"""Wait for the turn in queues that are all there; with True, if the statement before found one row. Of one, it returns the changes."""
+PASS = {
+    held: sa.update(lock_queues).where(
+        Q.name == sa.bindparam("queue"), Q.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else [])
+    ).values(changes=Q.changes)
+    for held in (True, False)
+}
+"""Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
+INSERT_IF_FOUND_ONE = locks.INSERT.values(writers_wait=sa.case((_FOUND_ONE, sa.bindparam("writers_wait")), else_=_OVERFLOW))
+"""Add a lock if the statement before found one row."""
 MET = {
     within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
     for within in (True, False)
@@ -267,22 +280,51 @@ class MySQL(AtOnce):
         return None if taken is None else write_ids.taken(taken, count)[0]
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        given: Mapping[Key, Given],
     ) -> int | None:
         if len(parts) > FEW or len(intents) > MOST_NOTED:
             return None
-        queues, within_tables, reached = locks.reach(parts, types)
-        transaction = lock.transaction_id
+        wanted, transaction = locks.reach(parts, types), lock.transaction_id
+        quiet, known = locks.quiet_at(database, wanted), [given.get(Key.of(each)) for each in intents]
 
-        def work(session: Session) -> Answer:
+        def hold(session: Session) -> None:
             if transaction:
                 hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
-            session.later(TURN[bool(transaction)], names=queues, queues=len(queues))
-            session.later(MET[within_tables], **reached)
-            added = locks.insert(session, lock, parts, ())
-            for intent in intents:
-                session.later(NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))
+
+        def unlooked(session: Session) -> Answer:
+            hold(session)
+            session.later(PASS[bool(transaction)], queue=wanted.queues[0], seen=quiet)
+            numbers = [number.write_id if number is not None and number.changes == quiet else None for number in known]
+            added = locks.insert(session, lock, parts, [
+                (*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None
+            ], INSERT_IF_FOUND_ONE)
+            _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
             return added
 
-        added = _try(database, work)
-        return None if added is None else added.key
+        def looking(session: Session) -> tuple[Answer, Answer]:
+            hold(session)
+            turn = session.later(TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
+            session.later(MET[wanted.within_tables], **wanted.values)
+            added = locks.insert(session, lock, parts, ())
+            _note(session, transaction, intents)
+            return turn, added
+
+        if quiet is not None:
+            added = _try(database, unlooked)
+            if added is not None:
+                return added.key
+            locks.forget_quiet(database, wanted)
+        done = _try(database, looking)
+        if done is None:
+            return None
+        turn, added = done
+        if len(wanted.queues) == 1:
+            locks.saw_quiet(database, wanted, int(turn.rows[0][1]))
+        return added.key
+
+
+def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
+    """Add what a transaction means to write, with the write ids that it has."""
+    for intent in intents:
+        session.later(NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))

@@ -6,7 +6,7 @@ seen all that belongs to it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,7 @@ from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import Component, NewLock, met, reach, wait_turn
+from metastore.store.locks import Component, Given, NewLock, met, note_counted, reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
@@ -368,20 +368,22 @@ class PostgreSQL(AtOnce):
         return None if row is None else int(row[0])
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]
+        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        given: Mapping[Key, Given],  # noqa: ARG002  # to look costs little in its statement
     ) -> int | None:
         queues, within_tables, reached = reach(parts, types)
-        given = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
+        listed = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
         if intents:
-            given |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
+            listed |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
         transaction = lock.transaction_id
 
         def work(session: Session) -> Answer:
             if transaction:
                 hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
+            note_counted(session, parts)
             return session.later(
-                _locking(bool(intents), bool(transaction), within_tables), **lock._asdict(), **given, **reached,
+                _locking(bool(intents), bool(transaction), within_tables), **lock._asdict(), **listed, **reached,
                 queues=len(queues), names=queues,
             )
 

@@ -1,0 +1,21 @@
+"""Count in the queue of a database's locks what may make readers and writers wait, so that nobody has to look while it stays."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("lock_queues", sa.Column(
+        "changes", sa.BigInteger(), server_default="0", nullable=False,
+        comment="how often a lock was added for which readers or writers wait, or write ids of a table went to another name or away",
+    ))
+
+
+def downgrade() -> None:
+    with op.batch_alter_table("lock_queues") as changed:
+        changed.drop_column("changes")
