@@ -97,6 +97,13 @@ def test_it_waits_for_one_that_waits_itself(quiet: Call, other: Call) -> None:
     assert locks.check_lock(other, writer).state == ACQUIRED
 
 
+def test_one_table_is_quiet_beside_another_that_is_not(quiet: Call, other: Call) -> None:
+    assert ask(other, component(EXCLUSIVE, "u"))[1] == ACQUIRED
+    quieten(quiet)
+    for table in ("u", None):
+        assert ask(quiet, component(WRITE, table))[1] == WAITING
+
+
 def test_it_waits_for_what_was_added_while_it_waited_for_its_turn(quiet: Call) -> None:
     def change(session: Session) -> None:
         assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
@@ -192,7 +199,8 @@ def test_locks_follow_a_renamed_table(quiet: Call, other: Call, table: TableName
 
 
 @pytest.mark.parametrize("how", ["rename", "drop"])
-def test_a_later_table_of_the_name_has_no_write_id(quiet: Call, other: Call, table: TableName, how: str) -> None:
+@pytest.mark.parametrize("again", [True, False], ids=["seen since", "not seen since"])
+def test_a_later_table_of_the_name_has_no_write_id(quiet: Call, other: Call, table: TableName, how: str, again: bool) -> None:
     key = begin_one(quiet)
     number = allocate(quiet, [key])[key]
     if how == "rename":
@@ -200,16 +208,18 @@ def test_a_later_table_of_the_name_has_no_write_id(quiet: Call, other: Call, tab
     else:
         tables.drop_table(other, table, delete_data=False)
     transactional(other)
+    if again:
+        quieten(quiet)
     to_insert(quiet, key)
     assert noted(quiet, key) == {"t": None}
     if how == "rename":
         to_insert(quiet, key, "new")
         assert noted(quiet, key) == {"t": None, "new": number}
-    again = allocate(quiet, [key])[key]
+    new = allocate(quiet, [key])[key]
     later = begin_one(quiet)
-    assert allocate(quiet, [later])[later] == again + 1
+    assert allocate(quiet, [later])[later] == new + 1
     to_insert(quiet, later)
-    assert noted(quiet, later) == {"t": again + 1}
+    assert noted(quiet, later) == {"t": new + 1}
 
 
 def test_a_dropped_database_takes_write_ids_with_it(quiet: Call, other: Call, table: TableName) -> None:
