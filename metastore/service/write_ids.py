@@ -26,7 +26,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import at_once, components, locks, transactions, write_ids
+from metastore.store import at_once, components, known_write_ids, locks, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.locks import Given
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS
@@ -36,6 +36,8 @@ MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
+MOST_KNOWN = 4
+"""Of so many tables at most a snapshot goes by what is remembered of each; it asks for each by itself."""
 MOST_WRITTEN = 10_000
 """Tables that are remembered because transactions write to them."""
 
@@ -152,23 +154,29 @@ def get_valid_write_ids(
     """
     keys = {name: key_of(call, name) for name in names}
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
-    wanted, written = set(keys.values()), call.database.written_tables
-    settled = seen.settled
+    wanted, written, known = set(keys.values()), call.database.written_tables, call.database.known_write_ids
+    settled, few = seen.settled, len(wanted) <= MOST_KNOWN
+    view = known_write_ids.View(seen.mark, seen.exceptions, settled)
 
     def work(session: Session) -> write_ids.Snapshot:
-        whole: dict[Key, Mark] = {}
-        partly = wanted
-        if wanted.isdisjoint(written):
-            found = write_ids.seen_whole(session, wanted)
-            whole = {key: mark for key, mark in found.items() if mark.transaction <= settled}
-            partly = found.keys() - whole.keys()
-            if not partly:
-                return write_ids.Snapshot(whole, {}, {})
-        marks, unseen, ranges = _partly_seen(session, partly, seen)
-        written.difference_update(wanted)
-        if len(written) < MOST_WRITTEN:
-            written.update(key for key, mark in marks.items() if mark.transaction > settled)
-        return write_ids.Snapshot({**marks, **whole}, unseen, ranges)
+        made, left = write_ids.Snapshot({}, {}, {}), wanted
+        if few:
+            left = known_write_ids.snapshot(session, known, made, wanted, view)
+        if left and left.isdisjoint(written):
+            found = write_ids.seen_whole(session, left)
+            made.marks.update((key, mark) for key, mark in found.items() if mark.transaction <= settled)
+            left = found.keys() - made.marks.keys()
+            if few:
+                left = known_write_ids.remember(session, known, made, left, view)
+        if left:
+            marks, unseen, ranges = _partly_seen(session, left, seen)
+            written.difference_update(wanted)
+            if len(written) < MOST_WRITTEN:
+                written.update(key for key, mark in marks.items() if mark.transaction > settled)
+            made.marks.update(marks)
+            made.unseen.update(unseen)
+            made.ranges.update(ranges)
+        return made
 
     if not wanted:
         return []

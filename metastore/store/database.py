@@ -193,8 +193,10 @@ class Database:
         """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
         self.remembered_tables: dict[tuple[str, str, str], Any] = {}
         """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
+        self.known_write_ids: dict[Any, Any] = {}
+        """Those of tables that transactions write to (see `store.known_write_ids`)."""
         self.written_tables: set[tuple[str, str, str]] = set()
-        """Tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
+        """Other tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
         self.queues: dict[str, SeenQueue] = {}
         """What was seen last of the queues of locks, by their names."""
         self._pool = Pool(self.driver.connect, pool_size)

@@ -181,14 +181,15 @@ def _reached(wanted: Reach) -> Hashable:
 
 
 def change(session: Session, queues: Collection[str]) -> None:
-    """Let nobody rely any more on what was seen of queues, together with the next statement."""
+    """Let nobody rely any more on what was seen of queues."""
+    session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
     session.later(CHANGE, names=sorted(queues))
 
 
 def note_counted(session: Session, parts: Collection[Component]) -> None:
-    """Do so for components that are about to be added of types that are counted."""
+    """Do so in their turn for components that are about to be added of types that are counted, together with the next statement."""
     if counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}:
-        change(session, counted)
+        session.later(CHANGE, names=sorted(counted))
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:

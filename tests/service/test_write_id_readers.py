@@ -103,9 +103,13 @@ class TestReaders:
         texts = twins.texts()
         answers = []
         written = call.database.written_tables
-        for most, read, known in ((1000, 0, "tu"), (1000, 0, ""), (1000, 1, "t"), (1000, 4, ""), (1000, 1000, "u"), (0, 4, "")):
+        for most, read, known, remembered in (
+            (1000, 0, "tu", 0), (1000, 0, "", 0), (1000, 1, "t", 0), (1000, 4, "", 0), (1000, 1000, "u", 0), (0, 4, "", 0),
+            (1000, 4, "", 2), (1000, 4, "u", 3),
+        ):
             monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)  # with the first of these the database judges all
             monkeypatch.setattr(write_ids, "READ_FOR_EXCEPTION", read)
+            monkeypatch.setattr(write_ids, "MOST_KNOWN", remembered)
             twins.same(lambda table: valid(call, f"db.{table}"))
             for text in texts:
                 written.clear()
@@ -115,7 +119,7 @@ class TestReaders:
                 assert shown(first) == shown(second)
                 assert none.writeIdHighWaterMark == 0
                 answers.append(shown(first))
-        assert answers == answers[: len(texts)] * 6
+        assert answers == answers[: len(texts)] * 8
 
     def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
         for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):

@@ -267,7 +267,10 @@ def test_many_exceptions_of_a_snapshot_change_the_way_and_not_the_answer(call: C
     assert found == (6, [2, 3, 5], {2}, 3)
 
 
-def test_only_exceptions_far_below_the_others_are_looked_for_by_the_database(call: Call, statements: Statements) -> None:
+def test_only_exceptions_far_below_the_others_are_looked_for_by_the_database(
+    call: Call, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_ids, "MOST_KNOWN", 0)
     old, *others = begin(call, 300)
     allocate(call, [old, *others[-5:]])
     opened = [each for each in others[-30:] if each % 3]
@@ -292,6 +295,8 @@ def test_a_table_of_which_all_write_ids_are_seen_is_only_asked_for_its_last_one(
         (f"{later}:{old}:{old}:", [True], 2, []),
         (all_seen, [True], 2, []),
         (all_seen, [False], 2, []),
+        (f"{later}:{old}:{old}:", [False, True], 2, []),
+        (f"{later}:{old}:{old}:", [True], 2, []),
     ):
         with statements() as seen:
             assert valid(call, valid_transactions=text)[:2] == (mark, unseen)
