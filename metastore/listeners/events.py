@@ -214,7 +214,13 @@ class AllocateWriteIds(Event):
     catalog: str
     database: str
     table: str
-    allocated: Sequence[TxnToWriteId]
+    transactions: Sequence[int]
+    write_ids: Sequence[int]
+
+    @property
+    def allocated(self) -> list[TxnToWriteId]:
+        """The same as structs."""
+        return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in zip(self.transactions, self.write_ids, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

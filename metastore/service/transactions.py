@@ -66,7 +66,8 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     if count <= once.most_opened and listeners.only_log and not sources:
         told = None
         if kind != TxnType.READ_ONLY:
-            told = listeners.log_row(OpenTransactions(client=call.info, transactions=[at_once.FIRST, at_once.LAST], type=kind))
+            ends = [at_once.FIRST, at_once.LAST][:count]
+            told = listeners.log_row(OpenTransactions(client=call.info, transactions=ends, type=kind))
         opened = once.open(call.database, count, kind, who, now_ms(), most, told)
     opened = opened or call.database.write(work)
     call.client.has_opened(opened, kind)

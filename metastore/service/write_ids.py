@@ -15,7 +15,6 @@ from metastore.idl import (
     AllocateTableWriteIdsRequest,
     LockType,
     TableValidWriteIds,
-    TxnToWriteId,
     TxnType,
 )
 from metastore.listeners.events import AllocateWriteIds
@@ -50,8 +49,8 @@ def key_of(call: Call, name: str) -> Key:
     return Key(*table_name(parts[-2], parts[-1], parts[0] if len(parts) == 3 else None, call.config.default_catalog))
 
 
-def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> list[TxnToWriteId]:
-    """Give each of the transactions a write id in a table, the same again to one that has it; ascending by transaction. All or none.
+def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dict[int, int]:
+    """Give each of the transactions a write id in a table, the same again to one that has it; by transaction, ascending. All or none.
 
     MetaError unless all are open and may write. With a policy and the ids at the source, those are taken over; transactions that
     are not known under the policy were ended before, and get none.
@@ -61,12 +60,12 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
     if not sources and not request.txnIds:
         raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
 
-    def work(session: Session) -> tuple[list[TxnToWriteId], list[TxnToWriteId]]:
+    def work(session: Session) -> tuple[dict[int, int], dict[int, int]]:
         ids = sorted(set(request.txnIds or ()))
         if sources:
             known = transactions.targets(session, request.replPolicy or "", list(sources))
             if len(known) < len(sources):
-                return [], []
+                return {}, {}
             ids = sorted(known.values())
         locked = transactions.lock_many_later(session, ids)
         ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
@@ -100,48 +99,41 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> lis
                 write_ids.insert(session, key, new.items())
                 if any(not each.holds & WRITE_IDS for each in found):
                     transactions.hold_many(session, wanted, WRITE_IDS)
-        told = _pairs(new)
-        if told and call.listeners.transactional:
-            call.listeners.within([_event(call, key, told)], session)
-        return _pairs({**have, **new}) if have else told, told
+        if new and call.listeners.transactional:
+            call.listeners.within([_event(call, key, wanted, numbers)], session)
+        return dict(sorted({**have, **new}.items())) if have else new, new
 
     changes = locks.last_changes(call.database, key)
-    allocated = told = [] if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
+    allocated = new = {} if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
     if not allocated:
-        allocated, told = call.database.write(work)
-    for each in allocated:
-        if (known := call.client.works.get(each.txnId)) is not None:
+        allocated, new = call.database.write(work)
+    works = call.client.works
+    for id_, number in allocated.items():
+        if (known := works.get(id_)) is not None:
             known.holds |= WRITE_IDS
-            known.given[key] = Given(each.writeId, changes)
-    if told and call.listeners.post:
-        call.listeners.after(_event(call, key, told), None)
+            known.given[key] = Given(number, changes)
+    if new and call.listeners.post:
+        call.listeners.after(_event(call, key, [*new], [*new.values()]), None)
     return allocated
 
 
-def _pairs(numbers: Mapping[int, int]) -> list[TxnToWriteId]:
-    return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in sorted(numbers.items())]
-
-
-def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> list[TxnToWriteId]:
+def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> dict[int, int]:
     """Give open transactions their first write ids in one round trip; none where that can not be done."""
     listeners, once = call.listeners, at_once.of(call.database)
     works = call.client.works
     has_some = not write_ids.is_range(ids) and any(each in works and works[each].holds & WRITE_IDS for each in ids)
     if has_some or not once.least_allocated <= len(ids) <= once.most_allocated or not listeners.only_log:
-        return []
-    pairs = [TxnToWriteId(txnId=id_, writeId=at_once.WRITE_ID) for id_ in ids]
-    told = listeners.log_row(_event(call, key, pairs))
+        return {}
+    told = listeners.log_row(_event(call, key, ids, range(at_once.WRITE_ID, at_once.WRITE_ID + len(ids))))
     batch = any(each not in works or works[each].holds & RANGES for each in ids)
     first = once.allocate(call.database, ids, key, batch=batch, told=told)
-    if first is None:
-        return []
-    for number, pair in enumerate(pairs, first):
-        pair.writeId = number
-    return pairs
+    return {} if first is None else dict(zip(ids, range(first, first + len(ids)), strict=True))
 
 
-def _event(call: Call, key: Key, told: Sequence[TxnToWriteId]) -> AllocateWriteIds:
-    return AllocateWriteIds(client=call.info, catalog=key.catalog, database=key.database, table=key.table, allocated=told)
+def _event(call: Call, key: Key, transactions: Sequence[int], numbers: Sequence[int]) -> AllocateWriteIds:
+    return AllocateWriteIds(
+        client=call.info, catalog=key.catalog, database=key.database, table=key.table, transactions=transactions, write_ids=numbers
+    )
 
 
 def get_valid_write_ids(

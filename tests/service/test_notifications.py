@@ -217,8 +217,7 @@ def test_transactions(call: Call) -> None:
     tell(call, CommitTransaction(client=info, transaction=5, type=idl.TxnType.DEFAULT))
     tell(call, CommitTransaction(client=info, transaction=7, type=idl.TxnType.READ_ONLY))
     tell(call, AbortTransactions(client=info, transactions=[6, 8], databases={6: ["d"]}))
-    ids = [idl.TxnToWriteId(txnId=5, writeId=1)]
-    tell(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", allocated=ids))
+    tell(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", transactions=[5], write_ids=[1]))
     tell(call, CommitCompaction(
         client=info, transaction=9, compaction=3, type=idl.CompactionType.MAJOR, catalog="hive", database="d", table="t", partition="k=1",
     ))

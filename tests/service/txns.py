@@ -78,7 +78,7 @@ def write(
 def allocate(call: Call, keys: Sequence[int], table: str = "t", database: str = "db", **options: object) -> dict[int, int]:
     """Allocate write ids; return them by transaction."""
     request = AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=list(keys), **options)  # type: ignore[arg-type]
-    return {each.txnId: each.writeId for each in write_ids.allocate_write_ids(call, request)}
+    return write_ids.allocate_write_ids(call, request)
 
 
 def valid(call: Call, table: str = "db.t", **options: object) -> tuple[int, list[int], set[int], int | None]:

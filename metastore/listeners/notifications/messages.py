@@ -241,8 +241,7 @@ def _abort_transactions(event: events.AbortTransactions, _: StructWriter) -> Ite
 
 def _allocate_write_ids(event: events.AllocateWriteIds, _: StructWriter) -> Iterator[Notification]:
     yield Notification("ALLOC_WRITE_ID", event.catalog, event.database, event.table, {
-        "dbName": event.database, "tableName": event.table, "txnIdList": [each.txnId for each in event.allocated],
-        "writeIdList": [each.writeId for each in event.allocated],
+        "dbName": event.database, "tableName": event.table, "txnIdList": list(event.transactions), "writeIdList": list(event.write_ids),
     })
 
 

@@ -2,7 +2,7 @@
 
 A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them.
 A row's payload is JSON: of partitions the table, and for up to EVENTS of them what differs, beside the storage descriptors that they
-share. It never decides what a message says: `messages.py` does, of the event that is unpacked.
+share; of ids that follow each other the ends. It never decides what a message says: `messages.py` does, of the event that is unpacked.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from metastore.idl import (
     Partition,
     StorageDescriptor,
     Table,
+    TxnType,
 )
 from metastore.listeners.events import (
     AbortTransactions,
     AddPartitions,
+    AllocateWriteIds,
     AlterPartitions,
     ClientInfo,
     Event,
+    OpenTransactions,
     UpdateStatistics,
 )
 from metastore.listeners.notifications.messages import Notification
@@ -73,6 +76,11 @@ def pack(event: Event) -> list[Payload]:
         return list(_statistics(event))
     if isinstance(event, AbortTransactions) and len(event.transactions) > 1:
         return list(_aborts(event))
+    if isinstance(event, OpenTransactions) and event.type != TxnType.READ_ONLY and _follow_each_other(event.transactions):
+        return [_ids(event, event.transactions)]
+    if isinstance(event, AllocateWriteIds) and _follow_each_other(event.write_ids):
+        names = (event.catalog, event.database, event.table)
+        return [_ids(event, event.transactions, names=names, writeIdList=[event.write_ids[0]])]
     return []
 
 
@@ -84,7 +92,9 @@ def subject(event: Event) -> Notification:
         return _on("ALTER_PARTITION", event.table)
     if isinstance(event, UpdateStatistics):
         return _on("UPDATE_PARTITION_COLUMN_STAT", event.table)
-    return Notification("ABORT_TXN", None, None, None, {})
+    if isinstance(event, AllocateWriteIds):
+        return Notification("ALLOC_WRITE_ID", event.catalog, event.database, event.table, {})
+    return Notification("OPEN_TXN" if isinstance(event, OpenTransactions) else "ABORT_TXN", None, None, None, {})
 
 
 def _on(kind: str, table: Table) -> Notification:
@@ -93,12 +103,26 @@ def _on(kind: str, table: Table) -> Notification:
 
 def unpack(event_type: str, payload: str) -> Event:
     """Return an event with the same messages as the part of one that a row stands for."""
-    told = orjson.loads(igzip.decompress(b64decode(payload.removeprefix(ONE))))  # type: ignore[no-untyped-call]  # the package has stubs for some
+    text = payload.removeprefix(ONE)
+    told = orjson.loads(text if text.startswith("{") else igzip.decompress(b64decode(text)))  # type: ignore[no-untyped-call]  # the package has stubs for some
     return UNPACK[event_type](ClientInfo("", None, (), told["method"]), told)
 
 
 def _payload(event: Event, count: int, fields: dict[str, Any]) -> Payload:
     return count, compressed(orjson.dumps({"method": event.client.method, **fields}))
+
+
+def _ids(event: Event, transactions: Sequence[int], **fields: Any) -> Payload:
+    """Return what one message about transactions is made of. It is not compressed: a statement may put numbers into it."""
+    which: dict[str, Any] = {"transactions": list(transactions)}
+    if _follow_each_other(transactions):
+        which = {"first": transactions[0], "last": transactions[-1]}
+    return 1, ONE + orjson.dumps({"method": event.client.method, **which, **fields}).decode()
+
+
+def _follow_each_other(ids: Sequence[int]) -> bool:
+    """Tell whether ids are several, and each is one above the one before."""
+    return len(ids) > 1 and list(ids) == [*range(ids[0], ids[0] + len(ids))]
 
 
 class _Same:
@@ -263,6 +287,24 @@ def _aborted(client: ClientInfo, told: dict[str, Any]) -> Event:
     return AbortTransactions(client=client, transactions=told["transactions"], databases=databases)
 
 
+def _transactions(told: dict[str, Any]) -> Sequence[int]:
+    return range(told["first"], told["last"] + 1) if "first" in told else told["transactions"]
+
+
+def _opened(client: ClientInfo, told: dict[str, Any]) -> Event:
+    return OpenTransactions(client=client, transactions=_transactions(told), type=TxnType.DEFAULT)
+
+
+def _allocated(client: ClientInfo, told: dict[str, Any]) -> Event:
+    catalog, database, table = told["names"]
+    transactions, (first,) = _transactions(told), told["writeIdList"]
+    return AllocateWriteIds(
+        client=client, catalog=catalog, database=database, table=table, transactions=transactions,
+        write_ids=range(first, first + len(transactions)),
+    )
+
+
 UNPACK: dict[str, Callable[[ClientInfo, dict[str, Any]], Event]] = {
     "ADD_PARTITION": _added, "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated, "ABORT_TXN": _aborted,
+    "OPEN_TXN": _opened, "ALLOC_WRITE_ID": _allocated,
 }

@@ -6,7 +6,7 @@ is told with is given as it will stand in the log, but for numbers that only the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.store.components import Intent
@@ -16,16 +16,14 @@ from metastore.store.notifications import LogRow
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import Key
 
-FIRST, LAST, WRITE_ID = -1, -2, -1
-"""What stands in a message for the first and the last opened transaction, and for each write id."""
+FIRST, LAST, WRITE_ID = -2, -1, -1
+"""What stands in a message for the first and the last opened transaction, which follow each other as ids do, and for the first write id."""
+BEFORE_WRITE_ID = '"writeIdList":['
+"""What stands right before it. JSON has no name that looks so, since it escapes quotes."""
+IN_PLACE_OF_WRITE_ID = f"{BEFORE_WRITE_ID}{WRITE_ID}"
 
 PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
 """What a transaction may hold that is committed in one round trip."""
-
-
-def write_id_list(numbers: Iterable[int]) -> str:
-    """Return the part of a message that has the write ids, or what stands for them."""
-    return f'"writeIdList":[{",".join(map(str, numbers))}]'
 
 
 class Guess(NamedTuple):
@@ -48,7 +46,7 @@ class AtOnce:
     """Whether it has `lock`, and `commit_change`."""
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
-        """Open transactions unless more than `most` might be open; return their ids ascending. The message has [FIRST, LAST] for them."""
+        """Open transactions unless more than `most` might be open; return their ids ascending. The message has FIRST and LAST."""
         raise AssertionError(self, database, count, kind, who, now, most, told)
 
     def commit(
@@ -68,7 +66,7 @@ class AtOnce:
     def allocate(
         self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
     ) -> int | None:
-        """Give transactions that have no write id one each in a table, ascending; return the first. The message has [WRITE_ID, ..].
+        """Give transactions that have no write id one each in a table, ascending; return the first. The message has WRITE_ID.
 
         Without `batch` they are thought to have been opened singly, so that none is within a range; the database looks.
         """

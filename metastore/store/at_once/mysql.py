@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
 from metastore.store.answer import Answer
-from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess, write_id_list
+from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, Intent
@@ -170,18 +170,13 @@ def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
     return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
 
 
-OPENED = ((f"{FIRST},{LAST}", GIVEN), (str(FIRST), GIVEN), (str(LAST), GIVEN))
+OPENED = (str(FIRST), GIVEN)
+ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
 
 
-@cache
-def _allocated(count: int) -> tuple[tuple[str, sa.ColumnElement[Any]], ...]:
-    numbers = sa.func.concat_ws(constant(","), *(GIVEN - constant(place) for place in range(count, 0, -1)))
-    return (write_id_list([WRITE_ID] * count), sa.func.concat(constant('"writeIdList":['), numbers, constant("]"))),
-
-
-def _tell(session: Session, told: LogRow | None, numbers: tuple[tuple[str, sa.ColumnElement[Any]], ...] = ()) -> None:
+def _tell(session: Session, told: LogRow | None, *numbers: tuple[str, sa.ColumnElement[Any]], **values: int) -> None:
     if told is not None:
-        session.later(_telling(*numbers), **told._asdict())
+        session.later(_telling(*numbers), **told._asdict(), **values)
 
 
 def _let_go(session: Session, key: int, guess: Guess, told: LogRow | None) -> None:
@@ -262,7 +257,7 @@ class MySQL(AtOnce):
             if batch:
                 session.later(IN_RANGE, transaction_id=transactions[0], **names)
             session.later(GIVE, transaction_id=transactions[0], **names)
-            _tell(session, told, _allocated(1))
+            _tell(session, told, ALLOCATED, count=1)
             return taken
 
         def several(session: Session) -> Answer:
@@ -271,7 +266,7 @@ class MySQL(AtOnce):
             taken = session.later(TAKE_ABOVE, **ends, **write_ids.named(key))
             session.later(FOUND_ONE)
             session.later(GIVE_RANGE, **ends, **names)
-            _tell(session, told, _allocated(count))
+            _tell(session, told, ALLOCATED, count=count)
             return taken
 
         if count > 1 and not write_ids.is_range(transactions):

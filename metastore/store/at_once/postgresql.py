@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.at_once.contract import FIRST, LAST, PLAIN, WRITE_ID, AtOnce, Guess, write_id_list
+from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, bare, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
@@ -109,12 +109,8 @@ def _opening(told: bool) -> sa.Select[Any]:
     query = sa.select(opened.c.id)
     if not told:
         return query
-    ids = sa.func.string_agg(sa.cast(opened.c.id, sa.Text()), postgresql.aggregate_order_by(constant(","), opened.c.id))
-    span = sa.select(
-        ids.label("ids"), sa.func.min(opened.c.id).label("first"), sa.func.max(opened.c.id).label("last")
-    ).having(sa.func.count() > constant(0)).subquery("span")
-    message = _replaced(_MESSAGE, f"{FIRST},{LAST}", span.c.ids)
-    return query.add_cte(_told(span, _replaced(_replaced(message, str(FIRST), span.c.first), str(LAST), span.c.last)))
+    message = _replaced(_MESSAGE, str(FIRST), taken.c.value - count + constant(1))
+    return query.add_cte(_told(taken, _replaced(message, str(LAST), taken.c.value)))
 
 
 def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
@@ -209,13 +205,7 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
 
 def _told_allocated(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
     """Return the notification of write ids that were taken."""
-    numbers = sa.func.generate_series(first, taken.c.next - constant(1)).table_valued("number").render_derived(name="numbers")
-    text = sa.cast(numbers.c.number, sa.Text())
-    listed = sa.select(sa.func.string_agg(text, postgresql.aggregate_order_by(constant(","), numbers.c.number)))
-    pattern = sa.cast(sa.bindparam("pattern"), sa.Text())
-    return _told(taken, sa.func.replace(
-        _MESSAGE, pattern, constant('"writeIdList":[').concat(listed.scalar_subquery()).concat(constant("]"))
-    ))
+    return _told(taken, _replaced(_MESSAGE, IN_PLACE_OF_WRITE_ID, constant(BEFORE_WRITE_ID).concat(sa.cast(first, sa.Text()))))
 
 
 def _listed(name: str, table: sa.Table, columns: Sequence[str]) -> sa.TableValuedAlias:
@@ -259,15 +249,6 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     intents = _listed("intent", transaction_components, INTENT_COLUMNS[1:-1])
     noted = sa.select(transaction, *intents.c, number_of(transaction, intents.c)).select_from(locked.join(intents, sa.true()))
     return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
-
-
-def _of_allocation(transactions: Sequence[int], key: Key, told: LogRow | None) -> dict[str, Any]:
-    """Return the parameters of an allocation for transactions, which ascend."""
-    count = len(transactions)
-    parameters = {"count": count, "lowest": transactions[0], "highest": transactions[-1], **key._asdict(), **_parameters(told)}
-    if told is not None:
-        parameters["pattern"] = write_id_list([WRITE_ID] * count)
-    return parameters
 
 
 def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) -> sa.CTE:
@@ -358,7 +339,8 @@ class PostgreSQL(AtOnce):
     def allocate(
         self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
     ) -> int | None:
-        parameters = _of_allocation(transactions, key, told)
+        ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
+        parameters = {**ends, **key._asdict(), **_parameters(told)}
         if is_range(transactions):
             row = database.change(lambda session: session.row(_allocating_range(told is not None), **parameters))
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import (
-    AllocateTableWriteIdsResponse,
     GetOpenTxnsResponse,
     GetValidWriteIdsResponse,
     HeartbeatTxnRangeResponse,
@@ -16,6 +15,7 @@ from metastore.idl import (
 from metastore.service import rebuilds, replication, transactions, write_ids
 from metastore.service.commit import commit_transaction, latest_in_conflict
 from metastore.service.context import Call
+from metastore.wire import write_id_lists
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
 
@@ -49,10 +49,6 @@ def _get_replayed_txns_for_policy(call: Call, args: Any) -> ReplayedTxnsForPolic
     return ReplayedTxnsForPolicyResult(replTxnMapEntry={str(source): str(target) for source, target in found.items()})
 
 
-def _allocate_table_write_ids(call: Call, args: Any) -> AllocateTableWriteIdsResponse:
-    return AllocateTableWriteIdsResponse(txnToWriteIds=write_ids.allocate_write_ids(call, args.rqst))
-
-
 METHODS: dict[str, Handler] = {
     "open_txns": lambda call, args: OpenTxnsResponse(txn_ids=transactions.open_transactions(call, args.rqst)),
     "commit_txn": lambda call, args: commit_transaction(call, args.rqst),
@@ -66,7 +62,7 @@ METHODS: dict[str, Handler] = {
     "seed_txn_id": lambda call, args: transactions.seed_transaction_id(
         call, required(call, required(call, args.rqst, "rqst").seedTxnId, "rqst.seedTxnId")
     ),
-    "allocate_table_write_ids": _allocate_table_write_ids,
+    "allocate_table_write_ids": lambda call, args: write_id_lists.encoded(write_ids.allocate_write_ids(call, args.rqst)),
     "get_valid_write_ids": _get_valid_write_ids,
     "add_write_ids_to_min_history": lambda call, args: write_ids.add_to_history(call, args.txnId, args.writeIds or {}),
     "get_max_allocated_table_write_id": _get_max_allocated_table_write_id,
