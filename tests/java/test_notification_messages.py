@@ -133,7 +133,7 @@ def _measure(client: Client) -> None:
 def _transact(client: Client) -> None:
     who = {"user": "u", "hostname": "h"}
     first, second = client.open_txns(idl.OpenTxnRequest(num_txns=2, **who)).txn_ids
-    client.allocate_table_write_ids(idl.AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[first]))
+    client.allocate_table_write_ids(idl.AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[first, second]))
     client.commit_txn(idl.CommitTxnRequest(txnid=first))
     client.abort_txn(idl.AbortTxnRequest(txnid=second))
     client.compact2(idl.CompactionRequest(dbname="d", tablename="t", partitionname="k=1", type=CompactionType.MAJOR))
@@ -222,7 +222,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     "OPEN_TXN": {"getTxnIds": "[1, 2]"},
     "COMMIT_TXN": {"getTxnId": "1"},
     "ABORT_TXN": {"getTxnId": "2"},
-    "ALLOC_WRITE_ID": {"getTableName": "t", "getTxnToWriteIdList": "TxnToWriteId(txnId:1, writeId:1)"},
+    "ALLOC_WRITE_ID": {"getTableName": "t", "getTxnToWriteIdList": "TxnToWriteId(txnId:1, writeId:1), TxnToWriteId(txnId:2, writeId:2)"},
     "COMMIT_COMPACTION": {"getTxnId": "3", "getType": "MAJOR", "getPartName": "k=1", "getTableName": "t"},
     "INSERT": {"getFiles": "[file:/f###]", "isReplace": "true", "getPtnObj": "values:[1]"},
 }

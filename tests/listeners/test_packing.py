@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 import pytest
 
 from metastore.binary import to_bytes
+from metastore.config import Config
 from metastore.idl import (
     BooleanColumnStatsData,
     ColumnStatistics,
@@ -18,23 +20,29 @@ from metastore.idl import (
     ColumnStatisticsObj,
     FieldSchema,
     LongColumnStatsData,
+    NotificationEvent,
     Partition,
     PrincipalPrivilegeSet,
     SerDeInfo,
     SkewedInfo,
     StorageDescriptor,
     Table,
+    TxnType,
 )
 from metastore.listeners.events import (
     AbortTransactions,
     AddPartitions,
+    AllocateWriteIds,
     AlterPartitions,
     ClientInfo,
     Event,
+    OpenTransactions,
     UpdateStatistics,
 )
+from metastore.listeners.notifications import NotificationLog, events_of
+from metastore.listeners.notifications.log import GZIP, PLAIN
 from metastore.listeners.notifications.messages import of
-from metastore.listeners.notifications.packing import EVENTS, ONE, pack, subject, unpack
+from metastore.listeners.notifications.packing import EVENTS, ONE, compressed, pack, subject, unpack
 
 TABLE = Table(
     catName="hive", dbName="d", tableName="t", tableType="MANAGED_TABLE", sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
@@ -93,6 +101,22 @@ def aborts(count: int) -> AbortTransactions:
     return AbortTransactions(client=client, transactions=range(5, 5 + count), databases={6: ["ü", "d"], 5 + count: ["other"]})
 
 
+def opened(ids: Sequence[int], kind: int = TxnType.DEFAULT) -> OpenTransactions:
+    return OpenTransactions(client=ClientInfo("host", None, (), "open_txns"), transactions=ids, type=kind)
+
+
+def allocated(ids: Sequence[int], numbers: Sequence[int]) -> AllocateWriteIds:
+    client = ClientInfo("host", None, (), "allocate_table_write_ids")
+    return AllocateWriteIds(client=client, catalog="hive", database="d", table='"ü', transactions=ids, write_ids=numbers)
+
+
+NUMBERS: list[Event] = [
+    opened([5, 6]), opened(range(2**40, 2**40 + 300)), opened([5, 6], TxnType.COMPACTION),
+    allocated([5, 6], [1, 2]), allocated(range(5, 305), range(2**40, 2**40 + 300)), allocated([5, 7, 8], [1, 2, 3]),
+]
+"""What is told by first and last."""
+
+
 def told(event: Event) -> list[tuple[Any, ...]]:
     return [(*notification[:-1], orjson.dumps(notification.fields)) for notification in of(event)]
 
@@ -121,6 +145,31 @@ def test_what_is_added_tells_the_same_in_one_row(number: int) -> None:
     assert told(unpack("ADD_PARTITION", payload)) == told(event)
 
 
+@pytest.mark.parametrize("event", NUMBERS)
+def test_numbers_that_follow_each_other_tell_the_same_by_their_ends(event: Event) -> None:
+    ((count, payload),) = pack(event)
+    assert (count, payload[: len(ONE) + 1]) == (1, ONE + "{")
+    ((kind, *_),) = wanted = told(event)
+    assert subject(event)[:-1] == wanted[0][:-1]
+    assert told(unpack(kind, payload)) == wanted
+    assert len(payload) < 200
+
+
+@pytest.mark.parametrize("format_", [PLAIN, GZIP])
+@pytest.mark.parametrize("event", NUMBERS)
+def test_a_row_of_numbers_reads_like_one_that_holds_its_message(event: Event, format_: str) -> None:
+    row = NotificationLog(Config(event_message_format=format_)).plain_row(event)
+    ((kind, catalog, database, table, fields),) = of(event)
+    text = orjson.dumps({"server": "", "servicePrincipal": "", "timestamp": row.time, **fields})
+    wanted = NotificationEvent(
+        eventId=7, eventTime=row.time, eventType=kind, catName=catalog, dbName=database, tableName=table, messageFormat=format_,
+        message=text.decode() if format_ == PLAIN else compressed(text),
+    )
+    assert row.message.startswith(ONE)
+    for message in (row.message, text.decode(), wanted.message):  # now, and as older rows have it
+        assert list(events_of(7, row._replace(message=message))) == [wanted]
+
+
 def test_equal_storage_is_packed_once() -> None:
     shared = storage(None)
     many = []
@@ -144,3 +193,15 @@ def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
     assert pack(addition(BEFORE[:1])) == []
     assert pack(statistics(1)) == []
     assert pack(aborts(1)) == []
+    assert pack(opened([5])) == pack(opened([])) == []
+    assert pack(opened([5, 6], TxnType.READ_ONLY)) == []
+    assert pack(allocated([5], [1])) == pack(allocated([], [])) == []
+
+
+@pytest.mark.parametrize("ids", [[5, 7], [5, 7, 6, 8], [6, 5], [5, 5], [5, 5, 7]])
+def test_ids_with_gaps_or_in_another_order_are_told_one_by_one(ids: list[int]) -> None:
+    assert pack(opened(ids)) == []
+    assert pack(allocated(range(len(ids)), ids)) == []
+    event = allocated(ids, range(len(ids)))
+    ((_, payload),) = pack(event)
+    assert told(unpack("ALLOC_WRITE_ID", payload)) == told(event)

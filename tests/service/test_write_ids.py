@@ -255,6 +255,17 @@ def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
         assert {(event.catalog, event.database, event.table) for event in told} == {("hive", "db", "t")}
 
 
+def test_after_one_round_trip_listeners_are_told_the_same(call: Call) -> None:
+    after = Remembering()
+    loud = call_of(listening(call.metastore, after))
+    allocate(loud, begin(loud, 1))
+    keys = begin(loud, 3)
+    allocate(loud, keys)
+    event, error = after.seen[-1]
+    assert (event.catalog, event.database, event.table, error) == ("hive", "db", "t", None)
+    assert event.allocated == [TxnToWriteId(txnId=key, writeId=number) for number, key in enumerate(keys, 2)]
+
+
 def test_many_exceptions_of_a_snapshot_change_the_way_and_not_the_answer(call: Call) -> None:
     writers = begin(call, 6)
     for key in writers:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.store import write_ids
+from metastore.store import notifications, write_ids
 from metastore.store.at_once.contract import BEFORE_WRITE_ID, IN_PLACE_OF_WRITE_ID, AtOnce
 from metastore.store.database import Database, Session
 from metastore.store.drivers import Refused
-from metastore.store.notifications import LogRow, insert
+from metastore.store.notifications import LogRow
 from metastore.store.schema import write_id_counters
 from metastore.store.transactions import may_be_range
 from metastore.store.write_ids import COUNTER, Key, Range, named
@@ -44,7 +44,7 @@ class SQLite(AtOnce):
             write_ids.insert_ranges(session, key, [Range(lowest, highest, first)])
             if told is not None:
                 message = told.message.replace(IN_PLACE_OF_WRITE_ID, f"{BEFORE_WRITE_ID}{first}")
-                insert(session, [told._replace(message=message)])
+                notifications.insert(session, [told._replace(message=message)])
             return first
 
         try:
