@@ -258,7 +258,7 @@ def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
 def test_after_one_round_trip_listeners_are_told_the_same(call: Call) -> None:
     after = Remembering()
     loud = call_of(listening(call.metastore, after))
-    allocate(loud, begin(loud, 1))
+    allocate(loud, begin(loud, 3)[:1])
     keys = begin(loud, 3)
     allocate(loud, keys)
     event, error = after.seen[-1]

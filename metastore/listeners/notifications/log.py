@@ -55,7 +55,7 @@ class NotificationLog(TransactionalListener):
         return ()
 
     def plain_row(self, event: Event) -> notifications.LogRow:
-        """Return the row of a change that has one, its message plain: a statement may put into it what it alone knows."""
+        """Return the row of a change that has one. New ids in it are not compressed: a statement may put in what it alone knows."""
         (row,) = self._rows(event, None)
         return row
 
