@@ -272,9 +272,27 @@ class Outline:
             self.lists.append(at - WIDTH)
             if size >= LEAST_ALIKE:
                 return self._structs(at, size, inner, depth - 1)
-        for _ in range(size):
+        number = 0
+        if etype == TType.STRUCT and size >= LEAST_ALIKE and depth > 1 and self._notes is None:
+            number, at = self._same_sized(at, size)
+        for _ in range(size - number):
             at = self._value(etype, at, inner, depth - 1)
         return at
+
+    def _same_sized(self, at: int, size: int) -> tuple[int, int]:
+        """Return how many structs that are here have the fields of the first one, all of them numbers, and where they end; 0 and `at`."""
+        data, place = self.data, at
+        heads: list[int] = []
+        while place < len(data) and (width := WIDTHS.get(data[place])) is not None:
+            heads += (place, place + 1, place + 2)
+            place += 3 + width
+        if place >= len(data) or data[place] != TType.STOP:
+            return 0, at
+        step = place + 1 - at
+        here = min(size, (len(data) - at) // step)
+        end = at + here * step
+        same = all(data[head:end:step] == data[head : head + 1] * here for head in (*heads, place))
+        return (here, end) if same else (0, at)
 
     def _structs(self, at: int, size: int, spec: Any, depth: int) -> int:
         """Return where the last of so many structs ends: those that are like an earlier one are compared with it."""
