@@ -278,6 +278,20 @@ def test_many_exceptions_of_a_snapshot_change_the_way_and_not_the_answer(call: C
     assert found == (6, [2, 3, 5], {2}, 3)
 
 
+def test_very_high_ids_are_exact(call: Call) -> None:
+    write_ids.seed_write_id(call, "db", "t", 2**60)
+    transactions.seed_transaction_id(call, 2**61)
+    keys, single = begin(call, 3), begin_one(call)
+    assert keys == [2**61 + number for number in range(3)]
+    assert allocate(call, keys) == {key: 2**60 + number for number, key in enumerate(keys, 1)}
+    assert allocate(call, [single]) == {single: 2**60 + 4}
+    for _ in range(3):
+        ask(call, component(READ, operation=INSERT), transaction=single)
+    assert set(rows(call, schema.transaction_components, "write_id")) == {(2**60 + 4,)}
+    commit(call, keys[0])
+    assert valid(call) == (2**60 + 4, [2**60 + 2, 2**60 + 3, 2**60 + 4], set(), 2**60 + 2)
+
+
 def test_only_exceptions_far_below_the_others_are_looked_for_by_the_database(
     call: Call, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:

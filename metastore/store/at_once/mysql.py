@@ -77,6 +77,13 @@ GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
 _FOUND_ONE = sa.func.row_count() == constant(1)
 """Whether the statement before found one row."""
 FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
+
+
+def _if_found_one(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return a value to be added, no id as it may become a float; it overflows unless the statement before found one row."""
+    return sa.case((_FOUND_ONE, value), else_=_OVERFLOW)
+
+
 _COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
     sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest", "transaction_id")
 )
@@ -88,6 +95,7 @@ TAKE_ID = sa.update(counter_rows).where(
 ).values(value=sa.func.last_insert_id(_NEXT))
 OPEN_ONE = sa.insert(transactions).values({
     "id": GIVEN, "state": constant(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
+    "type": _if_found_one(sa.bindparam("new_type")),
 })
 MARK = {
     batch: sa.update(transactions).where(
@@ -97,6 +105,7 @@ MARK = {
     for batch in (True, False)
 }
 """With True also one of a batch, which may be within a range."""
+TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bindparam("catalog")))
 GIVE = sa.insert(write_id_rows).values({
     **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - constant(1),
 })
@@ -110,7 +119,7 @@ TAKE_ABOVE = sa.update(write_id_counters).where(*write_ids.COUNTER, W.last_trans
 )
 GIVE_RANGE = sa.insert(write_id_ranges).values({
     **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
-    "first_write_id": GIVEN - _COUNT,
+    "first_write_id": GIVEN - _COUNT, "catalog": _if_found_one(sa.bindparam("catalog")),
 })
 FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
     _FOUND_ONE, sa.func.count() <= constant(1),
@@ -140,8 +149,7 @@ PASS = {
     for held in (True, False)
 }
 """Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
-INSERT_IF_FOUND_ONE = locks.INSERT.values(writers_wait=sa.case((_FOUND_ONE, sa.bindparam("writers_wait")), else_=_OVERFLOW))
-"""Add a lock if the statement before found one row."""
+INSERT_IF_FOUND_ONE = locks.INSERT.values(writers_wait=_if_found_one(sa.bindparam("writers_wait")))
 MET = {
     within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
     for within in (True, False)
@@ -212,7 +220,6 @@ class MySQL(AtOnce):
 
         def work(session: Session) -> Answer:
             taken = session.later(TAKE_ID, most=most)
-            session.later(FOUND_ONE)
             session.later(OPEN_ONE, new_type=kind, new_user=user, new_host=host, new_agent=agent, new_started_ms=now, new_heartbeat_ms=now)
             _tell(session, told, OPENED)
             return taken
@@ -252,8 +259,7 @@ class MySQL(AtOnce):
 
         def one(session: Session) -> Answer:
             session.later(MARK[batch], key=transactions[0])
-            session.later(FOUND_ONE)
-            taken = write_ids.take(session, key, transactions)
+            taken = session.later(TAKE_IF_FOUND_ONE, count=1, last_transaction=transactions[0], **names)
             if batch:
                 session.later(IN_RANGE, transaction_id=transactions[0], **names)
             session.later(GIVE, transaction_id=transactions[0], **names)
@@ -264,7 +270,6 @@ class MySQL(AtOnce):
             ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
             session.later(ALL_OF_BATCHES, **ends)
             taken = session.later(TAKE_ABOVE, **ends, **write_ids.named(key))
-            session.later(FOUND_ONE)
             session.later(GIVE_RANGE, **ends, **names)
             _tell(session, told, ALLOCATED, count=count)
             return taken
