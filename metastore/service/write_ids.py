@@ -37,6 +37,8 @@ READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 MOST_KNOWN = 4
 """Of so many tables at most a snapshot goes by what is remembered of each; it asks for each by itself."""
+MOST_GIVEN = 10
+"""Of so many transactions at most the write ids that they were given together are remembered."""
 MOST_WRITTEN = 10_000
 """Tables that are remembered because transactions write to them."""
 
@@ -111,7 +113,8 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
     for id_, number in allocated.items():
         if (known := works.get(id_)) is not None:
             known.holds |= WRITE_IDS
-            known.given[key] = Given(number, changes)
+            if len(allocated) <= MOST_GIVEN:
+                known.given[key] = Given(number, changes)
     if new and call.listeners.post:
         call.listeners.after(_event(call, key, [*new], [*new.values()]), None)
     return allocated
