@@ -101,15 +101,24 @@ class KnownTable:
         mark, exceptions, settled = view
         with self._lock:
             self.is_written = self._transaction > settled
-            of = self._numbers
-            unseen = [transaction for transaction in exceptions[: bisect_right(exceptions, mark)] if transaction in of]
-            unseen += self._transactions[bisect_right(self._transactions, mark):]
+            of, end = self._numbers, bisect_right(self._transactions, mark)
+            if end < len(exceptions):
+                unseen = [each for each in self._transactions[:end] if _is_among(exceptions, each)]
+            else:
+                unseen = [each for each in exceptions if each <= mark and each in of]
+            unseen += self._transactions[end:]
             below = next((number for number, transaction in reversed(self._pairs) if transaction <= mark), None)
             whole = next((number + last - first for first, last, number in reversed(self._given) if last <= settled), None)
             found = Mark(self.last, below, len(self._pairs) > len(unseen), self._transaction)
             made.marks[key] = found.raised(whole, seen=whole is not None)
             made.unseen[key] = sorted((of[transaction], transaction) for transaction in unseen)
             made.ranges[key] = self._ranges[bisect_left(self._ranges, settled + 1, key=itemgetter(1)):]
+
+
+def _is_among(ids: Sequence[int], id_: int) -> bool:
+    """Tell whether an id is among some that ascend."""
+    place = bisect_left(ids, id_)
+    return place < len(ids) and ids[place] == id_
 
 
 Known = dict[Key, KnownTable]
