@@ -13,7 +13,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.store import known_write_ids, schema
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import Key, Mark, Snapshot
 from tests.service.conftest import MetastoreMaker, Statements, call_of, make_database, make_table
 from tests.service.txns import INSERT, READ, abort, allocate, ask, begin, begin_one, commit, component, count, valid
 
@@ -198,6 +198,32 @@ def test_a_large_table_is_read_by_its_exceptions(call: Call, statements: Stateme
     with statements() as seen:
         valid(call, valid_transactions="100:101::")
     assert len(seen) == 1
+
+
+def test_more_that_is_new_than_is_read_at_once(call: Call, other: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_write_ids, "MOST", 5)
+    first = begin_one(call)
+    allocate(call, [first])
+    assert valid(call) == (1, [1], set(), 1)
+    allocate(other, begin(other, 20))
+    last = begin_one(other)
+    allocate(other, [last])
+    text = f"{last}:{first}:{first},{last}:"
+    assert valid(call, valid_transactions=text) == (22, [1, 22], set(), 1)
+    assert T in call.database.known_write_ids
+
+
+def test_what_is_read_twice_or_late_is_known_once() -> None:
+    """Readers beside each other are told the same, and one that asked earlier may be told later."""
+    table = known_write_ids.KnownTable(0)
+    rows = [(0, 2, 8, 0), (1, 2, 5, 0), (1, 1, 7, 0)]
+    more = [*rows, (0, 6, 12, 0), (2, 3, 9, 12)]
+    assert table.add(2, 8, rows)
+    assert table.add(6, 12, more)
+    assert table.add(2, 8, rows)
+    made = Snapshot({}, {}, {})
+    table.make(made, T, known_write_ids.View(20, [7, 10], 6))
+    assert made == Snapshot({T: Mark(6, 2, True, 12)}, {T: [(1, 7)]}, {T: [(9, 12, 3)]})
 
 
 def test_readers_beside_each_other_and_a_writer_agree(call: Call, other: Call) -> None:
