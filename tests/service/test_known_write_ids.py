@@ -222,7 +222,7 @@ def test_what_is_read_twice_or_late_is_known_once() -> None:
     assert table.add(6, 12, more)
     assert table.add(2, 8, rows)
     made = Snapshot({}, {}, {})
-    table.make(made, T, known_write_ids.View(20, [7, 10], 6))
+    table.make(made, T, known_write_ids.View(6, [3], 2))
     assert made == Snapshot({T: Mark(6, 2, True, 12)}, {T: [(1, 7)]}, {T: [(9, 12, 3)]})
 
 
