@@ -77,13 +77,18 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 
 
 def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
-    """Commit in one round trip an open transaction that changed no row; return its id and type, None where that can not be done."""
+    """Commit an open transaction in one round trip; return its id and type, None where that can not be done, or where it may lose."""
     key, listeners, work = request.txnid, call.listeners, call.client.work_in(request.txnid)
-    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log or work.changes:
+    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log:
         return None
     once = at_once.of(call.database)
+    if work.changes and (not once.judges or work.type in WITHOUT_CONFLICTS):
+        return None
     if once.most_ended:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
+        if work.changes:
+            judges = not request.exclWriteEnabled
+            return once.commit_if_first(call.database, key, work.guess, CHANGES, now_ms(), told, judges=judges)
         return once.commit(call.database, key, work.guess, INSERT, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
         return None

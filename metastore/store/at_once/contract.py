@@ -42,8 +42,8 @@ class AtOnce:
     """Transactions that are opened in one round trip, and so the others."""
     most_ended = 0
     least_allocated, most_allocated = 1, 0
-    adds_locks = commits_changes = False
-    """Whether it has `lock`, and `commit_change`."""
+    adds_locks = judges = commits_changes = False
+    """Whether it has `lock`, `commit_if_first` and `commit_change`."""
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         """Open transactions unless more than `most` might be open; return their ids ascending. The message has FIRST and LAST."""
@@ -54,6 +54,15 @@ class AtOnce:
     ) -> tuple[int, int] | None:
         """Commit a transaction that only did the operation `inserting`; return its id and type. One that is read-only is not told."""
         raise AssertionError(self, database, key, guess, inserting, now, told)
+
+    def commit_if_first(
+        self, database: Database, key: int, guess: Guess, changes: Collection[str], now: int, told: LogRow | None, *, judges: bool
+    ) -> tuple[int, int] | None:
+        """Commit a transaction that only did one of the operations `changes`, to one object; return its id and type.
+
+        With `judges`, only if no other one that changed the object committed since it began.
+        """
+        raise AssertionError(self, database, key, guess, changes, now, told, judges)
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         """Abort a transaction that noted no writes; tell whether it was done. One that is read-only is not told."""

@@ -1,6 +1,7 @@
 """Changes of transactions as MariaDB and MySQL are sent them: all statements up to the commit in one packet, with guards between them.
 
-A guard is a query that fails unless something holds; what stands behind it is then not run, and the change is rolled back as a whole.
+A guard is a query, or a value that is written, which fails unless something holds; what stands behind it is then not run, and the change is
+rolled back as a whole.
 Each statement sees what is committed when it begins, so one behind a lock sees all that others did before they let go of it.
 """
 
@@ -18,7 +19,7 @@ from metastore.store.answer import Answer
 from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import COMPLETED_COLUMNS, Intent
+from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.components import DELETE as DELETE_INTENTS
 from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
@@ -33,6 +34,7 @@ from metastore.store.schema import (
     transactions,
     write_id_counters,
     write_id_ranges,
+    write_set,
 )
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import locks as lock_rows
@@ -61,6 +63,7 @@ MOST_NOTED = 4
 """Of a lock that means to write more, the write ids are read first: they are looked up for each."""
 
 T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
+S = write_set.c
 
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
@@ -68,7 +71,7 @@ _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
-    """Return what overflows unless a condition holds."""
+    """Return what is 1 if a condition holds, and else overflows."""
     return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
@@ -126,13 +129,45 @@ FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
     sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), constant(0)) == constant(0),
 ))).where(C.transaction_id == sa.bindparam("key"))
 """The statement before found one row, and at most one object is noted for the transaction, to be inserted into."""
-COMPLETE = sa.insert(completed_components).from_select(
-    [*COMPLETED_COLUMNS],
-    sa.select(
-        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, constant(0), sa.bindparam("now", type_=sa.BigInteger())
-    ).where(C.transaction_id == sa.bindparam("key")),
+FOUND_ONE_THAT_CHANGES = sa.select(_overflow_unless(sa.and_(
+    _FOUND_ONE, sa.func.count() == constant(1), sa.func.count(sa.case((Among(C.operation, "changes"), W.next))) == constant(1),
+))).select_from(
+    transaction_components.outerjoin(write_id_counters, sa.and_(*(W[name] == C[name] for name in Key._fields)))
+).where(C.transaction_id == sa.bindparam("key")).with_for_update()
+"""The statement before found one row, and one object is noted for the transaction, to be changed, of a table that has a counter.
+
+It holds that note, and then the counter.
+"""
+WRITE = sa.insert(write_set).from_select(
+    [*WRITE_COLUMNS],
+    sa.select(C.catalog, C.database, C.table, C.partition, C.transaction_id, N.value, C.operation).where(
+        C.transaction_id == sa.bindparam("key"), N.name == constant(counters.TRANSACTION)
+    ).with_for_update(read=True),
     include_defaults=False,
 )
+"""Add to what others are judged by, with the last id that was given out; from then on none is.
+
+The transaction's own row gets a mark from the housekeeper, as that of an insert does.
+"""
+
+
+def _completing(updates: sa.ColumnElement[Any], source: sa.FromClause = transaction_components) -> sa.Insert:
+    now = sa.bindparam("now", type_=sa.BigInteger())
+    written = sa.select(C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, updates, now)
+    return sa.insert(completed_components).from_select(
+        [*COMPLETED_COLUMNS], written.select_from(source).where(C.transaction_id == sa.bindparam("key")), include_defaults=False
+    )
+
+
+COMPLETE = _completing(constant(0))
+COMPLETE_CHANGE = {
+    False: _completing(constant(1)),
+    True: _completing(_overflow_unless(S.id.is_(None)), transaction_components.outerjoin(write_set, sa.and_(
+        *(S[name] == C[name] for name in Key._fields), S.partition.is_not_distinct_from(C.partition),
+        S.commit_id >= C.transaction_id, S.transaction_id != C.transaction_id,
+    ))),
+}
+"""With True, overflows where another transaction changed the object and committed since this one began; else it is 1."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
@@ -211,7 +246,7 @@ class MySQL(AtOnce):
 
     most_opened = most_ended = 1
     most_allocated = 1000
-    adds_locks = True
+    adds_locks = judges = True
 
     def open(
         self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None  # noqa: ARG002  # it is one
@@ -242,6 +277,20 @@ class MySQL(AtOnce):
             return key, guess.type
 
         return None if guess.intents > 1 or not _is_plain(guess) else _try(database, work)
+
+    def commit_if_first(
+        self, database: Database, key: int, guess: Guess, changes: Collection[str], now: int, told: LogRow | None, *, judges: bool
+    ) -> tuple[int, int] | None:
+        def work(session: Session) -> tuple[int, int]:
+            session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
+            session.later(FOUND_ONE_THAT_CHANGES, key=key, changes=sorted(changes))
+            session.later(WRITE, key=key)
+            session.later(COMPLETE_CHANGE[judges], key=key, now=now)
+            session.later(DELETE_INTENTS, key=key)
+            _let_go(session, key, guess, told)
+            return key, guess.type
+
+        return _try(database, work) if guess.intents == 1 and _is_plain(guess) else None
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:
