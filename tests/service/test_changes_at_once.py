@@ -351,7 +351,7 @@ def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
 
 
 @pytest.mark.parametrize("kind", ["table", "partition"])
-@pytest.mark.parametrize("operation", [UPDATE])
+@pytest.mark.parametrize("operation", [UPDATE, INSERT])
 def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int) -> None:
     key = begin_one(call)
     number = write(call, key, operation, partition="p=1")

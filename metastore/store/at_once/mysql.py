@@ -127,8 +127,11 @@ GIVE_RANGE = sa.insert(write_id_ranges).values({
 FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
     _FOUND_ONE, sa.func.count() <= constant(1),
     sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), constant(0)) == constant(0),
-))).where(C.transaction_id == sa.bindparam("key"))
-"""The statement before found one row, and at most one object is noted for the transaction, to be inserted into."""
+))).where(C.transaction_id == sa.bindparam("key")).with_for_update()
+"""The statement before found one row, and at most one object is noted for the transaction, to be inserted into.
+
+It holds that note: who renames the object is waited for.
+"""
 FOUND_ONE_THAT_CHANGES = sa.select(_overflow_unless(sa.and_(
     _FOUND_ONE, sa.func.count() == constant(1), sa.func.count(sa.case((Among(C.operation, "changes"), W.next))) == constant(1),
 ))).select_from(
