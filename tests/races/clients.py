@@ -30,6 +30,7 @@ from metastore.idl import (
 )
 from metastore.service.context import Call
 from metastore.service.context import Client as Caller
+from metastore.wire.encoding import Encoded
 from metastore.wire.errors import failure
 from metastore.wire.methods import METHODS
 
@@ -92,7 +93,8 @@ class Within:
             for field, value in zip(arguments.thrift_spec.values(), args, strict=False):
                 setattr(arguments, field[1], value)
             try:
-                return METHODS[method](Call(self._metastore, self._client, method), arguments)
+                found = METHODS[method](Call(self._metastore, self._client, method), arguments)
+                return found.value() if isinstance(found, Encoded) else found
             except MetastoreError as error:
                 raise next(each for each in vars(failure(method, error, self._client)).values() if each is not None) from error
 
