@@ -81,14 +81,13 @@ def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | 
     key, listeners, work = request.txnid, call.listeners, call.client.work_in(request.txnid)
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log:
         return None
-    once = at_once.of(call.database)
-    if work.changes and (not once.judges or work.type in WITHOUT_CONFLICTS):
+    once, change = at_once.of(call.database), work.only_change
+    if work.changes and (not once.judges or change is None or work.type in WITHOUT_CONFLICTS):
         return None
     if once.most_ended:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        if work.changes:
-            judges = not request.exclWriteEnabled
-            return once.commit_if_first(call.database, key, work.guess, CHANGES, now_ms(), told, judges=judges)
+        if change is not None:
+            return once.commit_if_first(call.database, key, work.guess, change, now_ms(), told, judges=not request.exclWriteEnabled)
         return once.commit(call.database, key, work.guess, INSERT, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from metastore.idl import TxnType
 from metastore.listeners.events import ClientInfo
+from metastore.rules.transactions import Intent
 from metastore.store.at_once import PLAIN, Guess
 from metastore.store.locks import Given
 from metastore.store.transactions import RANGES
@@ -43,7 +44,7 @@ class Work:
     type: int = TxnType.DEFAULT
     holds: int = 0
     """Bits of `store.transactions`."""
-    intents: int = 0
+    intents: list[Intent] = field(default_factory=list)
     changes: frozenset[Key] = frozenset()
     """The tables of which it is to change rows that are there: the commit has conflicts to look for."""
     given: dict[Key, Given] = field(default_factory=dict)
@@ -52,7 +53,15 @@ class Work:
     @property
     def guess(self) -> Guess:
         """What the transaction may be."""
-        return Guess(self.type, self.holds, self.intents)
+        return Guess(self.type, self.holds, len(self.intents))
+
+    @property
+    def only_change(self) -> Intent | None:
+        """The one object that it is to change rows of, with the transaction's write id; None for several, or without."""
+        if not self.changes or len(self.intents) != 1:
+            return None
+        given = self.given.get(Key.of(self.intents[0]))
+        return None if given is None else self.intents[0]._replace(write_id=given.write_id)
 
 
 @dataclass(slots=True)

@@ -76,7 +76,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
         if transaction:
             known = call.client.work_in(transaction)
             known.holds |= bits
-            known.intents += len(intents)
+            known.intents += intents
             known.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
         return LockResponse(lockid=key, state=state)
 

@@ -320,6 +320,8 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     call.database.write(work)
     known = call.client.work_in(request.txnid)
     known.holds |= COMPONENTS
-    known.intents += len(names)
+    known.intents = [each for each in known.intents if Key.of(each) != key or each.partition is not None]
+    if operation is not None:
+        known.intents += (Intent(*key, name, operation, request.writeid) for name in names)
 
 

@@ -56,13 +56,13 @@ class AtOnce:
         raise AssertionError(self, database, key, guess, inserting, now, told)
 
     def commit_if_first(
-        self, database: Database, key: int, guess: Guess, changes: Collection[str], now: int, told: LogRow | None, *, judges: bool
+        self, database: Database, key: int, guess: Guess, change: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
-        """Commit a transaction that only did one of the operations `changes`, to one object; return its id and type.
+        """Commit a transaction that only changed one object; return its id and type.
 
         With `judges`, only if no other one that changed the object committed since it began.
         """
-        raise AssertionError(self, database, key, guess, changes, now, told, judges)
+        raise AssertionError(self, database, key, guess, change, now, told, judges)
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         """Abort a transaction that noted no writes; tell whether it was done. One that is read-only is not told."""

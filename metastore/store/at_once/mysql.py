@@ -132,45 +132,44 @@ FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
 
 It holds that note: who renames the object is waited for.
 """
-FOUND_ONE_THAT_CHANGES = sa.select(_overflow_unless(sa.and_(
-    _FOUND_ONE, sa.func.count() == constant(1), sa.func.count(sa.case((Among(C.operation, "changes"), W.next))) == constant(1),
-))).select_from(
-    transaction_components.outerjoin(write_id_counters, sa.and_(*(W[name] == C[name] for name in Key._fields)))
-).where(C.transaction_id == sa.bindparam("key")).with_for_update()
-"""The statement before found one row, and one object is noted for the transaction, to be changed, of a table that has a counter.
-
-It holds that note, and then the counter.
-"""
-WRITE = sa.insert(write_set).from_select(
-    [*WRITE_COLUMNS],
-    sa.select(C.catalog, C.database, C.table, C.partition, C.transaction_id, N.value, C.operation).where(
-        C.transaction_id == sa.bindparam("key"), N.name == constant(counters.TRANSACTION)
-    ).with_for_update(read=True),
+COMPLETE = sa.insert(completed_components).from_select(
+    [*COMPLETED_COLUMNS],
+    sa.select(
+        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, constant(0), sa.bindparam("now", type_=sa.BigInteger())
+    ).where(C.transaction_id == sa.bindparam("key")),
     include_defaults=False,
 )
+_MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
+TAKE_INTENT = sa.delete(transaction_components).where(
+    C.transaction_id == sa.bindparam("key"), _FOUND_ONE,
+    _overflow_unless(sa.or_(C.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
+)
+"""Remove what is noted for a transaction, if the statement before found one row; it overflows if something else is noted."""
+HOLD_COUNTER = sa.update(write_id_counters).where(
+    *(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE
+).values(next=W.next)
+"""Hold the counter of a table if the statement before found one row."""
+_LAST_ID = sa.select(N.value).where(N.name == constant(counters.TRANSACTION)).with_for_update(read=True)
+WRITE = sa.insert(write_set).values({
+    **{name: sa.bindparam(name) for name in WRITE_COLUMNS}, "catalog": _if_found_one(sa.bindparam("catalog")),
+    "commit_id": _LAST_ID.scalar_subquery(),
+})
 """Add to what others are judged by, with the last id that was given out; from then on none is.
 
 The transaction's own row gets a mark from the housekeeper, as that of an insert does.
 """
-
-
-def _completing(updates: sa.ColumnElement[Any], source: sa.FromClause = transaction_components) -> sa.Insert:
-    now = sa.bindparam("now", type_=sa.BigInteger())
-    written = sa.select(C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, updates, now)
-    return sa.insert(completed_components).from_select(
-        [*COMPLETED_COLUMNS], written.select_from(source).where(C.transaction_id == sa.bindparam("key")), include_defaults=False
-    )
-
-
-COMPLETE = _completing(constant(0))
+_LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
+    *(S[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
+    S.commit_id >= _TRANSACTION, S.transaction_id != _TRANSACTION,
+))
 COMPLETE_CHANGE = {
-    False: _completing(constant(1)),
-    True: _completing(_overflow_unless(S.id.is_(None)), transaction_components.outerjoin(write_set, sa.and_(
-        *(S[name] == C[name] for name in Key._fields), S.partition.is_not_distinct_from(C.partition),
-        S.commit_id >= C.transaction_id, S.transaction_id != C.transaction_id,
-    ))),
+    judges: sa.insert(completed_components).values({
+        **{name: sa.bindparam(name) for name in COMPLETED_COLUMNS[:-1]}, "time_ms": sa.bindparam("now"),
+        "updates": sa.case((_LATER_CHANGE, _OVERFLOW), else_=constant(1)) if judges else constant(1),
+    })
+    for judges in (True, False)
 }
-"""With True, overflows where another transaction changed the object and committed since this one began; else it is 1."""
+"""With True, overflows where another transaction changed the object and committed since this one began."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
@@ -282,18 +281,21 @@ class MySQL(AtOnce):
         return None if guess.intents > 1 or not _is_plain(guess) else _try(database, work)
 
     def commit_if_first(
-        self, database: Database, key: int, guess: Guess, changes: Collection[str], now: int, told: LogRow | None, *, judges: bool
+        self, database: Database, key: int, guess: Guess, change: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
+        *where, operation, number = zip(INTENT_COLUMNS[1:], change, strict=True)
+        names = dict(where)
+
         def work(session: Session) -> tuple[int, int]:
             session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
-            session.later(FOUND_ONE_THAT_CHANGES, key=key, changes=sorted(changes))
-            session.later(WRITE, key=key)
-            session.later(COMPLETE_CHANGE[judges], key=key, now=now)
-            session.later(DELETE_INTENTS, key=key)
+            session.later(TAKE_INTENT, key=key, **names, **dict([operation, number]))
+            session.later(HOLD_COUNTER, **{name: names[name] for name in Key._fields})
+            session.later(WRITE, transaction_id=key, **names, **dict([operation]))
+            session.later(COMPLETE_CHANGE[judges], transaction_id=key, **names, **dict([number]), now=now)
             _let_go(session, key, guess, told)
             return key, guess.type
 
-        return _try(database, work) if guess.intents == 1 and _is_plain(guess) else None
+        return _try(database, work) if _is_plain(guess) else None
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:
