@@ -239,18 +239,21 @@ def all_of(session: Session) -> list[Held]:
     return _held(session.rows(ALL))
 
 
-def insert(
-    session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], clause: sa.Insert = INSERT
-) -> Answer:
+def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
     """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id.
 
     It has to be their turn in the databases' queues.
     """
     note_counted(session, parts)
-    answer = session.insert_keyed(clause, **lock._asdict())
+    answer = session.insert_keyed(INSERT, **lock._asdict())
+    insert_below(session, answer, lock, parts, intents)
+    return answer
+
+
+def insert_below(session: Session, answer: Answer, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> None:
+    """Add what belongs to a lock that was added just before."""
     session.insert_below(answer, lock_components, COMPONENT_COLUMNS, [(number, *part) for number, part in enumerate(parts, 1)])
     components.insert(session, ((lock.transaction_id, intent) for intent in intents))
-    return answer
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:

@@ -44,6 +44,7 @@ from metastore.store.transactions import (
     COLUMNS,
     COMMITTED,
     COMPONENTS,
+    HOLD,
     IS_OPEN,
     LOCKS,
     LOWEST_OPEN,
@@ -224,11 +225,9 @@ def _tell(session: Session, told: LogRow | None, *numbers: tuple[str, sa.ColumnE
         session.later(_telling(*numbers), **told._asdict(), **values)
 
 
-def _let_go(session: Session, key: int, guess: Guess, told: LogRow | None) -> None:
-    """Remove the locks of a transaction that has ended, and tell the log."""
-    if guess.holds & LOCKS:
-        session.later(DELETE_LOCKS, key=key)
-    _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+def _letting_go(guess: Guess) -> tuple[sa.Delete, ...]:
+    """Return what removes the locks of a transaction that has ended."""
+    return (DELETE_LOCKS,) if guess.holds & LOCKS else ()
 
 
 def _is_plain(guess: Guess) -> bool:
@@ -256,8 +255,10 @@ class MySQL(AtOnce):
         user, host, agent = who
 
         def work(session: Session) -> Answer:
-            taken = session.later(TAKE_ID, most=most)
-            session.later(OPEN_ONE, new_type=kind, new_user=user, new_host=host, new_agent=agent, new_started_ms=now, new_heartbeat_ms=now)
+            taken, _ = session.all_later(
+                TAKE_ID, OPEN_ONE, most=most, new_type=kind, new_user=user, new_host=host, new_agent=agent, new_started_ms=now,
+                new_heartbeat_ms=now,
+            )
             _tell(session, told, OPENED)
             return taken
 
@@ -268,14 +269,11 @@ class MySQL(AtOnce):
         self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
     ) -> tuple[int, int] | None:
         def work(session: Session) -> tuple[int, int]:
-            session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
-            if guess.holds & COMPONENTS:
-                session.later(FOUND_ONE_THAT_INSERTS, key=key, inserting=inserting)
-                session.later(COMPLETE, key=key, now=now)
-                session.later(DELETE_INTENTS, key=key)
-            else:
-                session.later(FOUND_ONE)
-            _let_go(session, key, guess, told)
+            done = (FOUND_ONE_THAT_INSERTS, COMPLETE, DELETE_INTENTS) if guess.holds & COMPONENTS else (FOUND_ONE,)
+            session.all_later(
+                _end(guess.type, guess.holds), *done, *_letting_go(guess), key=key, new_state=COMMITTED, inserting=inserting, now=now
+            )
+            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
             return key, guess.type
 
         return None if guess.intents > 1 or not _is_plain(guess) else _try(database, work)
@@ -283,25 +281,21 @@ class MySQL(AtOnce):
     def commit_if_first(
         self, database: Database, key: int, guess: Guess, change: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
-        *where, operation, number = zip(INTENT_COLUMNS[1:], change, strict=True)
-        names = dict(where)
-
         def work(session: Session) -> tuple[int, int]:
-            session.later(_end(guess.type, guess.holds), key=key, new_state=COMMITTED, now=now)
-            session.later(TAKE_INTENT, key=key, **names, **dict([operation, number]))
-            session.later(HOLD_COUNTER, **{name: names[name] for name in Key._fields})
-            session.later(WRITE, transaction_id=key, **names, **dict([operation]))
-            session.later(COMPLETE_CHANGE[judges], transaction_id=key, **names, **dict([number]), now=now)
-            _let_go(session, key, guess, told)
+            session.all_later(
+                _end(guess.type, guess.holds), TAKE_INTENT, HOLD_COUNTER, WRITE, COMPLETE_CHANGE[judges], *_letting_go(guess),
+                key=key, transaction_id=key, new_state=COMMITTED, now=now, **dict(zip(INTENT_COLUMNS[1:], change, strict=True)),
+            )
+            _tell(session, told)
             return key, guess.type
 
         return _try(database, work) if _is_plain(guess) else None
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:
-            session.later(_end(guess.type, guess.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
-            session.later(FOUND_ONE)
-            _let_go(session, key, guess, told)
+            end = _end(guess.type, guess.holds & ~COMPONENTS)
+            session.all_later(end, FOUND_ONE, *_letting_go(guess), key=key, new_state=ABORTED, now=now)
+            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
             return True
 
         return not guess.intents and _is_plain(guess) and bool(_try(database, work))
@@ -312,11 +306,11 @@ class MySQL(AtOnce):
         count, names = len(transactions), key._asdict()
 
         def one(session: Session) -> Answer:
-            session.later(MARK[batch], key=transactions[0])
-            taken = session.later(TAKE_IF_FOUND_ONE, count=1, last_transaction=transactions[0], **names)
-            if batch:
-                session.later(IN_RANGE, transaction_id=transactions[0], **names)
-            session.later(GIVE, transaction_id=transactions[0], **names)
+            key = transactions[0]
+            _, taken, *_ = session.all_later(
+                MARK[batch], TAKE_IF_FOUND_ONE, *((IN_RANGE,) if batch else ()), GIVE, key=key, transaction_id=key, last_transaction=key,
+                count=1, **names,
+            )
             _tell(session, told, ALLOCATED, count=1)
             return taken
 
@@ -339,25 +333,24 @@ class MySQL(AtOnce):
     ) -> int | None:
         if len(parts) > FEW or len(intents) > MOST_NOTED:
             return None
-        wanted, transaction = locks.reach(parts, types), lock.transaction_id
+        wanted, transaction, bits = locks.reach(parts, types), lock.transaction_id, LOCKS | (COMPONENTS if intents else 0)
         quiet, known = locks.quiet_at(database, wanted), [given.get(Key.of(each)) for each in intents]
 
-        def hold(session: Session) -> None:
-            if transaction:
-                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
-
         def unlooked(session: Session) -> Answer:
-            hold(session)
-            session.later(PASS[bool(transaction)], queue=wanted.queues[0], seen=quiet)
+            *_, added = session.all_later(
+                *((HOLD,) if transaction else ()), PASS[bool(transaction)], INSERT_IF_FOUND_ONE, key=transaction, bits=bits,
+                now=lock.heartbeat_ms, queue=wanted.queues[0], seen=quiet, **lock._asdict(),
+            )
             numbers = [number.write_id if number is not None and number.changes == quiet else None for number in known]
-            added = locks.insert(session, lock, parts, [
+            locks.insert_below(session, added, lock, parts, [
                 (*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None
-            ], INSERT_IF_FOUND_ONE)
+            ])
             _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
             return added
 
         def looking(session: Session) -> tuple[Answer, Answer]:
-            hold(session)
+            if transaction:
+                hold_later(session, transaction, bits, lock.heartbeat_ms)
             turn = session.later(TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
             session.later(MET[wanted.within_tables], **wanted.values)
             added = locks.insert(session, lock, parts, ())

@@ -86,6 +86,10 @@ class Driver:
         answer: Answer = cursor.later(text, params)
         return answer
 
+    def all_later(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
+        """Do so with statements that have their parameters in common."""
+        return [self.later(cursor, text, params) for text in texts]
+
     def flush(self, cursor: Any) -> None:
         """Run what waits for the next statement."""
         cursor.flush()

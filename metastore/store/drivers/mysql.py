@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -61,6 +61,10 @@ class MySQLDriver(Driver):
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)
+
+    def all_later(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
+        answers: list[Answer] = cursor.all_later(texts, params)
+        return answers
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         if later and len(rows) <= FEW:
