@@ -81,14 +81,14 @@ def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | 
     key, listeners, work = request.txnid, call.listeners, call.client.work_in(request.txnid)
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log:
         return None
-    once, change = at_once.of(call.database), work.only_change
-    if work.changes and (not once.judges or change is None or work.type in WITHOUT_CONFLICTS):
+    once, intent = at_once.of(call.database), work.only_intent
+    if work.changes and (not once.judges or intent is None or work.type in WITHOUT_CONFLICTS):
         return None
     if once.most_ended:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        if change is not None:
-            return once.commit_if_first(call.database, key, work.guess, change, now_ms(), told, judges=not request.exclWriteEnabled)
-        return once.commit(call.database, key, work.guess, INSERT, now_ms(), told)
+        if work.changes and intent is not None:
+            return once.commit_if_first(call.database, key, work.guess, intent, now_ms(), told, judges=not request.exclWriteEnabled)
+        return once.commit(call.database, key, work.guess, INSERT, intent, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
         return None
     return key, TxnType.DEFAULT if request.txn_type is None else request.txn_type

@@ -56,12 +56,12 @@ class Work:
         return Guess(self.type, self.holds, len(self.intents))
 
     @property
-    def only_change(self) -> Intent | None:
-        """The one object that it is to change rows of, with the transaction's write id; None for several, or without."""
-        if not self.changes or len(self.intents) != 1:
+    def only_intent(self) -> Intent | None:
+        """The one object that it is to write to, with the write id that the client was given; None for none or several."""
+        if len(self.intents) != 1:
             return None
         given = self.given.get(Key.of(self.intents[0]))
-        return None if given is None else self.intents[0]._replace(write_id=given.write_id)
+        return self.intents[0] if given is None else self.intents[0]._replace(write_id=given.write_id)
 
 
 @dataclass(slots=True)

@@ -50,19 +50,22 @@ class AtOnce:
         raise AssertionError(self, database, count, kind, who, now, most, told)
 
     def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
+        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int, told: LogRow | None
     ) -> tuple[int, int] | None:
-        """Commit a transaction that only did the operation `inserting`; return its id and type. One that is read-only is not told."""
-        raise AssertionError(self, database, key, guess, inserting, now, told)
+        """Commit a transaction that only did the operation `inserting`; return its id and type. One that is read-only is not told.
+
+        `inserted` is the one object that it did this to, if it is known.
+        """
+        raise AssertionError(self, database, key, guess, inserting, inserted, now, told)
 
     def commit_if_first(
-        self, database: Database, key: int, guess: Guess, change: Intent, now: int, told: LogRow | None, *, judges: bool
+        self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
-        """Commit a transaction that only changed one object; return its id and type.
+        """Commit a transaction that only changed rows of one object; return its id and type.
 
         With `judges`, only if no other one that changed the object committed since it began.
         """
-        raise AssertionError(self, database, key, guess, change, now, told, judges)
+        raise AssertionError(self, database, key, guess, changed, now, told, judges)
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         """Abort a transaction that noted no writes; tell whether it was done. One that is read-only is not told."""

@@ -20,7 +20,6 @@ from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
-from metastore.store.components import DELETE as DELETE_INTENTS
 from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
 from metastore.store.locks import Component, Given, NewLock
@@ -125,21 +124,6 @@ GIVE_RANGE = sa.insert(write_id_ranges).values({
     **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
     "first_write_id": GIVEN - _COUNT, "catalog": _if_found_one(sa.bindparam("catalog")),
 })
-FOUND_ONE_THAT_INSERTS = sa.select(_overflow_unless(sa.and_(
-    _FOUND_ONE, sa.func.count() <= constant(1),
-    sa.func.coalesce(sa.func.sum(C.operation != sa.bindparam("inserting")), constant(0)) == constant(0),
-))).where(C.transaction_id == sa.bindparam("key")).with_for_update()
-"""The statement before found one row, and at most one object is noted for the transaction, to be inserted into.
-
-It holds that note: who renames the object is waited for.
-"""
-COMPLETE = sa.insert(completed_components).from_select(
-    [*COMPLETED_COLUMNS],
-    sa.select(
-        C.transaction_id, C.catalog, C.database, C.table, C.partition, C.write_id, constant(0), sa.bindparam("now", type_=sa.BigInteger())
-    ).where(C.transaction_id == sa.bindparam("key")),
-    include_defaults=False,
-)
 _MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
 TAKE_INTENT = sa.delete(transaction_components).where(
     C.transaction_id == sa.bindparam("key"), _FOUND_ONE,
@@ -163,13 +147,18 @@ _LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
     *(S[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
     S.commit_id >= _TRANSACTION, S.transaction_id != _TRANSACTION,
 ))
-COMPLETE_CHANGE = {
-    judges: sa.insert(completed_components).values({
-        **{name: sa.bindparam(name) for name in COMPLETED_COLUMNS[:-1]}, "time_ms": sa.bindparam("now"),
-        "updates": sa.case((_LATER_CHANGE, _OVERFLOW), else_=constant(1)) if judges else constant(1),
+
+
+def _completing(updates: sa.ColumnElement[Any]) -> sa.Insert:
+    """Note what a transaction wrote, if the statement before found one row."""
+    return sa.insert(completed_components).values({
+        **{name: sa.bindparam(name) for name in COMPLETED_COLUMNS[:-1]}, "time_ms": sa.bindparam("now"), "updates": updates,
+        "catalog": _if_found_one(sa.bindparam("catalog")),
     })
-    for judges in (True, False)
-}
+
+
+COMPLETE = _completing(constant(0))
+COMPLETE_CHANGE = {False: _completing(constant(1)), True: _completing(sa.case((_LATER_CHANGE, _OVERFLOW), else_=constant(1)))}
 """With True, overflows where another transaction changed the object and committed since this one began."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
@@ -266,30 +255,33 @@ class MySQL(AtOnce):
         return [] if taken is None else [taken.key]
 
     def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None
+        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int,  # noqa: ARG002  # it is known
+        told: LogRow | None,
     ) -> tuple[int, int] | None:
+        done = (FOUND_ONE,) if inserted is None else (TAKE_INTENT, COMPLETE)
+        return self._commit(database, key, guess, done, inserted, now, told)
+
+    def commit_if_first(
+        self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
+    ) -> tuple[int, int] | None:
+        done = (TAKE_INTENT, HOLD_COUNTER, WRITE, COMPLETE_CHANGE[judges])
+        return self._commit(database, key, guess, done, changed, now, told)
+
+    def _commit(
+        self, database: Database, key: int, guess: Guess, done: Sequence[sa.ClauseElement], intent: Intent | None, now: int,
+        told: LogRow | None,
+    ) -> tuple[int, int] | None:
+        names = {} if intent is None else dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
+        holds = guess.holds if intent is not None else guess.holds & ~COMPONENTS
+
         def work(session: Session) -> tuple[int, int]:
-            done = (FOUND_ONE_THAT_INSERTS, COMPLETE, DELETE_INTENTS) if guess.holds & COMPONENTS else (FOUND_ONE,)
             session.all_later(
-                _end(guess.type, guess.holds), *done, *_letting_go(guess), key=key, new_state=COMMITTED, inserting=inserting, now=now
+                _end(guess.type, holds), *done, *_letting_go(guess), key=key, transaction_id=key, new_state=COMMITTED, now=now, **names
             )
             _tell(session, None if guess.type == TxnType.READ_ONLY else told)
             return key, guess.type
 
-        return None if guess.intents > 1 or not _is_plain(guess) else _try(database, work)
-
-    def commit_if_first(
-        self, database: Database, key: int, guess: Guess, change: Intent, now: int, told: LogRow | None, *, judges: bool
-    ) -> tuple[int, int] | None:
-        def work(session: Session) -> tuple[int, int]:
-            session.all_later(
-                _end(guess.type, guess.holds), TAKE_INTENT, HOLD_COUNTER, WRITE, COMPLETE_CHANGE[judges], *_letting_go(guess),
-                key=key, transaction_id=key, new_state=COMMITTED, now=now, **dict(zip(INTENT_COLUMNS[1:], change, strict=True)),
-            )
-            _tell(session, told)
-            return key, guess.type
-
-        return _try(database, work) if _is_plain(guess) else None
+        return _try(database, work) if _is_plain(guess) and guess.intents == (intent is not None) else None
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:

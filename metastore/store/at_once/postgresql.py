@@ -313,7 +313,8 @@ class PostgreSQL(AtOnce):
         return sorted(id_ for (id_,) in rows)
 
     def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, now: int, told: LogRow | None  # noqa: ARG002  # it looks itself
+        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int,  # noqa: ARG002  # it looks itself
+        told: LogRow | None,
     ) -> tuple[int, int] | None:
         return self._end(database, COMMIT, key, now, told, new_state=COMMITTED, inserting=inserting)
 
