@@ -105,7 +105,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
             call.listeners.within([_event(call, key, wanted, numbers)], session)
         return dict(sorted({**have, **new}.items())) if have else new, new
 
-    changes = locks.last_changes(call.database, key)
+    seen = locks.last_seen(call.database, key)
     allocated = new = {} if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
     if not allocated:
         allocated, new = call.database.write(work)
@@ -114,7 +114,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
         if (known := works.get(id_)) is not None:
             known.holds |= WRITE_IDS
             if len(allocated) <= MOST_GIVEN:
-                known.given[key] = Given(number, changes)
+                known.given[key] = Given(number, seen)
     if new and call.listeners.post:
         call.listeners.after(_event(call, key, [*new], [*new.values()]), None)
     return allocated

@@ -364,13 +364,19 @@ class Database:
         self._reached = True
         return connection
 
+    def _broke(self, connection: Any) -> None:
+        """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
+        self._pool.distrust(connection)
+        for remembered in (self.known_write_ids, self.written_tables, self.queues):
+            remembered.clear()
+
     def _judge(self, connection: Any, error: Exception) -> None:
         """Raise what a driver's error means to the store, if it means anything to it."""
         if isinstance(error, BrokenAtCommit):
-            self._pool.distrust(connection)
+            self._broke(connection)
         elif not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):
             kind = self.driver.classify(error)
             if kind is Unavailable:
-                self._pool.distrust(connection)
+                self._broke(connection)
             if kind is not None:
                 raise kind from error

@@ -134,10 +134,10 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
 
 
 class Given(NamedTuple):
-    """A write id that a transaction was given, and what was known before of `changes` of its table's queue; None for nothing."""
+    """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
 
     write_id: int
-    changes: int | None
+    seen: SeenQueue | None
 
 
 def queue(catalog: str, database: str) -> str:
@@ -145,16 +145,15 @@ def queue(catalog: str, database: str) -> str:
     return f"{catalog}.{database}"
 
 
-def last_changes(database: Database, key: Key) -> int | None:
-    """Return what `changes` of the queue of a table were when they were seen last; None if they never were."""
-    seen = database.queues.get(queue(key.catalog, key.database))
-    return None if seen is None else seen.changes
+def last_seen(database: Database, key: Key) -> SeenQueue | None:
+    """Return what was seen last of the queue of a table's database."""
+    return database.queues.get(queue(key.catalog, key.database))
 
 
-def quiet_at(database: Database, wanted: Reach) -> int | None:
-    """Return the `changes` of its queue for which it is remembered that nothing is to be met; None if it may be, or for several queues."""
+def quiet(database: Database, wanted: Reach) -> SeenQueue | None:
+    """Return what was seen of the only queue if nothing was to be met then; None if something may be."""
     seen = database.queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
-    return None if seen is None or _reached(wanted) not in seen.quiet else seen.changes
+    return None if seen is None or _reached(wanted) not in seen.quiet else seen
 
 
 def saw_quiet(database: Database, wanted: Reach, changes: int) -> None:

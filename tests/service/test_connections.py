@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from metastore.errors import MetaError
 from metastore.listeners.events import Event
-from metastore.service import partitions, tables
+from metastore.service import locks, partitions, tables
 from metastore.service.context import Call, Metastore
 from metastore.store import schema
 from metastore.store.database import Session
@@ -24,6 +24,7 @@ from tests.databases import execute
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
 from tests.service.recording import Remembering, Within, listening
 from tests.service.test_races import KEYS, together
+from tests.service.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
 
 
 def test_more_threads_than_connections(make_metastore: MetastoreMaker, metastore: Metastore, call: Call) -> None:
@@ -97,6 +98,28 @@ def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, m
     assert len(found) in (0, 2)
     directories = Path(parse(tables.get_table(call, name).sd.location).path).iterdir()
     assert sorted(path.name for path in directories) == sorted(f"k={partition.values[0]}" for partition in found)
+
+
+def test_what_was_seen_before_connections_ended_is_looked_up_again(call: Call, metastore: Metastore) -> None:
+    """The database may be a standby now that lacks the last changes: here they are taken from it while nobody is connected."""
+    if metastore.database.driver.name == "sqlite":
+        pytest.skip("SQLite has no connections that end")
+    for _ in range(3):
+        locks.unlock(call, ask(call, component(READ))[0])
+    lost = begin(call, 2)
+    for key in lost:
+        allocate(call, [key])
+    text = f"{lost[1]}:{lost[0]}:{lost[0]}:"
+    assert valid(call, valid_transactions=text) == (2, [1], set(), 1)
+    assert metastore.database.known_write_ids
+    end_connections(metastore)
+    url = make_url(metastore.config.db)
+    execute(url, "DELETE FROM write_ids", "UPDATE write_id_counters SET next = 1, last_transaction = 0")
+    assert valid(call, valid_transactions=text)[:2] == (0, [])
+    ask(call, component(READ, operation=INSERT), transaction=lost[1])
+    assert rows(call, schema.transaction_components, "write_id") == [(None,)]
+    assert allocate(call, begin(call, 1)).popitem()[1] == 1
+    assert valid(call, valid_transactions="100:101::") == (1, [], set(), None)
 
 
 def test_connections_that_end_within_a_read_are_replaced(call: Call, metastore: Metastore) -> None:

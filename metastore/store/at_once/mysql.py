@@ -20,7 +20,7 @@ from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
-from metastore.store.database import Database, Session
+from metastore.store.database import Database, SeenQueue, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
 from metastore.store.locks import Component, Given, NewLock
 from metastore.store.notifications import LogRow
@@ -326,14 +326,14 @@ class MySQL(AtOnce):
         if len(parts) > FEW or len(intents) > MOST_NOTED:
             return None
         wanted, transaction, bits = locks.reach(parts, types), lock.transaction_id, LOCKS | (COMPONENTS if intents else 0)
-        quiet, known = locks.quiet_at(database, wanted), [given.get(Key.of(each)) for each in intents]
+        quiet, known = locks.quiet(database, wanted), [given.get(Key.of(each)) for each in intents]
 
-        def unlooked(session: Session) -> Answer:
+        def unlooked(session: Session, seen: SeenQueue) -> Answer:
             *_, added = session.all_later(
                 *((HOLD,) if transaction else ()), PASS[bool(transaction)], INSERT_IF_FOUND_ONE, key=transaction, bits=bits,
-                now=lock.heartbeat_ms, queue=wanted.queues[0], seen=quiet, **lock._asdict(),
+                now=lock.heartbeat_ms, queue=wanted.queues[0], seen=seen.changes, **lock._asdict(),
             )
-            numbers = [number.write_id if number is not None and number.changes == quiet else None for number in known]
+            numbers = [number.write_id if number is not None and number.seen is seen else None for number in known]
             locks.insert_below(session, added, lock, parts, [
                 (*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None
             ])
@@ -350,7 +350,7 @@ class MySQL(AtOnce):
             return turn, added
 
         if quiet is not None:
-            added = _try(database, unlooked)
+            added = _try(database, lambda session: unlooked(session, quiet))
             if added is not None:
                 return added.key
             locks.forget_quiet(database, wanted)
