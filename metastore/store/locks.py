@@ -4,8 +4,9 @@ Requests on one database take their turn by locking its row in `lock_queues` fir
 order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
 there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
 
-While that row is held its `changes` are raised by who adds an exclusive lock, of any kind. So what was seen not to be there for readers
-and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: `Database.queues` remembers it.
+While that row is held its `changes` are raised on MariaDB by who adds an exclusive lock, of any kind. So what was seen not to be there for
+readers and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: `Database.queues` remembers it.
+The others look in the statement that adds the lock.
 """
 
 from __future__ import annotations
@@ -185,9 +186,9 @@ def change(session: Session, queues: Collection[str]) -> None:
     session.later(CHANGE, names=sorted(queues))
 
 
-def note_counted(session: Session, parts: Collection[Component]) -> None:
+def _note_counted(session: Session, parts: Collection[Component]) -> None:
     """Do so in their turn for components that are about to be added of types that are counted, together with the next statement."""
-    if counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}:
+    if session.kind == "mysql" and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
         session.later(CHANGE, names=sorted(counted))
 
 
@@ -243,7 +244,7 @@ def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents:
 
     It has to be their turn in the databases' queues.
     """
-    note_counted(session, parts)
+    _note_counted(session, parts)
     answer = session.insert_keyed(INSERT, **lock._asdict())
     insert_below(session, answer, lock, parts, intents)
     return answer

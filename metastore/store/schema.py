@@ -383,7 +383,7 @@ lock_queues = Table(
     Column("name", name_type(513), primary_key=True, comment="catalog.database; whoever changes its locks holds this row"),
     Column(
         "changes", BigInteger, nullable=False, server_default="0",
-        comment="how often a lock was added for which readers or writers wait, or write ids of a table went to another name or away",
+        comment="how often an exclusive lock was added (MariaDB), or write ids of a table went to another name or away",
     ),
 )
 

@@ -22,7 +22,7 @@ from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import Component, Given, NewLock, met, note_counted, reach, wait_turn
+from metastore.store.locks import Component, Given, NewLock, met, reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import (
     completed_components,
@@ -364,7 +364,6 @@ class PostgreSQL(AtOnce):
             if transaction:
                 hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
-            note_counted(session, parts)
             return session.later(
                 _locking(bool(intents), bool(transaction), within_tables), **lock._asdict(), **listed, **reached,
                 queues=len(queues), names=queues,
