@@ -82,11 +82,12 @@ def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | 
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log:
         return None
     once, intent = at_once.of(call.database), work.only_intent
-    if work.changes and (not once.judges or intent is None or work.type in WITHOUT_CONFLICTS):
+    changes = bool(work.changes) if intent is None else intent.operation in CHANGES
+    if changes and (not once.judges or intent is None or work.type in WITHOUT_CONFLICTS):
         return None
     if once.most_ended:
         told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        if work.changes and intent is not None:
+        if changes and intent is not None:
             return once.commit_if_first(call.database, key, work.guess, intent, now_ms(), told, judges=not request.exclWriteEnabled)
         return once.commit(call.database, key, work.guess, INSERT, intent, now_ms(), told)
     if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):

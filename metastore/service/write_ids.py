@@ -20,7 +20,7 @@ from metastore.idl import (
 from metastore.listeners.events import AllocateWriteIds
 from metastore.rules.partition_names import lower_keys
 from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
-from metastore.rules.transactions import UPDATE, Intent, operation_of
+from metastore.rules.transactions import CHANGES, UPDATE, Intent, operation_of
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -323,5 +323,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     known.intents = [each for each in known.intents if Key.of(each) != key or each.partition is not None]
     if operation is not None:
         known.intents += (Intent(*key, name, operation, request.writeid) for name in names)
+    if operation in CHANGES:
+        known.changes |= {key}
 
 

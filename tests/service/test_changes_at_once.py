@@ -238,6 +238,26 @@ def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call
     assert len(completed(call, key)) == 2
 
 
+@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("operation", [UPDATE, DELETE])
+def test_of_two_that_changed_a_partition_found_while_writing_one_wins(call: Call, locks: bool, operation: int) -> None:
+    """With a lock on the table as a whole, and without any."""
+    first, second, other = begin(call, 3)
+    for key, partition in ((first, "p=1"), (second, "p=1"), (other, "p=2")):
+        number = allocate(call, [key])[key]
+        if locks:
+            ask(call, component(WRITE, operation=operation, dynamic=True), transaction=key)
+        write_ids.add_dynamic_partitions(call, AddDynamicPartitions(
+            txnid=key, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=operation
+        ))
+    commit(call, second)
+    with pytest.raises(TransactionAborted, match="write conflict on db/t/p=1"):
+        commit(call, first)
+    commit(call, other)
+    assert [row[3] for row in judged_by(call)] == ["p=1", "p=2"]
+    assert [completed(call, key) for key in (second, other)] == [[("t", "p=1", 1, 2)], [("t", "p=2", 1, 3)]]
+
+
 @pytest.mark.parametrize("partition", ["p=1", "p=2"])
 def test_a_change_that_turned_out_to_be_an_insert_is_one(call: Call, partition: str) -> None:
     first, second = begin_one(call), begin_one(call)

@@ -255,9 +255,10 @@ class MySQL(AtOnce):
         return [] if taken is None else [taken.key]
 
     def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int,  # noqa: ARG002  # it is known
-        told: LogRow | None,
+        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int, told: LogRow | None
     ) -> tuple[int, int] | None:
+        if inserted is not None and inserted[4] != inserting:
+            return None
         done = (FOUND_ONE,) if inserted is None else (TAKE_INTENT, COMPLETE)
         return self._commit(database, key, guess, done, inserted, now, told)
 
