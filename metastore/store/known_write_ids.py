@@ -2,7 +2,8 @@
 
 What is remembered holds while `changes` of the queue of the table's database stay: whoever lets write ids of a table go to another name or
 away, or gives a transaction another one, raises them. House keeping removes only what all transactions see, and lower ones before it; what
-is remembered of it changes no answer. Large tables are not remembered: they are for `write_ids.snapshot`.
+is remembered of it changes no answer. Where it removed some that are new, which shows by their number, all is read again.
+Large tables are not remembered: they are for `write_ids.snapshot`.
 """
 
 from __future__ import annotations
@@ -165,7 +166,10 @@ def _ask_new(session: Session, key: Key, known: KnownTable) -> _New:
 
 def _is_made(tables: Known, made: Snapshot, key: Key, known: KnownTable, new: _New, view: View) -> bool:
     """Add what a snapshot makes of a remembered table with what is new of it, or forget it; tell which."""
-    is_same = _is_added(known, new.answer.rows, new.most)
+    rows = new.answer.rows
+    told = sum(1 if kind == 1 else more[1] - more[0] + 1 for kind, _, *more in rows if kind)
+    whole = any(kind == 0 and last - (new.most - MOST) <= told for kind, last, *_ in rows)  # house keeping took none of them away
+    is_same = whole and _is_added(known, rows, new.most)
     if is_same:
         known.make(made, key, view)
     else:

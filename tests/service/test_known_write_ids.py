@@ -125,6 +125,24 @@ def test_the_same_is_seen_after_house_keeping(
     assert gone
 
 
+def test_what_is_new_and_gone_already_is_seen(call: Call, other: Call, hasty: Metastore) -> None:
+    """House keeping took away the rows of later write ids before they were read: all see them."""
+    first, second, reader = begin(call, 3)
+    for key in (first, second):
+        allocate(call, [key])
+    assert valid(call) == (1, [1], set(), 1)
+    assert T in call.database.known_write_ids
+    for key in (first, second, reader):
+        commit(call, key)
+    for _ in range(2):
+        key = begin_one(other)
+        allocate(other, [key])
+        commit(other, key)
+    while count(call, [schema.write_ids, schema.write_id_ranges]) != {"write_ids": 0, "write_id_ranges": 0}:
+        house_keeping.forget_ended(hasty)
+    assert valid(call) == (4, [], set(), None)
+
+
 def test_only_what_is_new_is_read(call: Call, statements: Statements) -> None:
     keys = begin(call, 3)
     for key in keys[:2]:
