@@ -97,10 +97,10 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
         return database.read(work)
 
     database.write(fill)
-    assert query("SELECT next, last_transaction FROM write_id_counters") == [(4, 3)]
+    assert query("SELECT next, last_transaction, last_change FROM write_id_counters") == [(4, 3, 0)]
     downgrade(database, "0006")
     assert query("SELECT transaction_id, write_id FROM write_ids ORDER BY transaction_id") == [(1, 1), (2, 2), (3, 3)]
     assert query("SELECT id, holds FROM transactions ORDER BY id") == [(1, 8), (2, 8), (3, 8), (4, 0)]
     assert migrate.upgrade(database)
-    assert query("SELECT next, last_transaction FROM write_id_counters") == [(4, 4)]
+    assert query("SELECT next, last_transaction, last_change FROM write_id_counters") == [(4, 4, 4)]
     database.close()

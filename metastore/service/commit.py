@@ -129,6 +129,7 @@ def _commit(
             return None
         writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
         components.insert_writes(session, dict.fromkeys(writes))
+        write_ids.note_changes(session, {Key.of(each) for each in changes if each.partition is None}, commit_id)
     if intents:
         kept = [each for each in intents if each.operation != COMPACTION]
         if kept:

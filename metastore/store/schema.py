@@ -308,6 +308,10 @@ write_id_counters = Table(
     Column(
         "last_transaction", BigInteger, nullable=False, server_default="0", comment="no transaction above it has a write id of the table"
     ),
+    Column(
+        "last_change", BigInteger, nullable=False, server_default="0",
+        comment="the highest commit id in write_set of a change of the table as a whole, or above it (MariaDB)",
+    ),
 )
 
 write_ids = Table(

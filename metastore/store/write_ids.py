@@ -74,6 +74,7 @@ _LAST_WRITE_ID = N.next - sa.literal_column("1")
 LAST = sa.select(_LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
+_CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_id"))
 FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
 FORGET_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 FORGET_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
@@ -87,6 +88,7 @@ OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.
 
 _LAST_OF = sa.select(N.catalog, N.database, N.table, _LAST_WRITE_ID.label("last"), N.last_transaction)
 LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(_AMONG)}
+CHANGED = {True: _CHANGED.where(*COUNTER), False: _CHANGED.where(_AMONG)}
 """For one table, or for many."""
 
 _NO: sa.ColumnElement[int] = sa.literal_column("0")
@@ -333,8 +335,15 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
     """Make the counters of tables that have none; tell whether some had none: they are to be held then."""
     missing = set(keys) - {Key(*row) for row in held.rows}
     if missing:
-        session.insert_missing(write_id_counters, [{**key._asdict(), "next": 1, "last_transaction": 0} for key in sorted(missing)])
+        first = {"next": 1, "last_transaction": 0, "last_change": 0}
+        session.insert_missing(write_id_counters, [{**key._asdict(), **first} for key in sorted(missing)])
     return bool(missing)
+
+
+def note_changes(session: Session, keys: Collection[Key], commit_id: int) -> None:
+    """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
+    if session.kind == "mysql" and keys:
+        session.later(CHANGED[len(keys) == 1], commit_id=commit_id, **_naming(keys))
 
 
 def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from metastore.errors import TransactionAborted
 from metastore.idl import AddDynamicPartitions, NotificationEventRequest, TxnType
@@ -107,17 +109,18 @@ def call_of_many(call: Call) -> Call:
 
 
 @pytest.mark.parametrize("opened", [1, 3])
+@pytest.mark.parametrize("partition", ["p=1", None])
 def test_none_opens_between_the_reading_of_the_commit_id_and_the_commit(
-    call_of_many: Call, monkeypatch: pytest.MonkeyPatch, opened: int
+    call_of_many: Call, monkeypatch: pytest.MonkeyPatch, partition: str | None, opened: int
 ) -> None:
     """It would not see the commit in its snapshot, and would not lose to it either."""
     call = call_of_many
     key = begin_one(call)
-    write(call, key)
+    write(call, key, partition=partition)
     later = just_before_its_commit(monkeypatch, call, lambda: commit(call, key), lambda: begin(of_another(call), opened))
-    assert judged_by(call) == [(key, key, "t", None, "u")]
+    assert judged_by(call) == [(key, key, "t", partition, "u")]
     assert later[0] > key
-    write(call, later[0])
+    write(call, later[0], partition=partition)
     commit(call, later[0])
 
 
@@ -168,35 +171,110 @@ def test_a_change_that_was_committed_before_a_transaction_began_is_no_conflict_b
     assert events(logged) == ["COMMIT_TXN", "ABORT_TXN", "COMMIT_TXN"]
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("partition", ["p=1", None])
+def test_a_change_loses_to_one_of_which_the_other_client_did_not_know(call: Call, partition: str | None, is_known: bool) -> None:
+    """MariaDB commits that the long way."""
+    first, second = begin_one(call), begin_one(call)
+    for key in (first, second):
+        write(call, key, partition=partition)
+    commit(call if is_known else of_another(call), first)
+    with pytest.raises(TransactionAborted, match=f"committed by .txnid:{first},{second}"):
+        commit(call, second)
+
+
+def test_several_tables_that_a_transaction_changed_are_judged(call: Call) -> None:
+    late = {table: begin_one(call) for table in ("t", "u")}
+    key = begin_one(call)
+    for table, other in late.items():
+        write(call, other, table=table)
+        write(call, key, table=table)
+    commit(call, key)
+    for table, other in late.items():
+        with pytest.raises(TransactionAborted, match=f"db/{table}"):
+            commit(call, other)
+
+
+def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many: Call) -> None:
+    """They would all wait for who holds the table, and a commit that the table waits for could meet them."""
+    call = call_of_many
+    key = begin_one(call)
+    write(call, key)
+
+    def work(session: Session) -> int:
+        session.cursor.execute("UPDATE write_id_counters SET next = next")
+        call.database.driver.flush(session.cursor)
+        done.append(pool.submit(lambda: commit(call, key)))
+        while not waited_for(session):
+            assert not done[0].done()
+        return pool.submit(lambda: begin_one(of_another(call))).result(20)
+
+    done: list[Future[Any]] = []
+    with ThreadPoolExecutor(2) as pool:
+        later = call.database.write(work)
+        done[0].result()
+    assert [row[:2] for row in judged_by(call)] == [(key, later)]
+
+
+@pytest.mark.parametrize("partition", ["p=1", None])
 @pytest.mark.parametrize("operation", [UPDATE, DELETE])
-def test_a_change_goes_in_one_packet(call: Call, statements: Statements, operation: int) -> None:
+def test_a_change_goes_in_one_packet(call: Call, statements: Statements, operation: int, partition: str | None) -> None:
     if call.database.driver.name != "mysql":
         pytest.skip("MariaDB does so")
     before = begin_one(call)
-    write(call, before, partition="p=1")
+    write(call, before, partition=partition)
     commit(call, before)
     key = begin_one(call)
-    number = write(call, key, operation, partition="p=1")
-    for table, partition in (("t", "p=2"), ("t", None), ("u", "p=1")):
+    number = write(call, key, operation, partition=partition)
+    for other in (("t", "p=2"), ("t", "p=1" if partition is None else None), ("u", partition)):
         meanwhile = begin_one(call)
-        write(call, meanwhile, table=table, partition=partition)
+        write(call, meanwhile, table=other[0], partition=other[1])
         commit(call, meanwhile)
     with statements() as seen:
         commit(call, key)
     assert not went_the_long_way(seen)
-    assert judged_by(call)[-1] == (key, meanwhile, "t", "p=1", "u" if operation == UPDATE else "d")
-    assert completed(call, key) == [("t", "p=1", 1, number)]
+    assert judged_by(call)[-1] == (key, meanwhile, "t", partition, "u" if operation == UPDATE else "d")
+    assert completed(call, key) == [("t", partition, 1, number)]
     assert set(count(call, LEFT).values()) == {0}
     commit(call, key)  # once more
     assert len(judged_by(call)) == 5
 
 
+@pytest.mark.parametrize("partition", ["p=1", None])
+def test_an_insert_is_no_change(call: Call, statements: Statements, partition: str | None) -> None:
+    key = begin_one(call)
+    number = write(call, key, INSERT, partition=partition)
+    with statements() as seen:
+        commit(call, key)
+    assert not went_the_long_way(seen) or call.database.driver.name == "sqlite"
+    assert completed(call, key) == [("t", partition, 0, number)]
+    assert judged_by(call) == []
+    assert set(count(call, LEFT).values()) == {0}
+
+
+@pytest.mark.parametrize("noted", [{"operation": UPDATED}, {"operation": INSERTED}, {"partition": "p=2"}, {"write_id": 7}])
+@pytest.mark.parametrize("operation", [INSERT, UPDATE])
+def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: dict[str, object]) -> None:
+    """Not what the client asked for: another one may have changed it."""
+    key = begin_one(call)
+    intent = {"table": "t", "partition": "p=1", "write_id": write(call, key, operation, partition="p=1")}
+    intent |= {"operation": INSERTED if operation == INSERT else UPDATED} | noted
+    call.database.write(lambda session: session.execute(sa.update(schema.transaction_components).values(noted)))
+    commit(call, key)
+    changes = intent["operation"] == UPDATED
+    assert completed(call, key) == [("t", intent["partition"], int(changes), intent["write_id"])]
+    assert judged_by(call) == [(key, key, "t", intent["partition"], UPDATED)][:changes]
+    assert set(count(call, LEFT).values()) == {0}
+
+
 @pytest.mark.parametrize("excludes", [True, False])
 def test_a_client_with_exclusive_locks_is_not_judged(call: Call, statements: Statements, excludes: bool) -> None:
-    first, second, third = (begin_one(call) for _ in range(3))
-    for key in (first, second, third):
+    first, second = begin_one(call), begin_one(call)
+    for key in (first, second):
         write(call, key)
     commit(call, first)
+    third = begin_one(call)
+    write(call, third)
     if excludes:
         with statements() as seen:
             commit(call, second, exclWriteEnabled=True)
@@ -206,6 +284,8 @@ def test_a_client_with_exclusive_locks_is_not_judged(call: Call, statements: Sta
             commit(call, second, exclWriteEnabled=False)
     assert [row[0] for row in judged_by(call)] == [first, second][: 1 + excludes]
     assert len(completed(call, second)) == excludes
+    with pytest.raises(TransactionAborted, match=f"committed by .txnid:{second},") if excludes else nullcontext():
+        commit(call, third, exclWriteEnabled=False)
 
 
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
@@ -322,9 +402,10 @@ def test_one_that_another_client_ended_is_not_committed(logged: Call) -> None:
     assert events(logged) == ["ABORT_TXN", "COMMIT_TXN"]
 
 
-def test_one_that_is_aborted_meanwhile_is_not_committed(logged: Call) -> None:
+@pytest.mark.parametrize("operation", [INSERT, UPDATE])
+def test_one_that_is_aborted_meanwhile_is_not_committed(logged: Call, operation: int) -> None:
     key = begin_one(logged)
-    write(logged, key)
+    write(logged, key, operation)
 
     def change(session: Session) -> None:
         session.cursor.execute(f"UPDATE transactions SET state = 'a' WHERE id = {key}")
@@ -370,20 +451,20 @@ def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
     assert set(count(logged, LEFT).values()) == {0}
 
 
-@pytest.mark.parametrize("kind", ["table", "partition"])
+@pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
 @pytest.mark.parametrize("operation", [UPDATE, INSERT])
 def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int) -> None:
-    key = begin_one(call)
-    number = write(call, key, operation, partition="p=1")
+    key, partition = begin_one(call), None if kind == "whole table" else "p=1"
+    number = write(call, key, operation, partition=partition)
 
     def change(session: Session) -> None:
-        if kind == "table":
+        if kind != "partition":
             followers.rename_table(session, TABLE, TABLE._replace(table="new"))
         else:
             followers.rename_partition(session, TABLE, "p=1", "p=2")
 
     beside(call, change, lambda: commit(call, key))
-    new = ("new", "p=1") if kind == "table" else ("t", "p=2")
+    new = ("t", "p=2") if kind == "partition" else ("new", partition)
     changes = operation == UPDATE
     assert judged_by(call) == [(key, key, *new, "u")][:changes]
     assert completed(call, key) == [(*new, int(changes), number)]
@@ -391,13 +472,15 @@ def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind
 
 
 def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) -> None:
-    first, second = begin_one(call), begin_one(call)
+    first, second, third = (begin_one(call) for _ in range(3))
     write(call, first)
     write(call, second)
     commit(call, first)
     call.database.write(lambda session: followers.rename_table(session, TABLE, TABLE._replace(table="new")))
-    with pytest.raises(TransactionAborted, match="write conflict on db/new"):
-        commit(call, second)
+    write(call, third, table="new")
+    for late in (second, third):
+        with pytest.raises(TransactionAborted, match="write conflict on db/new"):
+            commit(call, late)
 
 
 @pytest.mark.parametrize("others", [0, 300])
@@ -409,11 +492,12 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
     write(call, key)
     for number in range(others):
         write(call, begin_one(call), table=f"t{number % 50}")
-    names = {"catalog": "hive", "database": "db", "table": "t", "partition": None, "operation": "u", "write_id": 1, "key": key}
+    names = {"catalog": "hive", "database": "db", "table": "t", "partition": None, "operation": "u", "write_id": 1}
+    names |= {"key": key, "transaction_id": key}
 
     def work(session: Session) -> list[tuple[Any, ...]]:
         found = []
-        for clause in (mysql.TAKE_INTENT, mysql.HOLD_COUNTER):
+        for clause in (mysql.TAKE_INTENT, mysql.HOLD_COUNTER, mysql.CHANGE_TABLE[True]):
             text, literals = call.database.compiled(clause)
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             found += [(line[2], line[3], line[5]) for line in session.cursor.fetchall()]
@@ -421,4 +505,5 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
 
     assert call.database.read(work) == [
         ("transaction_components", "range", "ix_transaction_components_transaction_id"), ("write_id_counters", "range", "PRIMARY"),
+        ("write_id_counters", "range", "PRIMARY"), ("counters", "eq_ref", "PRIMARY"),
     ]
