@@ -168,6 +168,9 @@ def drop_database(
                 raise InvalidOperation(f"Database {name} is not empty. One or more functions exist.")
             if has_tables:
                 tables.lock_all(session, key)
+                used = tables.materialized_views_outside(session, catalog, name)
+                if used:
+                    raise MetaError(f"Cannot drop database {name} as its tables are used in the following materialized views {used}")
             dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
             call.listeners.within([ask(table) for table in dropped], session)
             for table in dropped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -78,7 +78,7 @@ FACTS = (
     .order_by(T.name)
 )
 VIEWS_MADE_FROM = (
-    sa.select(D.name, T.name, T.creation_metadata)
+    sa.select(D.catalog, D.name, T.name, T.creation_metadata)
     .select_from(tables.join(databases, T.database_id == D.id))
     .where(T.type == sa.literal_column("'MATERIALIZED_VIEW'"))
 )
@@ -362,10 +362,22 @@ def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata
 
 def materialized_views_on(session: Session, used: str) -> list[str]:
     """Return `database.name` of the materialized views made from the table `catalog.database.name`."""
+    return [f"{database}.{name}" for _, database, name, made_from in _made_from(session) if used in made_from]
+
+
+def materialized_views_outside(session: Session, catalog: str, database_name: str) -> list[str]:
+    """Return `database.name` of the materialized views of other databases that are made from tables of a database."""
+    prefix = f"{catalog}.{database_name}."
     return [
-        f"{database}.{name}" for database, name, creation in session.rows(VIEWS_MADE_FROM)
-        if creation and used in (orjson.loads(creation).get("tablesUsed") or ())
+        f"{database}.{name}" for found, database, name, made_from in _made_from(session)
+        if (found, database) != (catalog, database_name) and any(each.startswith(prefix) for each in made_from)
     ]
+
+
+def _made_from(session: Session) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Return catalog, database and name of each materialized view, and the tables `catalog.database.name` that it is made from."""
+    for catalog, database, name, creation in session.rows(VIEWS_MADE_FROM):
+        yield catalog, database, name, (orjson.loads(creation).get("tablesUsed") or []) if creation else []
 
 
 def has_materialized_views(session: Session) -> bool:

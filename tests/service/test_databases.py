@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Catalog, Database, PrincipalType
+from metastore.idl import Catalog, CreationMetadata, Database, PrincipalType
 from metastore.service import catalogs, databases, tables
 from metastore.service.context import Call
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
@@ -106,6 +106,23 @@ def test_a_cascade_takes_tables_partitions_and_directories(call: Call) -> None:
     assert not Path(place).exists()
     make_database(call, "d")
     assert tables.get_tables(call, "hive", "d", None) == []
+
+
+def test_a_database_whose_table_a_view_of_another_one_is_made_from_stays(call: Call) -> None:
+    for database in ("d", "d2"):
+        make_database(call, database)
+    made_from = make_table(call, "t", database="d")
+    for database in ("d", "d2"):
+        view = make_table(call, "v", database=database, kind="MATERIALIZED_VIEW")
+        tables.update_creation_metadata(call, view, CreationMetadata("hive", database, "v", tablesUsed=[str(made_from)]))
+    place = path_of(tables.get_table(call, made_from).sd.location)
+    with pytest.raises(MetaError, match=r"Cannot drop database d .* views \['d2.v'\]"):
+        databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    assert tables.get_tables(call, "hive", "d", None) == ["t", "v"]
+    assert Path(place).is_dir()
+    for database in ("d2", "d"):
+        databases.drop_database(call, "hive", database, delete_data=True, cascade=True)
+    assert not Path(place).exists()
 
 
 def test_data_of_an_external_table_survives_its_database(call: Call) -> None:

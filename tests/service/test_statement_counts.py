@@ -113,4 +113,4 @@ def test_a_database_is_dropped_with_its_tables(call: Call, statements: Statement
         make_table(call, f"t{number}", database="d")
     with statements() as seen:
         databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
-    assert len(seen) == 17, seen
+    assert len(seen) == 18, seen
