@@ -20,7 +20,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.tables import find_table
-from metastore.store import databases, followers, partitions, statistics, tables
+from metastore.store import databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import same_place
@@ -69,8 +69,10 @@ def alter_table(
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(session, before, after, cascade=cascade, moved=bool(move))
-            if new_name != name and is_transactional(after):
-                followers.rename_table(session, Key(*name), Key(*new_name))
+            if new_name != name:
+                view_sources.rename_table(session, name, new_name)
+                if is_transactional(after):
+                    followers.rename_table(session, Key(*name), Key(*new_name))
             if move:
                 current.move_directory(*move)
             elif _lies_elsewhere(before, after):

@@ -16,7 +16,7 @@ from metastore.rules.table_kinds import is_transactional
 from metastore.rules.table_types import purges_data
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.store import bulk, catalogs, databases, followers, partitions, tables
+from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
 
@@ -168,7 +168,7 @@ def drop_database(
                 raise InvalidOperation(f"Database {name} is not empty. One or more functions exist.")
             if has_tables:
                 tables.lock_all(session, key)
-                used = tables.materialized_views_outside(session, catalog, name)
+                used = view_sources.made_from_database(session, catalog, name)
                 if used:
                     raise MetaError(f"Cannot drop database {name} as its tables are used in the following materialized views {used}")
             dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []

@@ -15,7 +15,7 @@ from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error
 from metastore.service.write_ids import get_valid_write_ids, key_of
-from metastore.store import rebuilds, tables, transactions
+from metastore.store import rebuilds, transactions, view_sources
 from metastore.store.database import Session
 from metastore.store.transactions import REBUILD
 
@@ -101,5 +101,5 @@ def add_changed_rows(call: Call, request: UpdateTransactionalStatsRequest) -> No
     Hive tells it of every insert, and takes its statistics for useless if that fails.
     """
     counts = (request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0)
-    if any(counts) and call.database.read(tables.has_materialized_views):
-        call.database.write(lambda session: tables.add_changed_rows(session, request.tableId, counts))
+    if any(counts) and call.database.read(view_sources.has_views):
+        call.database.write(lambda session: view_sources.add_changed_rows(session, request.tableId, counts))

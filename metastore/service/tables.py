@@ -18,7 +18,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
-from metastore.store import catalogs, databases, followers, partitions, tables
+from metastore.store import catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
@@ -162,7 +162,7 @@ def drop_table(
             held = tables.hold(call.database, session, table, exclusively=True)
             if held is None or held.id is None:
                 raise NoSuchObject(f"{name} table not found")
-            used = tables.materialized_views_on(session, str(name))
+            used = view_sources.made_from_table(session, name)
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
             data = []
@@ -238,7 +238,7 @@ def update_creation_metadata(call: Call, name: TableName, metadata: CreationMeta
     if table.tableType != "MATERIALIZED_VIEW" or table.id is None:
         raise MetaError(f"{name} is not a materialized view")
     key = table.id
-    call.database.write(lambda session: tables.set_creation_metadata(session, key, metadata))
+    call.database.write(lambda session: view_sources.change(session, key, metadata))
 
 
 def materialized_views(call: Call, catalog: str, database: str) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 
-from metastore.idl import CreationMetadata, FieldSchema, SourceTable, Table
-from metastore.store import descriptors
+from metastore.idl import FieldSchema, Table
+from metastore.store import descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, looked_up
 from metastore.store.database import Database, Session
@@ -77,19 +77,11 @@ FACTS = (
     .where(IN_DATABASE)
     .order_by(T.name)
 )
-VIEWS_MADE_FROM = (
-    sa.select(D.catalog, D.name, T.name, T.creation_metadata)
-    .select_from(tables.join(databases, T.database_id == D.id))
-    .where(T.type == sa.literal_column("'MATERIALIZED_VIEW'"))
-)
 VALUES = (
     "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
     "partition_keys", "parameters", "comment", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id",
     "creation_metadata",
 )
-VIEW_SOURCES = sa.select(T.id, T.creation_metadata).where(T.type == sa.literal_column("'MATERIALIZED_VIEW'")).order_by(T.id)
-LOCK_VIEW_SOURCES = VIEW_SOURCES.with_for_update()
-NAME_OF = sa.select(D.catalog, D.name, T.name).select_from(tables.join(databases, T.database_id == D.id)).where(T.id == sa.bindparam("key"))
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
@@ -97,7 +89,6 @@ SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(
     parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment")
 )
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
-SET_CREATION = sa.update(tables).where(T.id == sa.bindparam("key")).values(creation_metadata=sa.bindparam("creation_metadata"))
 DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
 DELETE_PARTITIONS = sa.delete(partitions).where(partitions.c.table_id == sa.bindparam("key"))
 DELETE_PARTITION_STATISTICS = sa.delete(partition_statistics).where(partition_statistics.c.table_id == sa.bindparam("key"))
@@ -145,31 +136,8 @@ def _struct(database: Database, row: Row) -> Table:
         "rewriteEnabled": bool(rewrite), "catName": catalog, "ownerType": owner_type, "writeId": write_id, "id": key,
     }
     if creation is not None:
-        table.creationMetadata = _creation(orjson.loads(creation))
+        table.creationMetadata = view_sources.decode(creation)
     return table
-
-
-def _creation(raw: dict[str, Any]) -> CreationMetadata:
-    sources = raw.pop("sourceTables", None)
-    metadata = CreationMetadata(**raw)
-    if sources is not None:
-        metadata.sourceTables = [
-            SourceTable(Table(tableName=name, dbName=database, catName=catalog), *counts) for catalog, database, name, *counts in sources
-        ]
-    return metadata
-
-
-def _encode_creation(metadata: CreationMetadata | None) -> str | None:
-    if metadata is None:
-        return None
-    raw = {name: value for name, value in metadata.__dict__.items() if value is not None}
-    if metadata.sourceTables is not None:
-        raw["sourceTables"] = [
-            [source.table.catName, source.table.dbName, source.table.tableName,
-             source.insertedCount, source.updatedCount, source.deletedCount]
-            for source in metadata.sourceTables
-        ]
-    return orjson.dumps(raw).decode()
 
 
 def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
@@ -188,7 +156,7 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
         "parameters": orjson.dumps(table.parameters or {}).decode(), "comment": (table.parameters or {}).get("comment"),
         "view_original_text": table.viewOriginalText, "view_expanded_text": table.viewExpandedText,
         "rewrite_enabled": int(bool(table.rewriteEnabled)), "write_id": -1 if table.writeId is None else table.writeId,
-        "creation_metadata": _encode_creation(table.creationMetadata),
+        "creation_metadata": view_sources.encode(table.creationMetadata),
     }, bodies
 
 
@@ -353,52 +321,6 @@ def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
         return None
     parameters: dict[str, str] = orjson.loads(row[0])
     return parameters
-
-
-def set_creation_metadata(session: Session, key: int, metadata: CreationMetadata) -> None:
-    """Change what a materialized view was made from."""
-    session.execute(SET_CREATION, key=key, creation_metadata=_encode_creation(metadata))
-
-
-def materialized_views_on(session: Session, used: str) -> list[str]:
-    """Return `database.name` of the materialized views made from the table `catalog.database.name`."""
-    return [f"{database}.{name}" for _, database, name, made_from in _made_from(session) if used in made_from]
-
-
-def materialized_views_outside(session: Session, catalog: str, database_name: str) -> list[str]:
-    """Return `database.name` of the materialized views of other databases that are made from tables of a database."""
-    prefix = f"{catalog}.{database_name}."
-    return [
-        f"{database}.{name}" for found, database, name, made_from in _made_from(session)
-        if (found, database) != (catalog, database_name) and any(each.startswith(prefix) for each in made_from)
-    ]
-
-
-def _made_from(session: Session) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Return catalog, database and name of each materialized view, and the tables `catalog.database.name` that it is made from."""
-    for catalog, database, name, creation in session.rows(VIEWS_MADE_FROM):
-        yield catalog, database, name, (orjson.loads(creation).get("tablesUsed") or []) if creation else []
-
-
-def has_materialized_views(session: Session) -> bool:
-    """Tell whether there are any, in whatever database."""
-    return session.row(VIEW_SOURCES) is not None
-
-
-def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
-    """Add how many rows of a table were inserted, updated and deleted to what the materialized views made from it have noted."""
-    name = session.row(NAME_OF, key=key)
-    if name is None:
-        return
-    for view, creation in session.rows(LOCK_VIEW_SOURCES):
-        raw = orjson.loads(creation) if creation else {}
-        sources = [
-            [*source[:3], *((known or 0) + more for known, more in zip(source[3:], counts, strict=True))]
-            if tuple(source[:3]) == tuple(name) else source
-            for source in raw.get("sourceTables") or ()
-        ]
-        if sources and sources != raw["sourceTables"]:
-            session.execute(SET_CREATION, key=view, creation_metadata=orjson.dumps({**raw, "sourceTables": sources}).decode())
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:

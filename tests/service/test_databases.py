@@ -111,11 +111,11 @@ def test_a_cascade_takes_tables_partitions_and_directories(call: Call) -> None:
 def test_a_database_whose_table_a_view_of_another_one_is_made_from_stays(call: Call) -> None:
     for database in ("d", "d2"):
         make_database(call, database)
-    made_from = make_table(call, "t", database="d")
+    name = make_table(call, "t", database="d")
     for database in ("d", "d2"):
         view = make_table(call, "v", database=database, kind="MATERIALIZED_VIEW")
-        tables.update_creation_metadata(call, view, CreationMetadata("hive", database, "v", tablesUsed=[str(made_from)]))
-    place = path_of(tables.get_table(call, made_from).sd.location)
+        tables.update_creation_metadata(call, view, CreationMetadata("hive", database, "v", tablesUsed=["d.t"]))
+    place = path_of(tables.get_table(call, name).sd.location)
     with pytest.raises(MetaError, match=r"Cannot drop database d .* views \['d2.v'\]"):
         databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
     assert tables.get_tables(call, "hive", "d", None) == ["t", "v"]

@@ -15,10 +15,11 @@ from metastore.idl import (
 )
 from metastore.rules.snapshots import WriteIds, format_transactions, format_write_ids, of_reply, of_table_reply
 from metastore.service import compactions, rebuilds, transactions, write_ids
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
-from metastore.service.tables import get_table, update_creation_metadata
+from metastore.service.tables import drop_table, get_table, update_creation_metadata
 from metastore.store import schema
-from tests.service.conftest import Statements, make_table
+from tests.service.conftest import Statements, make_database, make_table
 from tests.service.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
 
 
@@ -111,6 +112,26 @@ def test_a_commit_does_not_need_the_rebuild_to_be_locked(call: Call) -> None:
     commit(call, key)
     with pytest.raises(NoSuchTransaction):
         abort(call, key)
+
+
+@pytest.mark.parametrize("written", ["default.S", "hive.default.s"])
+def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call, written: str) -> None:
+    make_database(call, "d")
+    source, view = make_table(call, "s"), make_table(call, "v", kind="MATERIALIZED_VIEW")
+    make_table(call, "w", kind="MATERIALIZED_VIEW")  # made from nothing that is known
+    update_creation_metadata(call, view, CreationMetadata(
+        catName="hive", dbName="default", tblName="v", tablesUsed=[written, "s"],
+        sourceTables=[SourceTable(get_table(call, source), 1, 2, 3)],
+    ))
+    table = get_table(call, source)
+    table.dbName, table.tableName = "d", "s2"
+    alter_table(call, source, table)
+    made = get_table(call, view).creationMetadata
+    assert made.tablesUsed == ["d.s2", "s"]
+    (found,) = made.sourceTables
+    assert (found.table.dbName, found.table.tableName, found.insertedCount, found.updatedCount, found.deletedCount) == ("d", "s2", 1, 2, 3)
+    with pytest.raises(MetaError, match=r"materialized views \['default.v'\]"):
+        drop_table(call, source._replace(database="d", table="s2"), delete_data=True)
 
 
 def test_changed_rows_are_noted_in_the_views_made_from_a_table(call: Call) -> None:

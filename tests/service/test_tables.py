@@ -98,14 +98,14 @@ def test_a_view_has_no_directory_and_a_materialized_view_has_one(call: Call) -> 
         create_table(call, Table(
             tableName=kind, dbName="default", tableType=kind, viewOriginalText="select 1", viewExpandedText="select 1", rewriteEnabled=True,
             sd=StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={})),
-            creationMetadata=CreationMetadata(catName="hive", dbName="default", tblName=kind, tablesUsed=["hive.default.base"]),
+            creationMetadata=CreationMetadata(catName="hive", dbName="default", tblName=kind, tablesUsed=["default.base"]),
         ))
     view = tables.get_table(call, TableName("hive", "default", "virtual_view"))
     assert (view.sd.location, view.viewOriginalText) == (None, "select 1")
     made = tables.get_table(call, TableName("hive", "default", "materialized_view"))
     assert Path(path_of(made.sd.location)).is_dir()
     assert made.creationMetadata is not None
-    assert made.creationMetadata.tablesUsed == ["hive.default.base"]
+    assert made.creationMetadata.tablesUsed == ["default.base"]
     assert tables.materialized_views(call, "hive", "default") == ["materialized_view"]
     name = make_table(call, "base")
     with pytest.raises(MetaError, match=r"used in the following materialized views \['default.materialized_view'\]"):
