@@ -113,5 +113,8 @@ def test_a_materialized_view_answers_queries_and_is_rebuilt(story: Story) -> Non
     assert story.sql("SELECT * FROM totals ORDER BY day") == [("a", "3"), ("b", "3"), ("c", "4")]
     assert f"[{story.name}, totals]" in scanned()
     assert [row[0].strip() for row in story.sql("SHOW MATERIALIZED VIEWS")][1:] == ["totals"]
+    with pytest.raises(HiveError, match="materialized view"):
+        story.sql("DROP TABLE sales")
+    assert sorted(story.sql(query)) == [("a", "3"), ("b", "3"), ("c", "4")]
     story.sql("DROP MATERIALIZED VIEW totals")
     assert f"[{story.name}, sales]" in scanned()

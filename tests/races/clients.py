@@ -12,6 +12,8 @@ from signal import SIGKILL
 from traceback import format_exc
 from typing import Any, TypeVar
 
+from thriftpy2.thrift import TApplicationException
+
 from metastore.app import build, close
 from metastore.config import Config
 from metastore.errors import MetastoreError
@@ -96,7 +98,10 @@ class Within:
                 found = METHODS[method](Call(self._metastore, self._client, method), arguments)
                 return found.value() if isinstance(found, Encoded) else found
             except MetastoreError as error:
-                raise next(each for each in vars(failure(method, error, self._client)).values() if each is not None) from error
+                reply = failure(method, error, self._client)
+                if isinstance(reply, TApplicationException):
+                    raise reply from error
+                raise next(each for each in vars(reply).values() if each is not None) from error
 
         return call
 

@@ -14,7 +14,7 @@ from metastore.errors import TransactionAborted
 from metastore.idl import AddDynamicPartitions, NotificationEventRequest, TxnType
 from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
-from metastore.rules.transactions import Intent
+from metastore.rules.transactions import Intent, Write
 from metastore.service import notifications, write_ids
 from metastore.service.context import Call, Client
 from metastore.store import components, followers, schema
@@ -214,6 +214,23 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
         later = call.database.write(work)
         done[0].result()
     assert [row[:2] for row in judged_by(call)] == [(key, later)]
+
+
+@pytest.mark.parametrize("table", ["t", "u"])
+def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many: Call, table: str) -> None:
+    """Each of two that waited for the other's row would be given up, again and again, until one of them fails."""
+    call = call_of_many
+    key, number = begin_one(call), begin_one(call)
+    write(call, key, partition="p=1")
+
+    def work(session: Session) -> None:
+        components.insert_writes(session, [Write("hive", "db", table, "p=2", number, number, UPDATED)])
+        call.database.driver.flush(session.cursor)
+        pool.submit(lambda: commit(call, key)).result(20)
+
+    with ThreadPoolExecutor(1) as pool:
+        call.database.write(work)
+    assert sorted(judged_by(call)) == [(key, number, "t", "p=1", "u"), (number, number, table, "p=2", "u")]
 
 
 @pytest.mark.parametrize("partition", ["p=1", None])

@@ -166,11 +166,16 @@ _LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
 
 
 def _completing(updates: sa.ColumnElement[Any]) -> sa.Insert:
-    """Note what a transaction wrote, if the statement before found one row."""
-    return sa.insert(completed_components).values({
+    """Note what a transaction wrote, if the statement before found one row.
+
+    It is an INSERT of a SELECT, which looks into other tables without locking their rows; a sub-select of VALUES would lock them. Two
+    commits that each find the other's change of another table would meet in a deadlock.
+    """
+    values = {
         **{name: sa.bindparam(name) for name in COMPLETED_COLUMNS[:-1]}, "time_ms": sa.bindparam("now"), "updates": updates,
         "catalog": _if_found_one(sa.bindparam("catalog")),
-    })
+    }
+    return sa.insert(completed_components).from_select(list(values), sa.select(*values.values()))
 
 
 COMPLETE = _completing(constant(0))
