@@ -67,10 +67,13 @@ class Caller:
         """Commit a transaction."""
         self.client.commit_txn(CommitTxnRequest(txnid=key))
 
-    def lock(self, key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT) -> int:
-        """Lock a table in a transaction, or without one for 0."""
+    def lock(
+        self, key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None
+    ) -> int:
+        """Lock a table or a partition of it in a transaction, or without one for 0."""
         component = LockComponent(
-            type=kind, level=LockLevel.TABLE, dbname="bench", tablename=table, operationType=operation, isTransactional=True
+            type=kind, level=LockLevel.PARTITION if partition else LockLevel.TABLE, dbname="bench", tablename=table,
+            partitionname=partition, operationType=operation, isTransactional=True,
         )
         request = LockRequest(component=[component], txnid=key, user="bench", hostname="here", zeroWaitReadEnabled=False)
         return int(self.client.lock(request).lockid)
@@ -79,10 +82,10 @@ class Caller:
         """Allocate write ids."""
         self.client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName="bench", tableName=table, txnIds=list(keys)))
 
-    def write(self, key: int, table: str, operation: int) -> None:
-        """Allocate a write id and lock the table to write to it."""
+    def update(self, key: int, table: str, partition: str | None = None) -> None:
+        """Allocate a write id and lock the table, or a partition of it, to change rows."""
         self.allocate([key], table)
-        self.lock(key, table, READ if operation == DataOperationType.INSERT else WRITE, operation)
+        self.lock(key, table, WRITE, DataOperationType.UPDATE, partition)
 
     def valid(self, table: str) -> None:
         """Ask which write ids a new snapshot sees, as an engine does before it reads."""
@@ -93,11 +96,12 @@ class Caller:
 def calls(caller: Caller, number: int, commit: Call) -> Iterator[tuple[str, Call]]:
     """Yield the calls of one round; what they need is made before they are run."""
     client, operation = caller.client, DataOperationType
-    reader, inserter, changer, aborted, alive = (caller.open()[0] for _ in range(5))  # as engines do: those of a batch are kept otherwise
+    reader, inserter, changer, of_partition, aborted, alive = (caller.open()[0] for _ in range(6))  # singly, as engines do
     batch = caller.open(100)
     caller.lock(reader, "t")
     lock = caller.lock(0, "t")
-    caller.write(changer, f"c{number}", operation.UPDATE)
+    caller.update(changer, f"c{number}")
+    caller.update(of_partition, "p", f"k={number}")
     text = format_transactions(of_reply(client.get_open_txns()))
     valid = GetValidWriteIdsRequest(fullTableNames=["bench.t"], validTxnList=text)
     opened: list[int] = []
@@ -116,6 +120,7 @@ def calls(caller: Caller, number: int, commit: Call) -> Iterator[tuple[str, Call
     yield "commit_txn of a reader", lambda: caller.commit(reader)
     yield "commit_txn of an insert", lambda: caller.commit(inserter)
     yield "commit_txn of an update", lambda: caller.commit(changer)
+    yield "commit_txn of an update of a partition", lambda: caller.commit(of_partition)
     yield "abort_txn", lambda: client.abort_txn(AbortTxnRequest(txnid=aborted))
     yield "allocate_table_write_ids 100", lambda: caller.allocate(batch, "t")
     for key in (alive, *batch):
@@ -162,7 +167,8 @@ def reading(caller: Caller, _: int) -> None:
 def inserting(caller: Caller, place: int) -> None:
     """Do what an engine does for an insert, each client into a table of its own."""
     key = caller.open()[0]
-    caller.write(key, f"own{place}", DataOperationType.INSERT)
+    caller.allocate([key], f"own{place}")
+    caller.lock(key, f"own{place}", READ, DataOperationType.INSERT)
     caller.commit(key)
 
 
