@@ -6,7 +6,8 @@
 Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
 notification log. Prints for each call the median in ms, how many times the floor that is, and the mean CPU time of the server's processes,
 then how many transactions a second so many clients bring to their end. The floor is a bare round trip to the server and the commit of one
-row by the database's own driver. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
+row by the database's own driver. Calls are encoded before the clock starts and their replies decoded after it stops: what a client does
+with them is not the server's time. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -14,19 +15,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
+from typing import Any
+from urllib.parse import urlsplit
+
+from thriftpy2.thrift import TMessageType
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.operations import cpu_seconds  # noqa: E402
+from metastore import idl  # noqa: E402
 from metastore.client import Client, connect  # noqa: E402
 from metastore.idl import (  # noqa: E402
     AbortTxnRequest,
@@ -46,41 +54,60 @@ from metastore.idl import (  # noqa: E402
 )
 from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E402
 from metastore.store.database import Database  # noqa: E402
+from metastore.wire.protocol import Dialect, decode, write_message  # noqa: E402
+from metastore.wire.settings import WireSettings  # noqa: E402
 from tests.servers import serving  # noqa: E402
 
-Call = Callable[[], object]
+Call = Callable[..., Any]
+Step = tuple[str, Call, str]
+"""What is measured, the call, and the method whose reply it returns; no method for what is no call."""
+FRAMED, SETTINGS = Dialect("binary", framed=True), WireSettings()
 ROUND_TRIP, COMMIT = "getStatus, a bare round trip", "one row and its commit, without a server"
 READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
+
+
+def opening(number: int) -> OpenTxnRequest:
+    """Return the request that opens transactions."""
+    return OpenTxnRequest(num_txns=number, user="bench", hostname="here")
+
+
+def allocating(keys: Sequence[int], table: str) -> AllocateTableWriteIdsRequest:
+    """Return the request for write ids."""
+    return AllocateTableWriteIdsRequest(dbName="bench", tableName=table, txnIds=list(keys))
+
+
+def locking(
+    key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None
+) -> LockRequest:
+    """Return the request to lock a table or a partition of it in a transaction, or without one for 0."""
+    component = LockComponent(
+        type=kind, level=LockLevel.PARTITION if partition else LockLevel.TABLE, dbname="bench", tablename=table,
+        partitionname=partition, operationType=operation, isTransactional=True,
+    )  # fmt: skip
+    return LockRequest(component=[component], txnid=key, user="bench", hostname="here", zeroWaitReadEnabled=False)
 
 
 class Caller:
     """Short forms of the calls of one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client | Wire) -> None:
         self.client = client
 
     def open(self, number: int = 1) -> list[int]:
         """Open transactions."""
-        return list(self.client.open_txns(OpenTxnRequest(num_txns=number, user="bench", hostname="here")).txn_ids)
+        return list(self.client.open_txns(opening(number)).txn_ids)
 
     def commit(self, key: int) -> None:
         """Commit a transaction."""
         self.client.commit_txn(CommitTxnRequest(txnid=key))
 
-    def lock(
-        self, key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None
-    ) -> int:
-        """Lock a table or a partition of it in a transaction, or without one for 0."""
-        component = LockComponent(
-            type=kind, level=LockLevel.PARTITION if partition else LockLevel.TABLE, dbname="bench", tablename=table,
-            partitionname=partition, operationType=operation, isTransactional=True,
-        )
-        request = LockRequest(component=[component], txnid=key, user="bench", hostname="here", zeroWaitReadEnabled=False)
-        return int(self.client.lock(request).lockid)
+    def lock(self, *wanted: Any) -> int:
+        """Ask for what `locking` describes."""
+        return int(self.client.lock(locking(*wanted)).lockid)
 
     def allocate(self, keys: Sequence[int], table: str) -> None:
         """Allocate write ids."""
-        self.client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName="bench", tableName=table, txnIds=list(keys)))
+        self.client.allocate_table_write_ids(allocating(keys, table))
 
     def update(self, key: int, table: str, partition: str | None = None) -> None:
         """Allocate a write id and lock the table, or a partition of it, to change rows."""
@@ -93,36 +120,81 @@ class Caller:
         self.client.get_valid_write_ids(GetValidWriteIdsRequest(fullTableNames=[f"bench.{table}"], validTxnList=text))
 
 
-def calls(caller: Caller, number: int, commit: Call) -> Iterator[tuple[str, Call]]:
-    """Yield the calls of one round; what they need is made before they are run."""
-    client, operation = caller.client, DataOperationType
+class Wire:
+    """One connection to a server, on which calls can be made ready; every Thrift method is a method of it, as of `Client`."""
+
+    def __init__(self, uri: str) -> None:
+        address = urlsplit(uri)
+        self._socket = socket.create_connection((address.hostname, address.port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def __getattr__(self, method: str) -> Call:
+        return lambda *args: result(method, self.prepared(method, *args)())
+
+    def prepared(self, method: str, *args: Any) -> Call:
+        """Return what makes a call with arguments that are encoded by now, and returns its reply as bytes."""
+        arguments = getattr(idl.service, f"{method}_args")()
+        for (_, name, *_), value in zip(arguments.thrift_spec.values(), args, strict=False):
+            setattr(arguments, name, value)
+        message = write_message(FRAMED, method, TMessageType.CALL, 0, arguments)
+
+        def ask() -> bytes:
+            self._socket.sendall(message)
+            reply = self._socket.recv(1 << 20)
+            while len(reply) < 4 or len(reply) < 4 + int.from_bytes(reply[:4], "big"):
+                reply += self._socket.recv(1 << 20)
+            return reply[4:]
+
+        return ask
+
+
+def result(method: str, reply: bytes) -> Any:
+    """Return what a reply holds. It raises the exception that it holds, and an error for any other message."""
+    if reply[3] != TMessageType.REPLY:
+        raise RuntimeError(f"{method} failed: {reply!r}")
+    body = decode(reply, FRAMED.protocol, SETTINGS, getattr(idl.service, f"{method}_result"))
+    for name, value in vars(body).items():
+        if name != "success" and value is not None:
+            raise value
+    return getattr(body, "success", None)
+
+
+def calls(wire: Wire, number: int, commit: Call) -> Generator[Step, Any, None]:
+    """Yield the calls of one round and take what each returned; what they need is made before they are run."""
+    caller = Caller(wire)  # an engine, too, asks and commits on one connection
     reader, inserter, changer, of_partition, aborted, alive = (caller.open()[0] for _ in range(6))  # singly, as engines do
     batch = caller.open(100)
     caller.lock(reader, "t")
     lock = caller.lock(0, "t")
     caller.update(changer, f"c{number}")
     caller.update(of_partition, "p", f"k={number}")
-    text = format_transactions(of_reply(client.get_open_txns()))
-    valid = GetValidWriteIdsRequest(fullTableNames=["bench.t"], validTxnList=text)
-    opened: list[int] = []
-    yield ROUND_TRIP, client.getStatus
-    yield COMMIT, commit
-    yield "heartbeat", lambda: client.heartbeat(HeartbeatRequest(lockid=0, txnid=alive))
-    yield "open_txns", lambda: opened.extend(caller.open())
-    yield "commit_txn, nothing done", lambda: caller.commit(opened[0])
-    yield "get_open_txns", client.get_open_txns
-    yield "get_valid_write_ids", lambda: client.get_valid_write_ids(valid)
-    yield "allocate_table_write_ids", lambda: caller.allocate([inserter], "t")
-    yield "lock, to insert", lambda: caller.lock(inserter, "t", READ, operation.INSERT)
-    yield "check_lock", lambda: client.check_lock(CheckLockRequest(lockid=lock))
-    yield "unlock", lambda: client.unlock(UnlockRequest(lockid=lock))
-    yield "show_locks", lambda: client.show_locks(ShowLocksRequest())
-    yield "commit_txn of a reader", lambda: caller.commit(reader)
-    yield "commit_txn of an insert", lambda: caller.commit(inserter)
-    yield "commit_txn of an update", lambda: caller.commit(changer)
-    yield "commit_txn of an update of a partition", lambda: caller.commit(of_partition)
-    yield "abort_txn", lambda: client.abort_txn(AbortTxnRequest(txnid=aborted))
-    yield "allocate_table_write_ids 100", lambda: caller.allocate(batch, "t")
+    text = format_transactions(of_reply(wire.get_open_txns()))
+
+    def call(what: str, method: str, *args: Any) -> Step:
+        return what, wire.prepared(method, *args), method
+
+    yield call(ROUND_TRIP, "getStatus")
+    yield COMMIT, commit, ""
+    yield call("heartbeat", "heartbeat", HeartbeatRequest(lockid=0, txnid=alive))
+    opened = yield call("open_txns", "open_txns", opening(1))
+    yield call("commit_txn, nothing done", "commit_txn", CommitTxnRequest(txnid=opened.txn_ids[0]))
+    yield call("get_open_txns", "get_open_txns")
+    yield call("get_valid_write_ids", "get_valid_write_ids", GetValidWriteIdsRequest(fullTableNames=["bench.t"], validTxnList=text))
+    yield call("allocate_table_write_ids", "allocate_table_write_ids", allocating([inserter], "t"))
+    yield call("lock, to insert", "lock", locking(inserter, "t", READ, DataOperationType.INSERT))
+    yield call("check_lock", "check_lock", CheckLockRequest(lockid=lock))
+    yield call("unlock", "unlock", UnlockRequest(lockid=lock))
+    yield call("show_locks", "show_locks", ShowLocksRequest())
+    yield call("commit_txn of a reader", "commit_txn", CommitTxnRequest(txnid=reader))
+    yield call("commit_txn of an insert", "commit_txn", CommitTxnRequest(txnid=inserter))
+    yield call("commit_txn of an update", "commit_txn", CommitTxnRequest(txnid=changer))
+    yield call("commit_txn of an update of a partition", "commit_txn", CommitTxnRequest(txnid=of_partition))
+    yield call("abort_txn", "abort_txn", AbortTxnRequest(txnid=aborted))
+    yield call("allocate_table_write_ids 100", "allocate_table_write_ids", allocating(batch, "t"))
     for key in (alive, *batch):
         caller.commit(key)
 
@@ -134,20 +206,27 @@ def committing(url: str) -> Call:
     return lambda: connection.cursor().execute("INSERT INTO benchmark_floor VALUES (1)")
 
 
-def measure(client: Client, process: int, rounds: int, commit: Call) -> dict[str, dict[str, float]]:
+def measure(wire: Wire, process: int, rounds: int, commit: Call) -> dict[str, dict[str, float]]:
     """Return the median ms and the mean CPU ms of each call, of so many rounds each: to read the CPU time costs the call after it some."""
     times: dict[str, list[float]] = {}
     cpu: dict[str, float] = {}
     for number in range(2 * rounds):
-        for name, call in calls(Caller(client), number, commit):
+        steps = calls(wire, number, commit)
+        step = next(steps, None)
+        while step is not None:
+            name, call, method = step
             if number % 2:
                 before = cpu_seconds(process)
-                call()
+                reply = call()
                 cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
             else:
                 started = time.perf_counter()
-                call()
+                reply = call()
                 times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
+            try:
+                step = steps.send(result(method, reply) if method else None)
+            except StopIteration:
+                step = None
     return {name: {"median_ms": statistics.median(values), "cpu_ms": cpu[name] / rounds} for name, values in times.items()}
 
 
@@ -196,8 +275,8 @@ def benchmark(database: str | None, rounds: int, seconds: float, clients: Sequen
     with tempfile.TemporaryDirectory() as folder:
         url = database or f"sqlite:///{folder}/metastore.db"
         options = ["--warehouse", f"file:{folder}/warehouse", "--set", f"data_directory={folder}/data", "--set", "log_level=warning"]
-        with serving(*options, "--db", url, home=Path(folder)) as running, connect(running.uri) as client:
-            cost = measure(client, running.process.pid, rounds, committing(url))
+        with serving(*options, "--db", url, home=Path(folder)) as running, closing(Wire(running.uri)) as wire:
+            cost = measure(wire, running.process.pid, rounds, committing(url))
             rates = {
                 work.__name__: {str(number): throughput(running.uri, number, seconds, work) for number in clients}
                 for work in (nothing, reading, inserting)
