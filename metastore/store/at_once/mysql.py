@@ -131,34 +131,27 @@ TAKE_INTENT = sa.delete(transaction_components).where(
 )
 """Remove what is noted for a transaction, if the statement before found one row; it overflows if something else is noted."""
 _COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE)
-HOLD_COUNTER = _COUNTER_IF_FOUND_ONE.values(next=W.next)
-"""Hold the counter of a table if the statement before found one row."""
 _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
 """The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
-_CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=sa.func.last_insert_id(
+_COMMIT_ID = sa.func.last_insert_id(
     sa.select(N.value).where(N.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
-))
+)
+"""The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
+CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
+"""Hold the counter of a table if the statement before found one row, and take the commit id: for a change of a partition."""
+_CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
-"""Do so for a change of the table as a whole, and take the last id that was given out as that of the commit; from then on none is.
+"""Do so for a change of the table as a whole.
 
 With True, only if no other transaction changed the table as a whole and committed since this one began.
 """
-_LAST_ID = sa.select(N.value).where(N.name == constant(counters.TRANSACTION)).with_for_update(read=True)
+WRITE = sa.insert(write_set).values({
+    **{name: sa.bindparam(name) for name in WRITE_COLUMNS}, "catalog": _if_found_one(sa.bindparam("catalog")), "commit_id": GIVEN,
+})
+"""Add to what others are judged by, if the statement before found one row, which told the commit id.
 
-
-def _writing(commit_id: sa.ColumnElement[int]) -> sa.Insert:
-    """Add to what others are judged by, if the statement before found one row.
-
-    The transaction's own row gets a mark from the housekeeper, as that of an insert does.
-    """
-    return sa.insert(write_set).values({
-        **{name: sa.bindparam(name) for name in WRITE_COLUMNS}, "catalog": _if_found_one(sa.bindparam("catalog")),
-        "commit_id": commit_id,
-    })
-
-
-WRITE_TABLE, WRITE_PARTITION = _writing(GIVEN), _writing(_LAST_ID.scalar_subquery())
-"""For a change of a table as a whole, with the commit's id; of a partition, with the last id that was given out: from then on none is."""
+The transaction's own row gets a mark from the housekeeper, as that of an insert does.
+"""
 _LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
     *(S[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
     S.commit_id >= _TRANSACTION, S.transaction_id != _TRANSACTION,
@@ -287,8 +280,8 @@ class MySQL(AtOnce):
         self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
         done = (
-            (TAKE_INTENT, CHANGE_TABLE[judges], WRITE_TABLE, COMPLETE_CHANGE[False]) if changed[3] is None
-            else (TAKE_INTENT, HOLD_COUNTER, WRITE_PARTITION, COMPLETE_CHANGE[judges])
+            (TAKE_INTENT, CHANGE_TABLE[judges], WRITE, COMPLETE_CHANGE[False]) if changed[3] is None
+            else (TAKE_INTENT, CHANGE_PARTITION, WRITE, COMPLETE_CHANGE[judges])
         )
         return self._commit(database, key, guess, done, changed, now, told)
 
