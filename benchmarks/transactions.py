@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -144,9 +144,12 @@ class Wire:
 
         def ask() -> bytes:
             self._socket.sendall(message)
-            reply = self._socket.recv(1 << 20)
+            reply = b""
             while len(reply) < 4 or len(reply) < 4 + int.from_bytes(reply[:4], "big"):
-                reply += self._socket.recv(1 << 20)
+                part = self._socket.recv(1 << 20)
+                if not part:
+                    raise ConnectionResetError(f"The server closed the connection during {method}")
+                reply += part
             return reply[4:]
 
         return ask
@@ -211,22 +214,19 @@ def measure(wire: Wire, process: int, rounds: int, commit: Call) -> dict[str, di
     times: dict[str, list[float]] = {}
     cpu: dict[str, float] = {}
     for number in range(2 * rounds):
-        steps = calls(wire, number, commit)
-        step = next(steps, None)
-        while step is not None:
-            name, call, method = step
-            if number % 2:
-                before = cpu_seconds(process)
-                reply = call()
-                cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
-            else:
-                started = time.perf_counter()
-                reply = call()
-                times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
-            try:
-                step = steps.send(result(method, reply) if method else None)
-            except StopIteration:
-                step = None
+        steps, returned = calls(wire, number, commit), None
+        with suppress(StopIteration):
+            while True:
+                name, call, method = steps.send(returned)
+                if number % 2:
+                    before = cpu_seconds(process)
+                    reply = call()
+                    cpu[name] = cpu.get(name, 0) + (cpu_seconds(process) - before) * 1000
+                else:
+                    started = time.perf_counter()
+                    reply = call()
+                    times.setdefault(name, []).append((time.perf_counter() - started) * 1000)
+                returned = result(method, reply) if method else None
     return {name: {"median_ms": statistics.median(values), "cpu_ms": cpu[name] / rounds} for name, values in times.items()}
 
 

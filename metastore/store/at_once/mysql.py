@@ -138,7 +138,8 @@ _COMMIT_ID = sa.func.last_insert_id(
 )
 """The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
 CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
-"""Hold the counter of a table if the statement before found one row, and take the commit id: for a change of a partition."""
+"""Hold the counter of a table if the statement before found one row, and take the commit id, for a change of a partition: nothing is
+changed, the commit id is taken on the way."""
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
 """Do so for a change of the table as a whole.
@@ -279,11 +280,10 @@ class MySQL(AtOnce):
     def commit_if_first(
         self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
-        done = (
-            (TAKE_INTENT, CHANGE_TABLE[judges], WRITE, COMPLETE_CHANGE[False]) if changed[3] is None
-            else (TAKE_INTENT, CHANGE_PARTITION, WRITE, COMPLETE_CHANGE[judges])
+        change, complete = (
+            (CHANGE_TABLE[judges], COMPLETE_CHANGE[False]) if changed[3] is None else (CHANGE_PARTITION, COMPLETE_CHANGE[judges])
         )
-        return self._commit(database, key, guess, done, changed, now, told)
+        return self._commit(database, key, guess, (TAKE_INTENT, change, WRITE, complete), changed, now, told)
 
     def _commit(
         self, database: Database, key: int, guess: Guess, done: Sequence[sa.ClauseElement], intent: Intent | None, now: int,
