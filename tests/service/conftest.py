@@ -57,6 +57,12 @@ def call(metastore: Metastore) -> Call:
 
 
 @pytest.fixture
+def logged(make_metastore: MetastoreMaker) -> Call:
+    """A call to a server whose messages of the notification log are plain."""
+    return call_of(make_metastore(event_message_format="json-0.2"))
+
+
+@pytest.fixture
 def statements(metastore: Metastore) -> Statements:
     """Make a context in which the texts of all statements are collected in a list."""
 

@@ -23,7 +23,6 @@ from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, hold
-from tests.service.conftest import MetastoreMaker
 from tests.service.txns import (
     EXCLUSIVE,
     INSERT,
@@ -45,12 +44,6 @@ from tests.service.txns import (
 from tests.service.waiting import beside
 
 ALLOCATED = (schema.write_ids, schema.write_id_ranges)
-
-
-@pytest.fixture
-def logged(make_metastore: MetastoreMaker) -> Call:
-    """A call to a server whose messages are plain."""
-    return Call(make_metastore(event_message_format="json-0.2"), Client("127.0.0.1:1", user="alice"), "test")
 
 
 def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:

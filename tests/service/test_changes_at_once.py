@@ -11,26 +11,24 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.errors import TransactionAborted
-from metastore.idl import AddDynamicPartitions, NotificationEventRequest, TxnType
+from metastore.idl import AddDynamicPartitions, TxnType
 from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent, Write
-from metastore.service import notifications, write_ids
-from metastore.service.context import Call, Client
-from metastore.store import components, followers, schema
+from metastore.service import write_ids
+from metastore.service.context import Call
+from metastore.store import components, schema
 from metastore.store.at_once import mysql
 from metastore.store.database import Database, Session
-from metastore.store.drivers import BrokenAtCommit
 from metastore.store.transactions import COMPONENTS, hold
-from metastore.store.write_ids import Key
-from tests.service.conftest import MetastoreMaker, Statements
+from tests.service.changes import LEFT, completed, events, judged_by, of_another
+from tests.service.conftest import Statements
 from tests.service.txns import (
     DELETE,
     INSERT,
     READ,
     UPDATE,
     WRITE,
-    abort,
     allocate,
     ask,
     begin,
@@ -43,36 +41,9 @@ from tests.service.txns import (
 )
 from tests.service.waiting import beside, waited_for
 
-TABLE = Key("hive", "db", "t")
-LEFT = (schema.transaction_components, schema.locks, schema.lock_components)
-"""Tables in which nothing stays of a transaction that has committed."""
-
-
-@pytest.fixture
-def logged(make_metastore: MetastoreMaker) -> Call:
-    """A call to a server whose messages are plain."""
-    return Call(make_metastore(event_message_format="json-0.2"), Client("127.0.0.1:1", user="alice"), "test")
-
-
-def of_another(call: Call) -> Call:
-    return Call(call.metastore, Client("127.0.0.1:2", user="bob"), "test")
-
 
 def state(call: Call, key: int) -> object:
     return rows(call, schema.transactions, "state", id=key)[0][0]
-
-
-def judged_by(call: Call) -> list[tuple[object, ...]]:
-    return rows(call, schema.write_set, "transaction_id", "commit_id", "table", "partition", "operation")
-
-
-def completed(call: Call, key: int) -> list[tuple[object, ...]]:
-    return rows(call, schema.completed_components, "table", "partition", "updates", "write_id", transaction_id=key)
-
-
-def events(call: Call) -> list[str | None]:
-    found = [each.eventType for each in notifications.get_next(call, NotificationEventRequest(lastEvent=0))]
-    return [each for each in found if each not in {"OPEN_TXN", "ALLOC_WRITE_ID"}]
 
 
 def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Callable[[], None], other: Callable[[], Any]) -> Any:
@@ -404,100 +375,6 @@ def test_what_else_a_transaction_holds_goes_with_it(call: Call, knows: bool) -> 
     commit(call, key)
     assert count(call, [schema.min_history, *LEFT]) == dict.fromkeys(("min_history", *(each.name for each in LEFT)), 0)
     assert len(judged_by(call)) == 1
-
-
-def test_one_that_another_client_ended_is_not_committed(logged: Call) -> None:
-    aborted, done = begin_one(logged), begin_one(logged)
-    write(logged, aborted, table="u")
-    write(logged, done)
-    abort(of_another(logged), aborted)
-    commit(of_another(logged), done)
-    with pytest.raises(TransactionAborted, match=f"Transaction txnid:{aborted} already aborted"):
-        commit(logged, aborted)
-    commit(logged, done)
-    assert [row[0] for row in judged_by(logged)] == [done]
-    assert events(logged) == ["ABORT_TXN", "COMMIT_TXN"]
-
-
-@pytest.mark.parametrize("operation", [INSERT, UPDATE])
-def test_one_that_is_aborted_meanwhile_is_not_committed(logged: Call, operation: int) -> None:
-    key = begin_one(logged)
-    write(logged, key, operation)
-
-    def change(session: Session) -> None:
-        session.cursor.execute(f"UPDATE transactions SET state = 'a' WHERE id = {key}")
-
-    def then() -> None:
-        with pytest.raises(TransactionAborted, match="already aborted"):
-            commit(logged, key)
-
-    beside(logged, change, then)
-    assert (judged_by(logged), completed(logged, key), events(logged)) == ([], [], [])
-
-
-@pytest.mark.parametrize("is_done", [True, False])
-def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
-    logged: Call, monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
-    """The connection breaks at the first commit, which was done or not."""
-    if logged.database.driver.name != "mysql":
-        pytest.skip("the others say that they do not know")
-    key = begin_one(logged)
-    number = write(logged, key)
-    real = Database._commit
-    broken: list[object] = []
-
-    def commit_and_break(database: Database, cursor: Any) -> None:
-        if broken:
-            real(database, cursor)
-            return
-        broken.append(cursor)
-        if is_done:
-            real(database, cursor)
-        else:
-            database.driver.rollback(cursor)
-        raise BrokenAtCommit("the connection to the database broke at commit")
-
-    monkeypatch.setattr(Database, "_commit", commit_and_break)
-    commit(logged, key)
-    monkeypatch.undo()
-    assert len(broken) == 1
-    assert judged_by(logged) == [(key, key, "t", None, "u")]
-    assert completed(logged, key) == [("t", None, 1, number)]
-    assert events(logged) == ["COMMIT_TXN"]
-    assert set(count(logged, LEFT).values()) == {0}
-
-
-@pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
-@pytest.mark.parametrize("operation", [UPDATE, INSERT])
-def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int) -> None:
-    key, partition = begin_one(call), None if kind == "whole table" else "p=1"
-    number = write(call, key, operation, partition=partition)
-
-    def change(session: Session) -> None:
-        if kind != "partition":
-            followers.rename_table(session, TABLE, TABLE._replace(table="new"))
-        else:
-            followers.rename_partition(session, TABLE, "p=1", "p=2")
-
-    beside(call, change, lambda: commit(call, key))
-    new = ("t", "p=2") if kind == "partition" else ("new", partition)
-    changes = operation == UPDATE
-    assert judged_by(call) == [(key, key, *new, "u")][:changes]
-    assert completed(call, key) == [(*new, int(changes), number)]
-    assert set(count(call, LEFT[:1]).values()) == {0}
-
-
-def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) -> None:
-    first, second, third = (begin_one(call) for _ in range(3))
-    write(call, first)
-    write(call, second)
-    commit(call, first)
-    call.database.write(lambda session: followers.rename_table(session, TABLE, TABLE._replace(table="new")))
-    write(call, third, table="new")
-    for late in (second, third):
-        with pytest.raises(TransactionAborted, match="write conflict on db/new"):
-            commit(call, late)
 
 
 @pytest.mark.parametrize("others", [0, 300])

@@ -1,0 +1,31 @@
+"""What is left of transactions that have committed changes, and what others are judged by."""
+
+from __future__ import annotations
+
+from metastore.idl import NotificationEventRequest
+from metastore.service import notifications
+from metastore.service.context import Call, Client
+from metastore.store import schema
+from metastore.store.write_ids import Key
+from tests.service.txns import rows
+
+TABLE = Key("hive", "db", "t")
+LEFT = (schema.transaction_components, schema.locks, schema.lock_components)
+"""Tables in which nothing stays of a transaction that has committed."""
+
+
+def of_another(call: Call) -> Call:
+    return Call(call.metastore, Client("127.0.0.1:2", user="bob"), "test")
+
+
+def judged_by(call: Call) -> list[tuple[object, ...]]:
+    return rows(call, schema.write_set, "transaction_id", "commit_id", "table", "partition", "operation")
+
+
+def completed(call: Call, key: int) -> list[tuple[object, ...]]:
+    return rows(call, schema.completed_components, "table", "partition", "updates", "write_id", transaction_id=key)
+
+
+def events(call: Call) -> list[str | None]:
+    found = [each.eventType for each in notifications.get_next(call, NotificationEventRequest(lastEvent=0))]
+    return [each for each in found if each not in {"OPEN_TXN", "ALLOC_WRITE_ID"}]

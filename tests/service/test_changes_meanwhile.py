@@ -1,0 +1,110 @@
+"""Commits of changes of which others know by then, end, or move what was changed; and such of which nobody knows what became."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metastore.errors import TransactionAborted
+from metastore.service.context import Call
+from metastore.store import followers
+from metastore.store.database import Database, Session
+from metastore.store.drivers import BrokenAtCommit
+from tests.service.changes import LEFT, TABLE, completed, events, judged_by, of_another
+from tests.service.txns import INSERT, UPDATE, abort, begin_one, commit, count, write
+from tests.service.waiting import beside
+
+
+def test_one_that_another_client_ended_is_not_committed(logged: Call) -> None:
+    aborted, done = begin_one(logged), begin_one(logged)
+    write(logged, aborted, table="u")
+    write(logged, done)
+    abort(of_another(logged), aborted)
+    commit(of_another(logged), done)
+    with pytest.raises(TransactionAborted, match=f"Transaction txnid:{aborted} already aborted"):
+        commit(logged, aborted)
+    commit(logged, done)
+    assert [row[0] for row in judged_by(logged)] == [done]
+    assert events(logged) == ["ABORT_TXN", "COMMIT_TXN"]
+
+
+@pytest.mark.parametrize("operation", [INSERT, UPDATE])
+def test_one_that_is_aborted_meanwhile_is_not_committed(logged: Call, operation: int) -> None:
+    key = begin_one(logged)
+    write(logged, key, operation)
+
+    def change(session: Session) -> None:
+        session.cursor.execute(f"UPDATE transactions SET state = 'a' WHERE id = {key}")
+
+    def then() -> None:
+        with pytest.raises(TransactionAborted, match="already aborted"):
+            commit(logged, key)
+
+    beside(logged, change, then)
+    assert (judged_by(logged), completed(logged, key), events(logged)) == ([], [], [])
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
+    logged: Call, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    """The connection breaks at the first commit, which was done or not."""
+    if logged.database.driver.name != "mysql":
+        pytest.skip("the others say that they do not know")
+    key = begin_one(logged)
+    number = write(logged, key)
+    real = Database._commit
+    broken: list[object] = []
+
+    def commit_and_break(database: Database, cursor: Any) -> None:
+        if broken:
+            real(database, cursor)
+            return
+        broken.append(cursor)
+        if is_done:
+            real(database, cursor)
+        else:
+            database.driver.rollback(cursor)
+        raise BrokenAtCommit("the connection to the database broke at commit")
+
+    monkeypatch.setattr(Database, "_commit", commit_and_break)
+    commit(logged, key)
+    monkeypatch.undo()
+    assert len(broken) == 1
+    assert judged_by(logged) == [(key, key, "t", None, "u")]
+    assert completed(logged, key) == [("t", None, 1, number)]
+    assert events(logged) == ["COMMIT_TXN"]
+    assert set(count(logged, LEFT).values()) == {0}
+
+
+@pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
+@pytest.mark.parametrize("operation", [UPDATE, INSERT])
+def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int) -> None:
+    key, partition = begin_one(call), None if kind == "whole table" else "p=1"
+    number = write(call, key, operation, partition=partition)
+
+    def change(session: Session) -> None:
+        if kind != "partition":
+            followers.rename_table(session, TABLE, TABLE._replace(table="new"))
+        else:
+            followers.rename_partition(session, TABLE, "p=1", "p=2")
+
+    beside(call, change, lambda: commit(call, key))
+    new = ("t", "p=2") if kind == "partition" else ("new", partition)
+    changes = operation == UPDATE
+    assert judged_by(call) == [(key, key, *new, "u")][:changes]
+    assert completed(call, key) == [(*new, int(changes), number)]
+    assert set(count(call, LEFT[:1]).values()) == {0}
+
+
+def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) -> None:
+    first, second, third = (begin_one(call) for _ in range(3))
+    write(call, first)
+    write(call, second)
+    commit(call, first)
+    call.database.write(lambda session: followers.rename_table(session, TABLE, TABLE._replace(table="new")))
+    write(call, third, table="new")
+    for late in (second, third):
+        with pytest.raises(TransactionAborted, match="write conflict on db/new"):
+            commit(call, late)
