@@ -30,6 +30,7 @@ from metastore.service.transactions import ended_error, is_replayed, tell_aborte
 from metastore.store import at_once, compactions, components, counters, tables, transactions, write_ids
 from metastore.store.answer import Answer
 from metastore.store.database import Session
+from metastore.store.drivers import Row
 from metastore.store.transactions import ABORTED, COMMITTED, Transaction
 from metastore.store.write_ids import Key
 
@@ -51,9 +52,8 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
         if target is None:
             return None
         answer = transactions.lock_later(session, target)
-        taken = components.take(session, target)
         turn = _ask_turn(session, target, guess, judges=not request.exclWriteEnabled) if guess else None
-        intents = [Intent(*row) for row in taken.rows]
+        intents = _intents(components.of(session, target) if turn is None else turn.intents.rows)
         found = transactions.locked(answer)
         if found is None or found.state == ABORTED:
             raise ended_error(target, found, session)
@@ -114,10 +114,9 @@ def _commit(
     """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
     now = now_ms()
     commit_id = None
-    changes = [] if replayed or found.type in WITHOUT_CONFLICTS else [each for each in intents if each.operation in CHANGES]
-    if changes:
-        commit_id, committed = _turn(session, found.id, changes, turn, judges=not request.exclWriteEnabled)
-        lost = conflict(found.id, changes, committed)
+    if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
+        commit_id, intents, committed = _turn(session, found.id, intents, turn, judges=not request.exclWriteEnabled)
+        lost = conflict(found.id, intents, committed)
         if lost is not None:
             transactions.end(session, [found], ABORTED, now)
             tell_aborted(call, session, [found])
@@ -127,21 +126,19 @@ def _commit(
             told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
             once.commit_change(session, found.id, commit_id, INSERT, now, told)
             return None
-        writes = (Write(*each[:2], each.table or "", each.partition, found.id, commit_id, each.operation) for each in changes)
-        components.insert_writes(session, dict.fromkeys(writes))
-        write_ids.note_changes(session, {Key.of(each) for each in changes if each.partition is None}, commit_id)
-    if intents:
-        kept = [each for each in intents if each.operation != COMPACTION]
-        if kept:
-            components.complete(session, found.id, dict.fromkeys(kept), CHANGES, now)
-        components.delete(session, found.id)
+        write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    operations = {each.operation for each in intents}
+    if COMPACTION in operations:
+        components.delete(session, found.id, COMPACTION)
+    if operations - {COMPACTION}:
+        components.complete(session, found.id, CHANGES, commit_id, now)
     if replayed:
         written = [
             Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
             for info in request.writeEventInfos or ()
         ]
         if written:
-            components.complete(session, found.id, written, CHANGES, now)
+            components.insert_completed(session, found.id, written, now)
         transactions.forget_target(session, request.replPolicy or "", request.txnid)
     transactions.end(session, [found], COMMITTED, now, commit_id)
     if call.listeners.transactional and (replayed or request.replPolicy is None):
@@ -149,36 +146,51 @@ def _commit(
     return None
 
 
+def _intents(rows: Sequence[Row]) -> list[Intent]:
+    return [Intent(*row) for row in rows]
+
+
+def _changes(intents: Sequence[Intent]) -> list[Intent]:
+    return [each for each in intents if each.operation in CHANGES]
+
+
 class _Turn(NamedTuple):
-    """What is asked for together, that others who change the same tables wait and that tells whom the change meets."""
+    """What is asked for together, that others who change or rename the same tables wait and that tells whom the change meets."""
 
     tables: frozenset[Key]
     held: Answer
     mark: Answer
+    intents: Answer
     committed: Answer | None
 
 
 def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, judges: bool) -> _Turn:
-    held = write_ids.hold(session, tables)
-    mark = counters.share(session, counters.TRANSACTION)
-    return _Turn(tables, held, mark, components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None)
+    return _Turn(
+        tables, write_ids.hold(session, tables), counters.share(session, counters.TRANSACTION), components.take(session, transaction),
+        components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None,
+    )
 
 
 def _turn(
-    session: Session, transaction: int, changes: Sequence[Intent], turn: _Turn | None, *, judges: bool
-) -> tuple[int, list[Write]]:
-    """Keep others who change the same tables waiting; return the commit id, and what was committed since the transaction began.
+    session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, judges: bool
+) -> tuple[int, list[Intent], list[Write]]:
+    """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
 
-    A `turn` that was asked for already serves if it is for all the tables. Without `judges` nobody looks for what was committed.
+    What is written is read anew, as a table may have got another name meanwhile. A `turn` that was asked for already serves if it is
+    for all the tables. Without `judges` nobody looks for what was committed.
     """
-    tables = frozenset(Key.of(each) for each in changes)
     while True:
+        tables = frozenset(Key.of(each) for each in _changes(intents))
         if turn is None or not tables <= turn.tables:
             turn = _ask_turn(session, transaction, tables, judges=judges)
-        committed = turn.committed.rows if turn.committed is not None else ()
-        if not write_ids.make_missing(session, turn.tables, turn.held):
-            return counters.last(turn.mark), [Write(*row) for row in committed]
+        intents = _intents(turn.intents.rows)
+        if {Key.of(each) for each in _changes(intents)} <= turn.tables and not write_ids.make_missing(session, turn.tables, turn.held):
+            return counters.last(turn.mark), intents, _writes(turn.committed)
         turn = None
+
+
+def _writes(committed: Answer | None) -> list[Write]:
+    return [] if committed is None else [Write(*row) for row in committed.rows]
 
 
 def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
@@ -197,11 +209,11 @@ def latest_in_conflict(call: Call, key: int) -> int:
     """Return the highest committed transaction that changed an object which an open one means to change too; 0 for none."""
 
     def work(session: Session) -> int:
-        changes = [each for each in (Intent(*row) for row in components.of(session, key)) if each.operation in CHANGES]
+        changes = _changes(_intents(components.of(session, key)))
         if not changes:
             return 0
         tables = {(each.database, each.table or "") for each in changes}
-        committed = [Write(*row) for row in components.writes_since(session, tables, key).rows]
+        committed = _writes(components.writes_since(session, tables, key))
         return max((each.transaction for each in committed if conflict(key, changes, [each]) is not None), default=0)
 
     return call.database.read(work)

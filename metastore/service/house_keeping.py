@@ -137,16 +137,13 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
         rows.mark(session, keys, counters.value(session, counters.TRANSACTION))
 
     batches(lambda session: rows.unmarked(session, BATCH), mark)
-    highest = database.read(lambda session: counters.value(session, counters.TRANSACTION))
-    lowest = database.read(transactions.lowest_open)
-    min_open = highest + 1 if lowest is None else min(lowest, highest + 1)
+    min_open = database.read(transactions.min_open)
     counts = {
         "committed transactions": batches(
             lambda session: rows.committed_before(session, before, min_open, BATCH), rows.delete_transactions
         ),
         "aborted transactions": batches(lambda session: rows.empty_aborted(session, before, BATCH), rows.delete_transactions),
-        "completed components": batches(lambda session: rows.superseded(session, BATCH), rows.delete_completed),
-        "writes": database.change(lambda session: rows.delete_writes(session, min_open)),
+        "completed components": batches(lambda session: rows.superseded(session, min_open, BATCH), rows.delete_components),
         "rebuilds": database.change(lambda session: rebuilds.expire(session, before)),
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))

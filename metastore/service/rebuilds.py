@@ -10,6 +10,7 @@ import json
 from metastore.errors import MetaError
 from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization, UpdateTransactionalStatsRequest
 from metastore.rules.snapshots import NEVER, Snapshot, WriteIds, of_table_reply, parse_transactions, parse_write_ids
+from metastore.rules.transactions import CHANGES
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -71,7 +72,7 @@ def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions
     def work(session: Session) -> Materialization:
         changed = any(
             key in then and current.is_valid(transaction) and not then[key].is_valid(NEVER if write_id is None else write_id)
-            for key, transaction, write_id in rebuilds.changes(session, keys)
+            for key, transaction, write_id in rebuilds.changes(session, keys, CHANGES)
         )
         compacted = any(
             key in then and (state in RUNNING or (highest is not None and not then[key].is_valid(highest)))

@@ -12,19 +12,20 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.compactions import OWNED, C, Object, T
+from metastore.store.components import judges_nobody
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
     compaction_metrics,
     compactions,
-    completed_components,
     transaction_components,
     transactions,
 )
+from metastore.store.transactions import min_open
 
-D, A, M = completed_components.c, transaction_components.c, compaction_metrics.c
-WRITTEN_SINCE = sa.select(D.catalog, D.database, D.table, D.partition).where(
-    D.time_ms >= sa.bindparam("since"), D.table.is_not(None)
+A, M = transaction_components.c, compaction_metrics.c
+WRITTEN_SINCE = sa.select(A.catalog, A.database, A.table, A.partition).where(
+    A.committed_ms >= sa.bindparam("since"), A.table.is_not(None)
 ).distinct()
 ENDED_SINCE = sa.select(C.catalog, C.database, C.table, C.partition).where(
     Among(C.state, "states"), sa.func.coalesce(C.ended_ms, C.committed_ms) >= sa.bindparam("since")
@@ -66,14 +67,15 @@ ABORTED_AT = (
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
-FORGET_COMPLETED = sa.delete(completed_components).where(*_exactly(D), D.write_id <= sa.bindparam("high"))
+_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), judges_nobody(sa.bindparam("min_open")))
+FORGET_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
 FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
 FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
     *_exactly(A), Among(A.transaction_id, "keys"), sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept"))
 )
-FORGET_ALL_COMPLETED = sa.delete(completed_components).where(*_exactly(D))
+FORGET_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
 FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
     M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"), M.partition == sa.bindparam("partition_key"),
@@ -139,8 +141,11 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
 
 
 def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
-    """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id."""
-    session.execute(FORGET_COMPLETED, **_keys(where), high=high)
+    """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
+
+    Changes that an open transaction may be judged by stay.
+    """
+    session.execute(FORGET_COMPLETED, **_keys(where), high=high, min_open=min_open(session))
     session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
 
 
@@ -150,8 +155,8 @@ def forget_transactions(session: Session, where: Object, keys: Sequence[int], ke
 
 
 def forget_all(session: Session, where: Object) -> None:
-    """Remove all completed and aborted writes to an object that is gone."""
-    session.execute(FORGET_ALL_COMPLETED, **_keys(where))
+    """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
+    session.execute(FORGET_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
     session.execute(FORGET_ALL_ABORTED, **_keys(where))
 
 

@@ -1,5 +1,6 @@
-"""Rows that say what transactions write: intents of open ones, completed ones, and the set that conflicts are judged by.
+"""Rows that say what transactions write: a row for each object, from when a transaction means to write until that was compacted.
 
+A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are judged.
 One function per statement; what is in conflict is decided in `rules.transactions`.
 """
 
@@ -13,25 +14,35 @@ from metastore.store.answer import Answer
 from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.drivers import Row
-from metastore.store.schema import completed_components, transaction_components, write_set
+from metastore.store.schema import transaction_components
 
-C, W = transaction_components.c, write_set.c
+C = transaction_components.c
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
-COMPLETED_COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "write_id", "updates", "time_ms")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
 INTENTS = sa.select(C.catalog, C.database, C.table, C.partition, C.operation, C.write_id).where(
-    C.transaction_id == sa.bindparam("key")
+    C.transaction_id == sa.bindparam("key"), C.committed_ms.is_(None)
 ).order_by(C.id)
 TAKE = INTENTS.with_for_update()
-DELETE = sa.delete(transaction_components).where(C.transaction_id == sa.bindparam("key"))
+COMPLETE = sa.update(transaction_components).where(C.transaction_id == sa.bindparam("key")).values(
+    committed_ms=sa.bindparam("now"),
+    commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+)
+DELETE_OPERATION = sa.delete(transaction_components).where(
+    C.transaction_id == sa.bindparam("key"), C.operation == sa.bindparam("operation_key")
+)
 DATABASES = sa.select(C.transaction_id, C.database).where(Among(C.transaction_id, "keys")).distinct()
 DELETE_DYNAMIC = sa.delete(transaction_components).where(
     C.transaction_id == sa.bindparam("key"), C.catalog == sa.bindparam("catalog_key"), C.database == sa.bindparam("database_key"),
     C.table == sa.bindparam("table_key"), C.partition.is_(None),
 )
-WRITES = sa.select(*(W[name] for name in WRITE_COLUMNS)).where(
-    Among(W.database, "databases"), Among(W.table, "tables"), W.commit_id >= sa.bindparam("since")
-).order_by(W.id)
+WRITES = sa.select(*(C[name] for name in WRITE_COLUMNS)).where(
+    Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since")
+).order_by(C.id)
+
+
+def judges_nobody(min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Return whether a committed row is of no transaction that an open one may lose to: the lowest id that is open is not above it."""
+    return sa.or_(C.commit_id.is_(None), C.commit_id < min_open)
 
 
 Intent = tuple[str, str, str | None, str | None, str, int | None]
@@ -47,7 +58,7 @@ def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
 
 
 def of(session: Session, transaction: int) -> Sequence[Row]:
-    """Return what a transaction means to write."""
+    """Return what an open transaction means to write."""
     return session.rows(INTENTS, key=transaction)
 
 
@@ -56,9 +67,9 @@ def take(session: Session, transaction: int) -> Answer:
     return session.later(TAKE, key=transaction)
 
 
-def delete(session: Session, transaction: int) -> None:
-    """Remove what a transaction meant to write."""
-    session.later(DELETE, key=transaction)
+def delete(session: Session, transaction: int, operation: str) -> None:
+    """Remove what a transaction meant to do by an operation."""
+    session.later(DELETE_OPERATION, key=transaction, operation_key=operation)
 
 
 def delete_whole_table(session: Session, transaction: int, catalog: str, database: str, table: str) -> None:
@@ -74,10 +85,15 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
     return found
 
 
-def complete(session: Session, transaction: int, intents: Iterable[Intent], changes: Collection[str], now: int) -> None:
-    """Note what a committed transaction wrote; `changes` are the operations by which rows were updated or deleted."""
-    rows = [(transaction, *where, write_id, int(operation in changes), now) for *where, operation, write_id in intents]
-    session.insert_later(completed_components, COMPLETED_COLUMNS, rows)
+def complete(session: Session, transaction: int, changes: Collection[str], commit_id: int | None, now: int) -> None:
+    """Note that a transaction commits what it meant to write; what it did by the operations `changes`, others are judged by."""
+    session.later(COMPLETE, key=transaction, changes=list(changes), number=commit_id, now=now)
+
+
+def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
+    """Add what a transaction wrote that commits, and that nobody is judged by."""
+    rows = [(transaction, *intent, now) for intent in intents]
+    session.insert_later(transaction_components, (*COLUMNS, "committed_ms"), rows)
 
 
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
@@ -89,8 +105,3 @@ def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int
     return session.later(
         WRITES, databases=sorted({database for database, _ in pairs}), tables=sorted({table for _, table in pairs}), since=since
     )
-
-
-def insert_writes(session: Session, writes: Iterable[Write]) -> None:
-    """Add to the set that conflicts are judged by."""
-    session.insert_later(write_set, WRITE_COLUMNS, writes)

@@ -1,7 +1,7 @@
 """Let the rows that transactions, locks and compactions keep of a table or partition follow its new name, or go with it.
 
-One function per change, with a fixed number of statements. Intents come first and counters second, in the order in which commits and
-allocations take them; what is copied from them comes after, so that nothing that is under way keeps an old name.
+One function per change, with a fixed number of statements. Counters come first and what transactions write second, in the order in which
+commits take them; what is copied from counters comes after, so that nothing that is under way keeps an old name.
 Source: Hive's OnRenameFunction and CleanupRecordsFunction.
 """
 
@@ -17,7 +17,6 @@ from metastore.store.database import Session
 from metastore.store.schema import (
     compaction_metrics,
     compactions,
-    completed_components,
     lock_components,
     materialization_rebuilds,
     min_history,
@@ -26,13 +25,12 @@ from metastore.store.schema import (
     write_id_ranges,
     write_ids,
     write_notifications,
-    write_set,
 )
 from metastore.store.write_ids import Key, named
 
 ORDER = (
-    transaction_components, write_id_counters, completed_components, write_set, write_ids, write_id_ranges, min_history,
-    write_notifications, compactions, compaction_metrics, materialization_rebuilds,
+    write_id_counters, transaction_components, write_ids, write_id_ranges, min_history, write_notifications, compactions,
+    compaction_metrics, materialization_rebuilds,
 )
 PARTITIONED = tuple(table for table in ORDER if "partition" in table.c)
 KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_metrics, materialization_rebuilds)

@@ -7,20 +7,19 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among
+from metastore.store.components import judges_nobody
 from metastore.store.database import Session
 from metastore.store.schema import (
-    completed_components,
     replicated_transactions,
     transaction_components,
     transactions,
     write_id_ranges,
     write_ids,
-    write_set,
 )
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
 from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, named
 
-T, C, W = transactions.c, completed_components.c, write_set.c
+T, C = transactions.c, transaction_components.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}
 _ONE: sa.ColumnElement[int] = sa.literal_column("1")
@@ -34,7 +33,7 @@ COMMITTED_BEFORE = sa.select(T.id).where(
 ).order_by(T.id).limit(sa.bindparam("most"))
 EMPTY_ABORTED = sa.select(T.id).where(
     T.state == _STATES[ABORTED], T.ended_ms < sa.bindparam("before"),
-    ~sa.exists(sa.select(_ONE).where(transaction_components.c.transaction_id == T.id)),
+    ~sa.exists(sa.select(_ONE).where(C.transaction_id == T.id)),
 ).order_by(T.id).limit(sa.bindparam("most"))
 DELETE = sa.delete(transactions).where(Among(T.id, "keys"))
 FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
@@ -62,16 +61,16 @@ DELETE_WRITE_IDS = (
         *(R[name] == sa.bindparam(f"{name}_key") for name in NAMES), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW
     ),
 )
-DELETE_WRITES = sa.delete(write_set).where(W.commit_id < sa.bindparam("min_open"))
 
-_LATEST = sa.select(
-    *(C[name] for name in NAMES), C.partition, C.updates, sa.func.max(C.write_id).label("write_id")
-).group_by(*(C[name] for name in NAMES), C.partition, C.updates).having(sa.func.count() > _ONE).subquery("latest")
-SUPERSEDED = sa.select(C.id).select_from(completed_components.join(_LATEST, sa.and_(
-    *(C[name] == _LATEST.c[name] for name in (*NAMES, "updates")), C.write_id < _LATEST.c.write_id,
+_KINDS = [*(C[name] for name in NAMES), C.partition, C.operation]
+_LATEST = sa.select(*_KINDS, sa.func.max(C.write_id).label("write_id")).where(C.committed_ms.is_not(None)).group_by(*_KINDS).having(
+    sa.func.count() > _ONE
+).subquery("latest")
+SUPERSEDED = sa.select(C.id).select_from(transaction_components.join(_LATEST, sa.and_(
+    *(C[name] == _LATEST.c[name] for name in (*NAMES, "operation")), C.write_id < _LATEST.c.write_id,
     sa.or_(C.partition == _LATEST.c.partition, sa.and_(C.partition.is_(None), _LATEST.c.partition.is_(None))),
-))).limit(sa.bindparam("most"))
-DELETE_COMPLETED = sa.delete(completed_components).where(Among(C.id, "keys"))
+))).where(C.committed_ms.is_not(None), judges_nobody(sa.bindparam("min_open"))).limit(sa.bindparam("most"))
+DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
 
 
 def unmarked(session: Session, most: int) -> list[int]:
@@ -121,16 +120,11 @@ def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]
         session.executemany(statement, up_to)
 
 
-def delete_writes(session: Session, min_open: int) -> int:
-    """Remove what was committed before every open transaction began, which can be in no conflict; return how many."""
-    return session.execute(DELETE_WRITES, min_open=min_open)
+def superseded(session: Session, min_open: int, most: int) -> list[int]:
+    """Return completed components by which no open transaction is judged, and that have one of the same object and operation above them."""
+    return [key for (key,) in session.rows(SUPERSEDED, min_open=min_open, most=most)]
 
 
-def superseded(session: Session, most: int) -> list[int]:
-    """Return completed components for which there is one of the same object and kind with a higher write id."""
-    return [key for (key,) in session.rows(SUPERSEDED, most=most)]
-
-
-def delete_completed(session: Session, keys: Sequence[int]) -> None:
-    """Remove completed components."""
-    session.execute(DELETE_COMPLETED, keys=list(keys))
+def delete_components(session: Session, keys: Sequence[int]) -> None:
+    """Remove components."""
+    session.execute(DELETE_COMPONENTS, keys=list(keys))

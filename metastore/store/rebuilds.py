@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.database import Session
-from metastore.store.schema import compactions, completed_components, materialization_rebuilds
+from metastore.store.schema import compactions, materialization_rebuilds, transaction_components
 from metastore.store.write_ids import Key
 
-M, C, Q = materialization_rebuilds.c, completed_components.c, compactions.c
+M, C, Q = materialization_rebuilds.c, transaction_components.c, compactions.c
 VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
 INSERT = sa.insert(materialization_rebuilds).values({
     name: sa.bindparam(name) for name in ("database", "table", "transaction_id", "heartbeat_ms")
@@ -23,7 +23,7 @@ HEARTBEAT = sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id ==
 EXPIRE = sa.delete(materialization_rebuilds).where(M.heartbeat_ms < sa.bindparam("since"))
 EXPIRE_ONE = EXPIRE.where(*VIEW)
 CHANGES = sa.select(C.catalog, C.database, C.table, C.transaction_id, C.write_id).where(
-    Among(C.database, "databases"), Among(C.table, "tables"), C.updates == sa.literal_column("1")
+    Among(C.database, "databases"), Among(C.table, "tables"), C.committed_ms.is_not(None), Among(C.operation, "operations")
 )
 COMPACTIONS = sa.select(Q.catalog, Q.database, Q.table, Q.state, Q.highest_write_id).where(
     Among(Q.database, "databases"), Among(Q.table, "tables")
@@ -56,9 +56,10 @@ def expire_one(session: Session, database: str, table: str, since: int) -> None:
     session.execute(EXPIRE_ONE, database_key=database, table_key=table, since=since)
 
 
-def changes(session: Session, tables: Sequence[Key]) -> list[tuple[Key, int, int | None]]:
-    """Return table, transaction and write id of committed updates and deletes of tables, and perhaps of others."""
-    rows = session.rows(CHANGES, databases=[key.database for key in tables], tables=[key.table for key in tables])
+def changes(session: Session, tables: Sequence[Key], operations: Collection[str]) -> list[tuple[Key, int, int | None]]:
+    """Return table, transaction and write id of what was committed by some operations to tables, and perhaps to others."""
+    names = {"databases": [key.database for key in tables], "tables": [key.table for key in tables]}
+    rows = session.rows(CHANGES, **names, operations=list(operations))
     return [(Key(*row[:3]), row[3], row[4]) for row in rows]
 
 

@@ -266,37 +266,10 @@ transaction_components = Table(
     Column("partition", LONG_NAME),
     Column("operation", name_type(1), nullable=False, comment="i insert, u update, d delete, c compaction, p abort clean-up"),
     Column("write_id", BigInteger),
+    Column("committed_ms", BigInteger, comment="when the transaction committed; no value before, nor if it aborted"),
+    Column("commit_id", BigInteger, comment="of a committed update or delete: the last transaction id given out by then"),
     Index(None, "transaction_id"),
-    Index(None, "database", "table"),
-)
-
-completed_components = Table(
-    "completed_components", metadata,
-    Column("id", ID, primary_key=True),
-    Column("transaction_id", BigInteger, nullable=False),
-    Column("catalog", NAME, nullable=False),
-    Column("database", NAME, nullable=False),
-    Column("table", NAME),
-    Column("partition", LONG_NAME),
-    Column("write_id", BigInteger),
-    Column("updates", Integer, nullable=False, comment="1 when rows were updated or deleted, not only inserted"),
-    Column("time_ms", BigInteger, nullable=False),
-    Index(None, "transaction_id"),
-    Index(None, "database", "table"),
-)
-
-write_set = Table(
-    "write_set", metadata,
-    Column("id", ID, primary_key=True),
-    Column("catalog", NAME, nullable=False),
-    Column("database", NAME, nullable=False),
-    Column("table", NAME, nullable=False),
-    Column("partition", LONG_NAME),
-    Column("transaction_id", BigInteger, nullable=False),
-    Column("commit_id", BigInteger, nullable=False),
-    Column("operation", name_type(1), nullable=False, comment="u update, d delete"),
-    Index(None, "database", "table"),
-    Index(None, "commit_id"),
+    Index(None, "database", "table", "commit_id"),
 )
 
 write_id_counters = Table(
@@ -310,7 +283,7 @@ write_id_counters = Table(
     ),
     Column(
         "last_change", BigInteger, nullable=False, server_default="0",
-        comment="the highest commit id in write_set of a change of the table as a whole, or above it (MariaDB)",
+        comment="the highest commit id of a change of the table as a whole, or above it (MariaDB)",
     ),
 )
 

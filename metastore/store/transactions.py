@@ -68,6 +68,7 @@ LOCK_MANY = sa.select(*FIELDS).where(Among(T.id, "keys")).order_by(T.id).with_fo
 RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"))
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
 LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
+MIN_OPEN = sa.select(sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), N.value + constant(1))).where(N.name == constant(counters.TRANSACTION))
 END_FREE = sa.update(transactions).where(
     T.id == sa.bindparam("key"), IS_OPEN, T.holds.in_([sa.literal_column("0"), sa.literal_column(str(RANGES))])
 ).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"))
@@ -179,6 +180,12 @@ def lowest_open(session: Session) -> int | None:
     """Return the lowest open id."""
     row = session.row(LOWEST_OPEN)
     return None if row is None or row[0] is None else int(row[0])
+
+
+def min_open(session: Session) -> int:
+    """Return the lowest id that is open or yet to be given out."""
+    row = session.row(MIN_OPEN)
+    return 1 if row is None else int(row[0])
 
 
 def open_count(session: Session) -> int:

@@ -12,7 +12,6 @@ from metastore.service.context import Metastore
 from metastore.service.names import TableName
 from metastore.store.database import Session
 from metastore.store.schema import (
-    completed_components,
     counters,
     transaction_components,
     transactions,
@@ -34,8 +33,9 @@ END = sa.update(transactions).where(transactions.c.id == sa.bindparam("key")).va
     state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number")
 )
 BEAT = sa.update(transactions).where(transactions.c.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
-COMPONENTS = sa.select(transaction_components).order_by(transaction_components.c.id)
-COMPLETED = sa.select(completed_components).order_by(completed_components.c.id)
+_C = transaction_components.c
+COMPONENTS = sa.select(transaction_components).where(_C.committed_ms.is_(None)).order_by(_C.id)
+COMPLETED = sa.select(transaction_components).where(_C.committed_ms.is_not(None)).order_by(_C.id)
 
 
 def now_ms() -> int:
@@ -105,9 +105,9 @@ def complete(
     metastore: Metastore, name: TableName, transaction: int, write_id: int, partition: str | None = None, at: int | None = None
 ) -> None:
     """Note what a committed transaction wrote to."""
-    columns = ("transaction_id", "catalog", "database", "table", "partition", "write_id", "updates", "time_ms")
-    row = (transaction, *name, partition, write_id, 0, now_ms() if at is None else at)
-    metastore.database.write(lambda session: session.insert_many(completed_components, columns, [row]))
+    columns = ("transaction_id", "catalog", "database", "table", "partition", "write_id", "operation", "committed_ms")
+    row = (transaction, *name, partition, write_id, "i", now_ms() if at is None else at)
+    metastore.database.write(lambda session: session.insert_many(transaction_components, columns, [row]))
 
 
 def write(

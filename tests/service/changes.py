@@ -7,23 +7,26 @@ from metastore.service import notifications
 from metastore.service.context import Call, Client
 from metastore.store import schema
 from metastore.store.write_ids import Key
-from tests.service.txns import rows
+from tests.service import txns
 
 TABLE = Key("hive", "db", "t")
-LEFT = (schema.transaction_components, schema.locks, schema.lock_components)
-"""Tables in which nothing stays of a transaction that has committed."""
 
 
 def of_another(call: Call) -> Call:
     return Call(call.metastore, Client("127.0.0.1:2", user="bob"), "test")
 
 
+def left(call: Call) -> int:
+    """Return how many rows there are of which none stays when all transactions have committed."""
+    return len(txns.intended(call, "id")) + sum(txns.count(call, [schema.locks, schema.lock_components]).values())
+
+
 def judged_by(call: Call) -> list[tuple[object, ...]]:
-    return rows(call, schema.write_set, "transaction_id", "commit_id", "table", "partition", "operation")
+    return txns.judged_by(call, "transaction_id", "commit_id", "table", "partition", "operation")
 
 
 def completed(call: Call, key: int) -> list[tuple[object, ...]]:
-    return rows(call, schema.completed_components, "table", "partition", "updates", "write_id", transaction_id=key)
+    return txns.completed(call, "table", "partition", "operation", "write_id", transaction_id=key)
 
 
 def events(call: Call) -> list[str | None]:

@@ -36,8 +36,11 @@ from tests.service.txns import (
     begin,
     begin_one,
     commit,
+    completed,
     component,
     count,
+    intended,
+    judged_by,
     rows,
     write,
 )
@@ -55,10 +58,10 @@ def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
         components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
 
     beside(call, change, lambda: commit(call, key))
-    completed = rows(call, schema.completed_components, "partition", "updates", "write_id", transaction_id=key)
-    assert sorted(completed, key=str) == [("p=1", 1, number), (None, 0, number)]
-    assert rows(call, schema.write_set, "partition", "operation", transaction_id=key) == [("p=1", "u")]
-    assert count(call, [schema.transaction_components, schema.locks]) == {"transaction_components": 0, "locks": 0}
+    done = completed(call, "partition", "operation", "write_id", transaction_id=key)
+    assert sorted(done, key=str) == [("p=1", "u", number), (None, "i", number)]
+    assert judged_by(call, "partition", "operation", transaction_id=key) == [("p=1", "u")]
+    assert (intended(call, "id"), rows(call, schema.locks, "id")) == ([], [])
 
 
 def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
@@ -116,12 +119,12 @@ def test_two_requests_for_the_first_write_id_get_one(call: Call) -> None:
     assert allocate(call, begin(call, 1)).popitem()[1] == 2
 
 
-def test_equal_components_are_completed_once(call: Call) -> None:
+def test_equal_components_are_all_completed(call: Call) -> None:
     key = begin_one(call)
     write(call, key, INSERT)
     ask(call, component(READ, operation=INSERT), transaction=key)
     commit(call, key)
-    assert rows(call, schema.completed_components, "table", "updates", "write_id", transaction_id=key) == [("t", 0, 1)]
+    assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)] * 2
 
 
 def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> None:
@@ -251,11 +254,9 @@ def test_one_client_ends_what_another_did(logged: Call, operation: int, opens: b
     commit(logged, committed)
     abort(logged, aborted)
     assert count(logged, [schema.locks]) == {"locks": 0}
-    noted = count(logged, [schema.completed_components, schema.write_set, schema.transaction_components])
-    changed = operation == UPDATE
-    assert noted == {
-        "completed_components": operation != SELECT, "write_set": changed, "transaction_components": operation != SELECT
-    }  # the aborted one's are left for the cleaner
+    assert completed(logged, "transaction_id") == [(committed,)] * (operation != SELECT)
+    assert judged_by(logged, "transaction_id") == [(committed,)] * (operation == UPDATE)
+    assert intended(logged, "transaction_id") == [(aborted,)] * (operation != SELECT)  # left for the cleaner
     events = notifications.get_next(logged, NotificationEventRequest(lastEvent=4))
     told = [(each.eventType, orjson.loads(each.message)["txnid"]) for each in events]
     assert told == [("COMMIT_TXN", committed), ("ABORT_TXN", aborted)]
@@ -308,8 +309,8 @@ def test_what_a_client_did_long_ago_is_forgotten_and_looked_up(call: Call) -> No
         begin(call, MOST_WORKS // 2)
     assert len(call.client.works) <= MOST_WORKS
     commit(call, old)
-    assert rows(call, schema.completed_components, "table", transaction_id=old) == [("t",)]
-    assert count(call, [schema.locks, schema.transaction_components]) == {"locks": 0, "transaction_components": 0}
+    assert completed(call, "table", transaction_id=old) == [("t",)]
+    assert (intended(call, "id"), rows(call, schema.locks, "id")) == ([], [])
 
 
 def test_a_lock_waits_for_turns_of_databases_that_had_no_lock_before(call: Call) -> None:
@@ -338,13 +339,13 @@ def test_a_transaction_that_has_ended_locks_nothing(call: Call, operation: int) 
     assert count(call, [schema.transaction_components]) == {"transaction_components": 0}
 
 
-def test_equal_components_that_another_client_noted_are_completed_once(call: Call) -> None:
+def test_equal_components_that_another_client_noted_are_all_completed(call: Call) -> None:
     other = of_another(call)
     key = begin_one(other)
     write(other, key, INSERT)
     ask(other, component(READ, operation=INSERT), transaction=key)
     commit(call, key)
-    assert rows(call, schema.completed_components, "table", "updates", "write_id", transaction_id=key) == [("t", 0, 1)]
+    assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)] * 2
 
 
 @pytest.mark.parametrize("kind", ["aborted", "read-only", "unknown"])

@@ -14,14 +14,14 @@ from metastore.errors import TransactionAborted
 from metastore.idl import AddDynamicPartitions, TxnType
 from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
-from metastore.rules.transactions import Intent, Write
+from metastore.rules.transactions import Intent
 from metastore.service import write_ids
 from metastore.service.context import Call
 from metastore.store import components, schema
 from metastore.store.at_once import mysql
 from metastore.store.database import Database, Session
 from metastore.store.transactions import COMPONENTS, hold
-from tests.service.changes import LEFT, completed, events, judged_by, of_another
+from tests.service.changes import completed, events, judged_by, left, of_another
 from tests.service.conftest import Statements
 from tests.service.txns import (
     DELETE,
@@ -36,6 +36,7 @@ from tests.service.txns import (
     commit,
     component,
     count,
+    intended,
     rows,
     write,
 )
@@ -114,7 +115,7 @@ def test_of_two_that_commit_a_change_at_the_same_time_the_second_waits_and_loses
     assert (state(call, first), state(call, second)) == ("c", "a")
     assert judged_by(call) == [(first, second, "t", partition, "u")]
     assert completed(call, second) == []
-    assert rows(call, schema.transaction_components, "transaction_id", "operation") == [(second, "d")]  # for the cleaner
+    assert intended(call, "transaction_id", "operation") == [(second, "d")]  # for the cleaner
     assert count(call, [schema.locks]) == {"locks": 0}
 
 
@@ -124,7 +125,7 @@ def test_changes_of_other_partitions_that_commit_at_the_same_time_both_win(call_
     one, two = write(call, first, partition="p=1"), write(other, second, partition="p=2")
     just_before_its_commit(monkeypatch, call, lambda: commit(call, first), lambda: commit(other, second))
     assert judged_by(call) == [(first, second, "t", "p=1", "u"), (second, second, "t", "p=2", "u")]
-    assert [completed(call, key) for key in (first, second)] == [[("t", "p=1", 1, one)], [("t", "p=2", 1, two)]]
+    assert [completed(call, key) for key in (first, second)] == [[("t", "p=1", "u", one)], [("t", "p=2", "u", two)]]
 
 
 def test_a_change_that_was_committed_before_a_transaction_began_is_no_conflict_but_one_after_it_is(logged: Call) -> None:
@@ -195,8 +196,8 @@ def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many
     write(call, key, partition="p=1")
 
     def work(session: Session) -> None:
-        components.insert_writes(session, [Write("hive", "db", table, "p=2", number, number, UPDATED)])
-        call.database.driver.flush(session.cursor)
+        columns = (*components.COLUMNS, "committed_ms", "commit_id")
+        session.insert_many(schema.transaction_components, columns, [(number, "hive", "db", table, "p=2", UPDATED, 9, 1, number)])
         pool.submit(lambda: commit(call, key)).result(20)
 
     with ThreadPoolExecutor(1) as pool:
@@ -221,9 +222,9 @@ def test_a_change_goes_in_one_packet(call: Call, statements: Statements, operati
     with statements() as seen:
         commit(call, key)
     assert not went_the_long_way(seen)
-    assert judged_by(call)[-1] == (key, meanwhile, "t", partition, "u" if operation == UPDATE else "d")
-    assert completed(call, key) == [("t", partition, 1, number)]
-    assert set(count(call, LEFT).values()) == {0}
+    assert (key, meanwhile, "t", partition, "u" if operation == UPDATE else "d") in judged_by(call)
+    assert completed(call, key) == [("t", partition, "u" if operation == UPDATE else "d", number)]
+    assert left(call) == 0
     commit(call, key)  # once more
     assert len(judged_by(call)) == 5
 
@@ -235,9 +236,9 @@ def test_an_insert_is_no_change(call: Call, statements: Statements, partition: s
     with statements() as seen:
         commit(call, key)
     assert not went_the_long_way(seen) or call.database.driver.name == "sqlite"
-    assert completed(call, key) == [("t", partition, 0, number)]
+    assert completed(call, key) == [("t", partition, "i", number)]
     assert judged_by(call) == []
-    assert set(count(call, LEFT).values()) == {0}
+    assert left(call) == 0
 
 
 @pytest.mark.parametrize("noted", [{"operation": UPDATED}, {"operation": INSERTED}, {"partition": "p=2"}, {"write_id": 7}])
@@ -250,9 +251,9 @@ def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: di
     call.database.write(lambda session: session.execute(sa.update(schema.transaction_components).values(noted)))
     commit(call, key)
     changes = intent["operation"] == UPDATED
-    assert completed(call, key) == [("t", intent["partition"], int(changes), intent["write_id"])]
+    assert completed(call, key) == [("t", intent["partition"], intent["operation"], intent["write_id"])]
     assert judged_by(call) == [(key, key, "t", intent["partition"], UPDATED)][:changes]
-    assert set(count(call, LEFT).values()) == {0}
+    assert left(call) == 0
 
 
 @pytest.mark.parametrize("excludes", [True, False])
@@ -287,10 +288,10 @@ def test_what_another_client_asked_for_is_committed_too(call: Call, operation: i
     ask(other, component(WRITE if operation == UPDATE else READ, table, "p=2", operation=operation), transaction=key)
     commit(call, key)
     assert sorted(completed(call, key), key=str) == sorted(
-        [("t", None, 1, 1), (table, "p=2", int(operation == UPDATE), 1)], key=str
+        [("t", None, "u", 1), (table, "p=2", "u" if operation == UPDATE else "i", 1)], key=str
     )
     assert len(judged_by(call)) == 1 + (operation == UPDATE)
-    assert set(count(call, LEFT).values()) == {0}
+    assert left(call) == 0
 
 
 def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call) -> None:
@@ -323,7 +324,7 @@ def test_of_two_that_changed_a_partition_found_while_writing_one_wins(call: Call
         commit(call, first)
     commit(call, other)
     assert [row[3] for row in judged_by(call)] == ["p=1", "p=2"]
-    assert [completed(call, key) for key in (second, other)] == [[("t", "p=1", 1, 2)], [("t", "p=2", 1, 3)]]
+    assert [completed(call, key) for key in (second, other)] == [[("t", name, "u" if operation == UPDATE else "d", number)] for name, number in (("p=1", 2), ("p=2", 3))]
 
 
 @pytest.mark.parametrize("partition", ["p=1", "p=2"])
@@ -335,18 +336,18 @@ def test_a_change_that_turned_out_to_be_an_insert_is_one(call: Call, partition: 
     write_ids.add_dynamic_partitions(of_another(call), AddDynamicPartitions(
         txnid=second, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=INSERT
     ))
-    assert rows(call, schema.transaction_components, "operation", transaction_id=second) == [(INSERTED,)]
+    assert intended(call, "operation", transaction_id=second) == [(INSERTED,)]
     commit(call, first)
     commit(call, second)
     assert [row[0] for row in judged_by(call)] == [first]
-    assert completed(call, second) == [("t", partition, 0, number)]
+    assert completed(call, second) == [("t", partition, "i", number)]
 
 
 def test_a_change_of_a_table_without_counter_makes_one(call: Call) -> None:
     key = begin_one(call)
     ask(call, component(WRITE, operation=UPDATE), transaction=key)
     commit(call, key)
-    assert completed(call, key) == [("t", None, 1, None)]
+    assert completed(call, key) == [("t", None, "u", None)]
     assert judged_by(call) == [(key, key, "t", None, "u")]
     assert rows(call, schema.write_id_counters, "table", "next") == [("t", 1)]
 
@@ -356,7 +357,7 @@ def test_others_are_not_judged_by_the_change_of_a_type_that_is_not(call: Call) -
     number = write(call, key)
     commit(call, key)
     assert judged_by(call) == []
-    assert completed(call, key) == [("t", None, 1, number)]
+    assert completed(call, key) == [("t", None, "u", number)]
 
 
 def test_a_change_of_what_is_not_within_a_table_is_noted(call: Call) -> None:
@@ -364,7 +365,7 @@ def test_a_change_of_what_is_not_within_a_table_is_noted(call: Call) -> None:
         key = begin_one(call)
         ask(call, component(WRITE, None, operation=UPDATE), transaction=key)
         commit(call, key)
-    assert [row[2] for row in judged_by(call)] == ["", ""]
+    assert [row[2] for row in judged_by(call)] == [None, None]
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -373,7 +374,7 @@ def test_what_else_a_transaction_holds_goes_with_it(call: Call, knows: bool) -> 
     write(call, key)
     write_ids.add_to_history(call if knows else of_another(call), key, {"db.t": 1})
     commit(call, key)
-    assert count(call, [schema.min_history, *LEFT]) == dict.fromkeys(("min_history", *(each.name for each in LEFT)), 0)
+    assert (rows(call, schema.min_history, "table"), left(call)) == ([], 0)
     assert len(judged_by(call)) == 1
 
 
@@ -387,17 +388,18 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
     for number in range(others):
         write(call, begin_one(call), table=f"t{number % 50}")
     names = {"catalog": "hive", "database": "db", "table": "t", "partition": None, "operation": "u", "write_id": 1}
-    names |= {"key": key, "transaction_id": key}
+    names |= {"key": key, "transaction_id": key, "now": 0}
 
     def work(session: Session) -> list[tuple[Any, ...]]:
         found = []
-        for clause in (mysql.TAKE_INTENT, mysql.CHANGE_PARTITION, mysql.CHANGE_TABLE[True]):
+        for clause in (mysql.COMPLETE[True], mysql.CHANGE_PARTITION[True], mysql.CHANGE_TABLE[True]):
             text, literals = call.database.compiled(clause)
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             found += [(line[2], line[3], line[5]) for line in session.cursor.fetchall()]
         return found
 
     counted = [("write_id_counters", "range", "PRIMARY"), ("counters", "eq_ref", "PRIMARY")]
+    looked = [("transaction_components", "range", "ix_transaction_components_database_table_commit_id")]
     assert call.database.read(work) == [
-        ("transaction_components", "range", "ix_transaction_components_transaction_id"), *counted, *counted,
+        ("transaction_components", "range", "ix_transaction_components_transaction_id"), counted[0], *looked, counted[1], *counted,
     ]

@@ -254,4 +254,4 @@ def test_statements_do_not_grow_with_what_there_is_to_delete(call: Call, stateme
         with statements() as seen:
             assert clean(call.metastore) == 1
         counts.append(len(seen))
-    assert (len(idle), counts) == (1, [11, 11]), counts
+    assert (len(idle), counts) == (1, [12, 12]), counts

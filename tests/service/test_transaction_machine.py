@@ -42,8 +42,7 @@ from tests.service.txns import (
 
 TABLES = ("t", "u")
 EMPTIED = (
-    "transactions", "transaction_components", "completed_components", "write_set", "write_ids", "write_id_ranges", "write_id_counters",
-    "locks",
+    "transactions", "transaction_components", "write_ids", "write_id_ranges", "write_id_counters", "locks",
 )
 KINDS = {INSERT: "i", UPDATE: "u"}
 

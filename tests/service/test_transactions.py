@@ -17,13 +17,24 @@ from metastore.service.commit import latest_in_conflict
 from metastore.service.context import Call
 from metastore.store import transactions as transaction_store
 from metastore.store.database import Session
-from metastore.store.schema import completed_components, transaction_components, write_set
 from metastore.store.schema import transactions as transaction_rows
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
 from tests.service.recording import Remembering, Within, listening
-from tests.service.txns import DELETE, INSERT, SELECT, UPDATE, abort, begin, begin_one, commit, count, rows, write
-
-EMPTY = (transaction_components, write_set)
+from tests.service.txns import (
+    DELETE,
+    INSERT,
+    SELECT,
+    UPDATE,
+    abort,
+    begin,
+    begin_one,
+    commit,
+    completed,
+    intended,
+    judged_by,
+    rows,
+    write,
+)
 
 
 def state(call: Call, key: int) -> str:
@@ -207,7 +218,7 @@ def test_a_conflict_is_found_whichever_of_its_clients_asked_for_the_lock(call: C
     for table in ("u", "t"):
         write(another if table in by_another else call, third, table=table)
     commit(call, third)
-    assert sorted(rows(call, write_set, "table", "commit_id", transaction_id=third)) == [("t", third), ("u", third)]
+    assert sorted(judged_by(call, "table", "commit_id", transaction_id=third)) == [("t", third), ("u", third)]
 
 
 def test_changes_of_other_partitions_and_of_transactions_one_after_the_other_do_not_meet(call: Call) -> None:
@@ -249,21 +260,21 @@ def test_types_that_are_not_judged(call: Call, kind: int) -> None:
     write(call, second)
     commit(call, first)
     commit(call, second)
-    assert [row[0] for row in rows(call, write_set, "transaction_id")] == [first]
+    assert judged_by(call, "transaction_id") == [(first,)]
 
 
-def test_a_commit_moves_what_was_written_and_an_abort_leaves_it_for_the_cleaner(call: Call) -> None:
+def test_a_commit_completes_what_was_written_and_an_abort_leaves_it_for_the_cleaner(call: Call) -> None:
     committed, aborted = begin(call, 2)
     write(call, committed, UPDATE, "t", "p=1")
     write(call, committed, INSERT, "u")
     write(call, aborted, INSERT, "u")
     commit(call, committed)
     abort(call, aborted)
-    assert rows(call, completed_components, "transaction_id", "table", "partition", "write_id", "updates") == [
-        (committed, "t", "p=1", 1, 1), (committed, "u", None, 1, 0),
+    assert completed(call, "transaction_id", "table", "partition", "write_id", "operation") == [
+        (committed, "t", "p=1", 1, "u"), (committed, "u", None, 1, "i"),
     ]
-    assert rows(call, write_set, "transaction_id", "table", "commit_id", "operation") == [(committed, "t", aborted, "u")]
-    assert rows(call, transaction_components, "transaction_id", "table", "operation", "write_id") == [(aborted, "u", "i", 2)]
+    assert judged_by(call, "transaction_id", "table", "commit_id", "operation") == [(committed, "t", aborted, "u")]
+    assert intended(call, "transaction_id", "table", "operation", "write_id") == [(aborted, "u", "i", 2)]
     assert locks.show_locks(call) == []
 
 
@@ -316,7 +327,7 @@ class TestReplication:
             abort(call, 42, replPolicy="p")
         assert [state(call, key) for key in (committed, aborted)] == ["c", "a"]
         assert replication.replayed_transactions(call, "p") == {}
-        assert rows(call, completed_components, "transaction_id", "database", "table", "partition", "write_id") == [
+        assert completed(call, "transaction_id", "database", "table", "partition", "write_id") == [
             (committed, "db", "t", "p=1", 7),
         ]
 
@@ -385,6 +396,6 @@ def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
 def test_operations_of_clients_before_the_field_are_taken_at_their_lock(call: Call) -> None:
     key = begin_one(call)
     write(call, key, DataOperationType.UNSET)
-    assert rows(call, transaction_components, "operation") == [("u",)]
+    assert intended(call, "operation") == [("u",)]
     commit(call, key)
-    assert count(call, EMPTY) == {"transaction_components": 0, "write_set": 1}
+    assert (intended(call, "operation"), judged_by(call, "operation")) == ([], [("u",)])

@@ -34,9 +34,11 @@ from tests.service.txns import (
     begin,
     begin_one,
     commit,
+    completed,
     component,
     count,
     holds,
+    intended,
     ranges,
     rows,
     singles,
@@ -306,8 +308,8 @@ class TestEnds:
         for key in keys[:3]:
             commit(call, key)
         assert transactions.abort_transactions(call, keys[3:]) == keys[3:]
-        assert count(call, [schema.locks, schema.transaction_components]) == {"locks": 0, "transaction_components": 0}
-        assert rows(call, schema.completed_components, "transaction_id", "write_id") == [(keys[0], 1), (keys[1], 2)]
+        assert (intended(call, "id"), rows(call, schema.locks, "id")) == ([], [])
+        assert completed(call, "transaction_id", "write_id") == [(keys[0], 1), (keys[1], 2)]
         assert valid(call) == (6, [4, 5, 6], {4, 5, 6}, None)
 
 

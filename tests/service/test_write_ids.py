@@ -190,7 +190,7 @@ def test_only_an_open_transaction_may_say_what_it_writes(call: Call) -> None:
             )
         with pytest.raises(MetaError, match=f"txnid:{key}"):
             write_ids.add_to_history(call, key, {"db.t": 1})
-    assert rows(call, schema.transaction_components, "id") == []
+    assert rows(call, schema.transaction_components, "transaction_id", "partition") == [(committed, None)]
 
 
 def test_the_history_of_a_reader_goes_with_it(call: Call) -> None:

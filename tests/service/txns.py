@@ -95,10 +95,27 @@ def shown(found: TableValidWriteIds) -> tuple[int, list[int], set[int], int | No
 def rows(call: Call, table: sa.Table, /, *columns: str, **where: object) -> list[tuple[object, ...]]:
     """Return columns of the rows of a table, in the order of its key."""
     query = sa.select(*(table.c[column] for column in columns)).order_by(*table.primary_key.columns)
-    for name in where:
-        query = query.where(table.c[name] == sa.bindparam(f"{name}_value"))
-    values: Mapping[str, object] = {f"{name}_value": value for name, value in where.items()}
+    for name, value in where.items():
+        query = query.where(table.c[name].is_(None) if value is None else table.c[name] == sa.bindparam(f"{name}_value"))
+    values: Mapping[str, object] = {f"{name}_value": value for name, value in where.items() if value is not None}
     return [tuple(row) for row in call.database.read(lambda session: session.rows(query, **values))]
+
+
+def intended(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
+    """Return columns of what transactions mean to write, or meant to when they were aborted."""
+    return rows(call, schema.transaction_components, *columns, committed_ms=None, **where)
+
+
+def completed(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
+    """Return columns of what committed transactions wrote."""
+    found = rows(call, schema.transaction_components, "committed_ms", *columns, **where)
+    return [tuple(row) for time, *row in found if time is not None]
+
+
+def judged_by(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
+    """Return columns of what conflicts are judged by."""
+    found = rows(call, schema.transaction_components, "commit_id", *columns, **where)
+    return [tuple(row) for number, *row in found if number is not None]
 
 
 def count(call: Call, tables: Iterable[sa.Table]) -> dict[str, int]:

@@ -19,13 +19,13 @@ from metastore.store.answer import Answer
 from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
+from metastore.store.components import Intent
 from metastore.store.database import Database, SeenQueue, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
 from metastore.store.locks import Component, Given, NewLock
 from metastore.store.notifications import LogRow
+from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
-    completed_components,
     lock_components,
     lock_queues,
     notifications,
@@ -33,9 +33,7 @@ from metastore.store.schema import (
     transactions,
     write_id_counters,
     write_id_ranges,
-    write_set,
 )
-from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import locks as lock_rows
 from metastore.store.schema import write_ids as write_id_rows
 from metastore.store.transactions import (
@@ -63,8 +61,6 @@ MOST_NOTED = 4
 """Of a lock that means to write more, the write ids are read first: they are looked up for each."""
 
 T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
-S = write_set.c
-
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
 """What the driver calls `Refused`."""
@@ -125,11 +121,17 @@ GIVE_RANGE = sa.insert(write_id_ranges).values({
     "first_write_id": GIVEN - _COUNT, "catalog": _if_found_one(sa.bindparam("catalog")),
 })
 _MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
-TAKE_INTENT = sa.delete(transaction_components).where(
+_COMPLETE = sa.update(transaction_components).where(
     C.transaction_id == sa.bindparam("key"), _FOUND_ONE,
     _overflow_unless(sa.or_(C.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
 )
-"""Remove what is noted for a transaction, if the statement before found one row; it overflows if something else is noted."""
+COMPLETE = {
+    False: _COMPLETE.values(committed_ms=sa.bindparam("now")), True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN)
+}
+"""Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
+
+With True also the commit id, which the statement before told. The transaction's own row gets a mark from the housekeeper.
+"""
 _COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE)
 _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
 """The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
@@ -137,44 +139,20 @@ _COMMIT_ID = sa.func.last_insert_id(
     sa.select(N.value).where(N.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
 )
 """The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
-CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
+_CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
+_LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
+    *(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]), C.commit_id >= _TRANSACTION, W.next > constant(0),
+).correlate(write_id_counters))
+CHANGE_PARTITION = {False: _CHANGE_PARTITION, True: _CHANGE_PARTITION.where(sa.not_(_LATER_CHANGE))}
 """Hold the counter of a table if the statement before found one row, and take the commit id, for a change of a partition: nothing is
-changed, the commit id is taken on the way."""
+changed, the commit id is taken on the way.
+
+With True, only if no other transaction changed the partition and committed since this one began: an UPDATE looks into other tables
+without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query goes by the row.
+"""
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
-"""Do so for a change of the table as a whole.
-
-With True, only if no other transaction changed the table as a whole and committed since this one began.
-"""
-WRITE = sa.insert(write_set).values({
-    **{name: sa.bindparam(name) for name in WRITE_COLUMNS}, "catalog": _if_found_one(sa.bindparam("catalog")), "commit_id": GIVEN,
-})
-"""Add to what others are judged by, if the statement before found one row, which told the commit id.
-
-The transaction's own row gets a mark from the housekeeper, as that of an insert does.
-"""
-_LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
-    *(S[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
-    S.commit_id >= _TRANSACTION, S.transaction_id != _TRANSACTION,
-))
-
-
-def _completing(updates: sa.ColumnElement[Any]) -> sa.Insert:
-    """Note what a transaction wrote, if the statement before found one row.
-
-    It is an INSERT of a SELECT, which looks into other tables without locking their rows; a sub-select of VALUES would lock them. Two
-    commits that each find the other's change of another table would meet in a deadlock.
-    """
-    values = {
-        **{name: sa.bindparam(name) for name in COMPLETED_COLUMNS[:-1]}, "time_ms": sa.bindparam("now"), "updates": updates,
-        "catalog": _if_found_one(sa.bindparam("catalog")),
-    }
-    return sa.insert(completed_components).from_select(list(values), sa.select(*values.values()))
-
-
-COMPLETE = _completing(constant(0))
-COMPLETE_CHANGE = {False: _completing(constant(1)), True: _completing(sa.case((_LATER_CHANGE, _OVERFLOW), else_=constant(1)))}
-"""With True, overflows where another transaction changed the object and committed since this one began."""
+"""Do so for a change of the table as a whole, with True only if no other transaction changed that and committed since this one began."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
@@ -220,6 +198,9 @@ def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
     return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
 
 
+_TELL_IF_FOUND_ONE = _telling().values(type=_if_found_one(sa.bindparam("type")))
+
+
 OPENED = (str(FIRST), GIVEN)
 ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
 
@@ -229,9 +210,14 @@ def _tell(session: Session, told: LogRow | None, *numbers: tuple[str, sa.ColumnE
         session.later(_telling(*numbers), **told._asdict(), **values)
 
 
-def _letting_go(guess: Guess) -> tuple[sa.Delete, ...]:
-    """Return what removes the locks of a transaction that has ended."""
-    return (DELETE_LOCKS,) if guess.holds & LOCKS else ()
+def _ended(session: Session, key: int, guess: Guess, told: LogRow | None) -> None:
+    """Tell that a transaction ended, if the statement before found one row, and remove its locks."""
+    if told is None or guess.type == TxnType.READ_ONLY:
+        session.later(FOUND_ONE)
+    else:
+        session.later(_TELL_IF_FOUND_ONE, **told._asdict())
+    if guess.holds & LOCKS:
+        session.later(DELETE_LOCKS, key=key)
 
 
 def _is_plain(guess: Guess) -> bool:
@@ -274,16 +260,13 @@ class MySQL(AtOnce):
     ) -> tuple[int, int] | None:
         if inserted is not None and inserted[4] != inserting:
             return None
-        done = (FOUND_ONE,) if inserted is None else (TAKE_INTENT, COMPLETE)
-        return self._commit(database, key, guess, done, inserted, now, told)
+        return self._commit(database, key, guess, () if inserted is None else (COMPLETE[False],), inserted, now, told)
 
     def commit_if_first(
         self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
     ) -> tuple[int, int] | None:
-        change, complete = (
-            (CHANGE_TABLE[judges], COMPLETE_CHANGE[False]) if changed[3] is None else (CHANGE_PARTITION, COMPLETE_CHANGE[judges])
-        )
-        return self._commit(database, key, guess, (TAKE_INTENT, change, WRITE, complete), changed, now, told)
+        change = (CHANGE_TABLE if changed[3] is None else CHANGE_PARTITION)[judges]
+        return self._commit(database, key, guess, (change, COMPLETE[True]), changed, now, told)
 
     def _commit(
         self, database: Database, key: int, guess: Guess, done: Sequence[sa.ClauseElement], intent: Intent | None, now: int,
@@ -293,19 +276,16 @@ class MySQL(AtOnce):
         holds = guess.holds if intent is not None else guess.holds & ~COMPONENTS
 
         def work(session: Session) -> tuple[int, int]:
-            session.all_later(
-                _end(guess.type, holds), *done, *_letting_go(guess), key=key, transaction_id=key, new_state=COMMITTED, now=now, **names
-            )
-            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            session.all_later(_end(guess.type, holds), *done, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
+            _ended(session, key, guess, told)
             return key, guess.type
 
         return _try(database, work) if _is_plain(guess) and guess.intents == (intent is not None) else None
 
     def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
         def work(session: Session) -> bool:
-            end = _end(guess.type, guess.holds & ~COMPONENTS)
-            session.all_later(end, FOUND_ONE, *_letting_go(guess), key=key, new_state=ABORTED, now=now)
-            _tell(session, None if guess.type == TxnType.READ_ONLY else told)
+            session.later(_end(guess.type, guess.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
+            _ended(session, key, guess, told)
             return True
 
         return not guess.intents and _is_plain(guess) and bool(_try(database, work))

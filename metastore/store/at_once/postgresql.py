@@ -19,13 +19,13 @@ from metastore.store.answer import Answer
 from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, bare, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import COMPLETED_COLUMNS, WRITE_COLUMNS, Intent
+from metastore.store.components import Intent
 from metastore.store.database import Database, Session
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
 from metastore.store.locks import Component, Given, NewLock, met, reach, wait_turn
 from metastore.store.notifications import LogRow
+from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
-    completed_components,
     lock_components,
     lock_queues,
     locks,
@@ -35,9 +35,7 @@ from metastore.store.schema import (
     write_id_counters,
     write_id_ranges,
     write_ids,
-    write_set,
 )
-from metastore.store.schema import counters as counter_rows
 from metastore.store.transactions import (
     ABORTED,
     COLUMNS,
@@ -139,19 +137,10 @@ def _ending(kind: str, told: bool) -> sa.Select[Any]:
     is_ended = sa.exists(sa.select(constant(1)).select_from(ended))
     parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
     if kind != ABORT:
-        moved = sa.delete(transaction_components).where(C.transaction_id == _KEY, is_ended).returning(
-            C.catalog, C.database, C.table, C.partition, C.write_id, C.operation
-        ).cte("moved")
-        *where_to, operation = moved.c
-        changes = operation != inserting
-        rows = sa.select(_KEY, *where_to, sa.cast(changes, sa.Integer()), _NOW).distinct()
-        parts.append(sa.insert(completed_components).from_select([*COMPLETED_COLUMNS], rows, include_defaults=False).cte("completed"))
-    if kind == CHANGE:
-        catalog, database, table, partition, _ = where_to
-        writes = sa.select(
-            catalog, database, sa.func.coalesce(table, sa.literal_column("''")), partition, _KEY, _NUMBER, operation
-        ).where(changes).distinct()
-        parts.append(sa.insert(write_set).from_select([*WRITE_COLUMNS], writes, include_defaults=False).cte("written"))
+        completed: dict[str, Any] = {"committed_ms": _NOW}
+        if kind == CHANGE:
+            completed["commit_id"] = sa.case((C.operation != inserting, _NUMBER))
+        parts.append(sa.update(transaction_components).where(C.transaction_id == _KEY, is_ended).values(completed).cte("completed"))
     if told:
         parts.append(_told(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY)))
     return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
