@@ -78,6 +78,49 @@ def test_every_migration_can_be_undone(fresh_database_url: str) -> None:
     database.close()
 
 
+def asking(database: Database, text: str) -> list[tuple[object, ...]]:
+    """Run a statement; return its rows."""
+
+    def work(session: Session) -> list[tuple[object, ...]]:
+        session.cursor.execute(text)
+        return [] if text.startswith("INSERT") else list(session.cursor.fetchall())
+
+    return database.write(work)
+
+
+def test_what_was_written_stays_through_the_migration_that_keeps_it_as_one_row(fresh_database_url: str) -> None:
+    database = Database(fresh_database_url)
+    migrate.upgrade(database)
+    downgrade(database, "0009")
+    quote = "`" if database.driver.name == "mysql" else '"'
+    where = ", ".join(f"{quote}{name}{quote}" for name in ("catalog", "database", "table", "partition"))
+    inserted = [
+        f"transaction_components (transaction_id, {where}, operation, write_id) VALUES (9, 'hive', 'db', 't', NULL, 'u', 9)",
+        (f"completed_components (transaction_id, {where}, write_id, updates, time_ms) VALUES (1, 'hive', 'db', 't', 'p=1', 1, 0, 10),"
+        " (1, 'hive', 'db', 't', 'p=1', 1, 1, 10), (2, 'hive', 'db', 't', NULL, 2, 1, 20), (3, 'hive', 'db', 't', NULL, 3, 1, 30)"),
+        (f"write_set ({where}, transaction_id, commit_id, operation) VALUES ('hive', 'db', 't', 'p=1', 1, 4, 'd'),"
+        " ('hive', 'db', 't', NULL, 2, 5, 'u'), ('hive', 'db', 't', 'p=7', 2, 5, 'u')"),
+    ]
+    for each in inserted:
+        asking(database, f"INSERT INTO {each}")
+    assert migrate.upgrade(database)
+    columns = f"transaction_id, {quote}partition{quote}, operation, write_id, committed_ms, commit_id"
+    found = asking(database, f"SELECT {columns} FROM transaction_components")
+    assert sorted(found, key=str) == sorted([
+        (9, None, "u", 9, None, None), (1, "p=1", "i", 1, 10, None), (1, "p=1", "d", 1, 10, 4), (2, None, "u", 2, 20, 5),
+        (2, "p=7", "u", 0, 0, 5), (3, None, "u", 3, 30, None),
+    ], key=str)
+    downgrade(database, "0009")
+    written = asking(database, f"SELECT transaction_id, {quote}partition{quote}, commit_id, operation FROM write_set")
+    assert sorted(written, key=str) == sorted([(1, "p=1", 4, "d"), (2, None, 5, "u"), (2, "p=7", 5, "u")], key=str)
+    done = asking(database, f"SELECT transaction_id, {quote}partition{quote}, write_id, updates, time_ms FROM completed_components")
+    assert sorted(done, key=str) == sorted(
+        [(1, "p=1", 1, 0, 10), (1, "p=1", 1, 1, 10), (2, None, 2, 1, 20), (2, "p=7", 0, 1, 0), (3, None, 3, 1, 30)], key=str
+    )
+    assert asking(database, "SELECT transaction_id FROM transaction_components") == [(9,)]
+    database.close()
+
+
 def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
@@ -90,11 +133,7 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
         write_ids.insert_ranges(session, table, [Range(ids[0], ids[1], 1), Range(ids[2], ids[2], 3)])
 
     def query(text: str) -> list[tuple[object, ...]]:
-        def work(session: Session) -> list[tuple[object, ...]]:
-            session.cursor.execute(text)
-            return list(session.cursor.fetchall())
-
-        return database.read(work)
+        return asking(database, text)
 
     database.write(fill)
     assert query("SELECT next, last_transaction, last_change FROM write_id_counters") == [(4, 3, 0)]

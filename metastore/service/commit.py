@@ -176,17 +176,15 @@ def _turn(
 ) -> tuple[int, list[Intent], list[Write]]:
     """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
 
-    What is written is read anew, as a table may have got another name meanwhile. A `turn` that was asked for already serves if it is
-    for all the tables. Without `judges` nobody looks for what was committed.
+    What is written is read anew with each turn, as a table may have got another name while it was waited for. A `turn` that was asked for
+    already serves if it is for all the tables. Without `judges` nobody looks for what was committed.
     """
     while True:
         tables = frozenset(Key.of(each) for each in _changes(intents))
-        if turn is None or not tables <= turn.tables:
-            turn = _ask_turn(session, transaction, tables, judges=judges)
-        intents = _intents(turn.intents.rows)
-        if {Key.of(each) for each in _changes(intents)} <= turn.tables and not write_ids.make_missing(session, turn.tables, turn.held):
+        if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
             return counters.last(turn.mark), intents, _writes(turn.committed)
-        turn = None
+        turn = _ask_turn(session, transaction, tables, judges=judges)
+        intents = _intents(turn.intents.rows)
 
 
 def _writes(committed: Answer | None) -> list[Write]:

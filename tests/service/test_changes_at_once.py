@@ -324,7 +324,8 @@ def test_of_two_that_changed_a_partition_found_while_writing_one_wins(call: Call
         commit(call, first)
     commit(call, other)
     assert [row[3] for row in judged_by(call)] == ["p=1", "p=2"]
-    assert [completed(call, key) for key in (second, other)] == [[("t", name, "u" if operation == UPDATE else "d", number)] for name, number in (("p=1", 2), ("p=2", 3))]
+    letter = "u" if operation == UPDATE else "d"
+    assert [completed(call, key) for key in (second, other)] == [[("t", "p=1", letter, 2)], [("t", "p=2", letter, 3)]]
 
 
 @pytest.mark.parametrize("partition", ["p=1", "p=2"])

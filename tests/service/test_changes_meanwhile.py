@@ -8,11 +8,11 @@ import pytest
 
 from metastore.errors import TransactionAborted
 from metastore.service.context import Call
-from metastore.store import followers
+from metastore.store import followers, schema
 from metastore.store.database import Database, Session
 from metastore.store.drivers import BrokenAtCommit
 from tests.service.changes import TABLE, completed, events, judged_by, left, of_another
-from tests.service.txns import INSERT, UPDATE, abort, begin_one, commit, intended, write
+from tests.service.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write
 from tests.service.waiting import beside
 
 
@@ -78,9 +78,11 @@ def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
     assert left(logged) == 0
 
 
+@pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
 @pytest.mark.parametrize("operation", [UPDATE, INSERT])
-def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int) -> None:
+def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int, knows: bool) -> None:
+    """Whether the client that commits knows what was written, or not."""
     key, partition = begin_one(call), None if kind == "whole table" else "p=1"
     number = write(call, key, operation, partition=partition)
 
@@ -90,12 +92,44 @@ def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind
         else:
             followers.rename_partition(session, TABLE, "p=1", "p=2")
 
-    beside(call, change, lambda: commit(call, key))
+    beside(call, change, lambda: commit(call if knows else of_another(call), key))
     new = ("t", "p=2") if kind == "partition" else ("new", partition)
     changes = operation == UPDATE
     assert judged_by(call) == [(key, key, *new, "u")][:changes]
     assert completed(call, key) == [(*new, "u" if changes else "i", number)]
     assert intended(call, "id") == []
+
+
+@pytest.mark.parametrize("knows", [True, False])
+@pytest.mark.parametrize("kind", ["whole table", "partition"])
+def test_two_whose_table_or_partition_is_renamed_meanwhile_still_meet(call: Call, kind: str, knows: bool) -> None:
+    first, second = begin_one(call), begin_one(call)
+    for key in (first, second):
+        write(call, key, partition=None if kind == "whole table" else "p=1")
+    commit(call, first)
+
+    def change(session: Session) -> None:
+        if kind == "whole table":
+            followers.rename_table(session, TABLE, TABLE._replace(table="new"))
+        else:
+            followers.rename_partition(session, TABLE, "p=1", "p=2")
+
+    def lose() -> None:
+        with pytest.raises(TransactionAborted, match=f"write conflict on db/{'new' if kind == 'whole table' else 't/p=2'} "):
+            commit(call if knows else of_another(call), second)
+
+    beside(call, change, lose)
+    assert [row[0] for row in judged_by(call)] == [first]
+
+
+@pytest.mark.parametrize("knows", [True, False])
+@pytest.mark.parametrize("operation", [UPDATE, INSERT])
+def test_of_a_table_that_is_dropped_meanwhile_nothing_is_left(call: Call, operation: int, knows: bool) -> None:
+    key = begin_one(call)
+    write(call, key, operation)
+    beside(call, lambda session: followers.forget_table(session, TABLE), lambda: commit(call if knows else of_another(call), key))
+    assert rows(call, schema.transactions, "state") == [("c",)]
+    assert rows(call, schema.transaction_components, "id") == rows(call, schema.write_id_counters, "table") == []
 
 
 def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) -> None:

@@ -27,7 +27,7 @@ from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.write_statistics import set_statistics
-from tests.service import acid
+from tests.service import acid, txns
 from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
@@ -312,6 +312,26 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
     for wrong in ("1; DROP TABLE compactions", "tabname sideways", "tabname,", "salary"):
         with pytest.raises(MetaError, match="Compactions can not be ordered by"):
             ids(order=wrong)
+
+
+def test_changes_that_an_open_transaction_is_judged_by_outlive_a_compaction(call: Call) -> None:
+    first, second = txns.begin_one(call), txns.begin_one(call)
+    for key in (first, second):
+        txns.write(call, key, partition="p=1")
+    txns.commit(call, first)
+    ask(call, "t", "p=1")
+    info = take(call)
+    info.highestWriteId = 2
+    compactions.mark_compacted(call, info)
+    compactions.mark_cleaned(call, info)
+    with pytest.raises(TransactionAborted, match="write conflict on db/t/p=1"):
+        txns.commit(call, second)
+    ask(call, "t", "p=1")
+    again = take(call)
+    again.highestWriteId = 2
+    compactions.mark_compacted(call, again)
+    compactions.mark_cleaned(call, again)
+    assert txns.completed(call, "transaction_id") == []
 
 
 def test_the_latest_readable_compaction_of_each_partition_is_told(call: Call) -> None:

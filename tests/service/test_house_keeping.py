@@ -34,6 +34,7 @@ from tests.service.txns import (
     completed,
     component,
     count,
+    judged_by,
     rows,
     valid,
     write,
@@ -214,8 +215,20 @@ def test_conflicts_are_judged_as_long_as_there_is_one_to_judge(call: Call, hasty
     house_keeping.forget_ended(hasty)
     with pytest.raises(TransactionAborted, match="write conflict"):
         commit(call, second)
-    house_keeping.forget_ended(hasty)
-    assert house_keeping.forget_ended(hasty)["completed components"] == 0  # the last one stays until a compaction
+    assert judged_by(call, "transaction_id") == [(first,)]  # it stays until a compaction
+
+
+def test_what_open_ones_are_judged_by_is_superseded_once_there_is_none(call: Call) -> None:
+    keys = begin(call, 3)
+    for key in keys:
+        write(call, key, partition="p=1")
+    commit(call, keys[0])
+    commit(call, keys[1], exclWriteEnabled=True)
+    assert house_keeping.forget_ended(call.metastore)["completed components"] == 0
+    with pytest.raises(TransactionAborted, match=f"committed by .txnid:{keys[0]},"):
+        commit(call, keys[2])
+    assert house_keeping.forget_ended(call.metastore)["completed components"] == 1
+    assert completed(call, "transaction_id") == [(keys[1],)]
 
 
 def test_completed_components_are_kept_once_for_each_object_and_kind(call: Call) -> None:
