@@ -115,9 +115,9 @@ def test_write_ids(call: Call, counted: Counted, size: int, each: Each) -> None:
     for table in "tu":  # the counter of a table is made on the long way
         allocate(call, [begin_one(call)], table)
     keys, many = begin(call, size), size > 1
-    assert counted(lambda: allocate(call, keys)) == each(4 - many, 1, 3)
-    assert counted(lambda: allocate(call, keys)) == each(4 + 2 * many, 4 + many, 4 + 3 * many)  # those that were taken are given back
-    assert counted(lambda: allocate(call, keys, "u")) == each(4 - many, 4 - 3 * many, 4 - many)
+    assert counted(lambda: allocate(call, keys)) == each(4 - many, 1, 3 - many)
+    assert counted(lambda: allocate(call, keys)) == each(4 + 2 * many, 4 + many, 4 + 2 * many)  # those that were taken are given back
+    assert counted(lambda: allocate(call, keys, "u")) == each(4 - many, 4 - 3 * many, 4 - 2 * many)
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
     assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 3
     assert counted(lambda: write_ids.get_valid_write_ids(call, names)) == 2  # it is known that open transactions write to them

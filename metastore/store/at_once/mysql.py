@@ -112,10 +112,11 @@ IN_RANGE = sa.select(sa.func.exp(R.last_transaction + constant(1000))).where(
     *(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION)
 ).limit(constant(1))
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
-ALL_OF_BATCHES = sa.select(_overflow_unless(sa.func.count() == _COUNT)).where(*may_be_range(_LOWEST, _HIGHEST))
-TAKE_ABOVE = sa.update(write_id_counters).where(*write_ids.COUNTER, W.last_transaction < _LOWEST).values(
+_OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST)).scalar_subquery()
+TAKE_ABOVE = sa.update(write_id_counters).where(*write_ids.COUNTER, W.last_transaction < _LOWEST, _OF_BATCHES == _COUNT).values(
     next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST
 )
+"""An UPDATE does not lock the rows of other tables that it counts."""
 GIVE_RANGE = sa.insert(write_id_ranges).values({
     **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
     "first_write_id": GIVEN - _COUNT, "catalog": _if_found_one(sa.bindparam("catalog")),
@@ -306,7 +307,6 @@ class MySQL(AtOnce):
 
         def several(session: Session) -> Answer:
             ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
-            session.later(ALL_OF_BATCHES, **ends)
             taken = session.later(TAKE_ABOVE, **ends, **write_ids.named(key))
             session.later(GIVE_RANGE, **ends, **names)
             _tell(session, told, ALLOCATED, count=count)
