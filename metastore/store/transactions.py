@@ -2,7 +2,7 @@
 
 Ids come from a counter whose row is held until the new rows are committed, so whoever sees an id as the highest sees all lower ones too.
 Rows are locked in this order: databases, tables and partitions; transactions, ascending; lock queues; write id counters, ascending;
-the counter of transaction ids. Nothing else is waited for while one is held.
+the counter of transaction ids; what the transaction writes. Nothing else is waited for while one is held.
 """
 
 from __future__ import annotations
