@@ -173,7 +173,7 @@ def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, jud
 
 def _turn(
     session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, judges: bool
-) -> tuple[int, list[Intent], list[Write]]:
+) -> tuple[int, Sequence[Intent], list[Write]]:
     """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
 
     What is written is read anew with each turn, as a table may have got another name while it was waited for. A `turn` that was asked for
