@@ -63,11 +63,12 @@ DELETE_WRITE_IDS = (
 )
 
 _KINDS = [*(C[name] for name in NAMES), C.partition, C.operation]
-_LATEST = sa.select(*_KINDS, sa.func.max(C.write_id).label("write_id")).where(C.committed_ms.is_not(None)).group_by(*_KINDS).having(
-    sa.func.count() > _ONE
-).subquery("latest")
+_LATEST = sa.select(*_KINDS, sa.func.max(C.write_id).label("write_id"), sa.func.max(C.id).label("id")).where(
+    C.committed_ms.is_not(None)
+).group_by(*_KINDS).having(sa.func.count() > _ONE).subquery("latest")
 SUPERSEDED = sa.select(C.id).select_from(transaction_components.join(_LATEST, sa.and_(
-    *(C[name] == _LATEST.c[name] for name in (*NAMES, "operation")), C.write_id < _LATEST.c.write_id,
+    *(C[name] == _LATEST.c[name] for name in (*NAMES, "operation")),
+    sa.or_(C.write_id < _LATEST.c.write_id, sa.and_(C.write_id.is_(None), C.id < _LATEST.c.id)),
     sa.or_(C.partition == _LATEST.c.partition, sa.and_(C.partition.is_(None), _LATEST.c.partition.is_(None))),
 ))).where(C.committed_ms.is_not(None), judges_nobody(sa.bindparam("min_open"))).limit(sa.bindparam("most"))
 DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
@@ -121,7 +122,10 @@ def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]
 
 
 def superseded(session: Session, min_open: int, most: int) -> list[int]:
-    """Return completed components by which no open transaction is judged, and that have one of the same object and operation above them."""
+    """Return completed components by which no open transaction is judged, and that have one of the same object and operation above them.
+
+    Those without write id, as clients before Hive 3 have none, are below any later one.
+    """
     return [key for (key,) in session.rows(SUPERSEDED, min_open=min_open, most=most)]
 
 

@@ -25,6 +25,7 @@ from tests.service.txns import (
     READ,
     SELECT,
     UPDATE,
+    WRITE,
     abort,
     allocate,
     ask,
@@ -216,6 +217,18 @@ def test_conflicts_are_judged_as_long_as_there_is_one_to_judge(call: Call, hasty
     with pytest.raises(TransactionAborted, match="write conflict"):
         commit(call, second)
     assert judged_by(call, "transaction_id") == [(first,)]  # it stays until a compaction
+
+
+def test_completed_components_without_write_id_are_superseded_too(call: Call) -> None:
+    for number in (None, None, 1, None):
+        key = begin_one(call)
+        if number:
+            write(call, key)
+        else:
+            ask(call, component(WRITE, operation=UPDATE), transaction=key)
+        commit(call, key)
+    assert house_keeping.forget_ended(call.metastore)["completed components"] == 2
+    assert completed(call, "transaction_id", "write_id") == [(3, 1), (4, None)]
 
 
 def test_what_open_ones_are_judged_by_is_superseded_once_there_is_none(call: Call) -> None:
