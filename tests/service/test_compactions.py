@@ -319,18 +319,18 @@ def test_changes_that_an_open_transaction_is_judged_by_outlive_a_compaction(call
     for key in (first, second):
         txns.write(call, key, partition="p=1")
     txns.commit(call, first)
-    ask(call, "t", "p=1")
-    info = take(call)
-    info.highestWriteId = 2
-    compactions.mark_compacted(call, info)
-    compactions.mark_cleaned(call, info)
+
+    def compact() -> None:
+        ask(call, "t", "p=1")
+        info = take(call)
+        info.highestWriteId = 2
+        compactions.mark_compacted(call, info)
+        compactions.mark_cleaned(call, info)
+
+    compact()
     with pytest.raises(TransactionAborted, match="write conflict on db/t/p=1"):
         txns.commit(call, second)
-    ask(call, "t", "p=1")
-    again = take(call)
-    again.highestWriteId = 2
-    compactions.mark_compacted(call, again)
-    compactions.mark_cleaned(call, again)
+    compact()
     assert txns.completed(call, "transaction_id") == []
 
 
