@@ -29,7 +29,9 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 BATCH = 1000
-"""Most transactions or locks that end in one database transaction."""
+"""Most transactions or locks that end in one database transaction, and rows that one removes."""
+MOST_RANKED = 100 * BATCH
+"""Components that are found at a time: all have to be ranked for it."""
 
 
 class Holder(NamedTuple):
@@ -129,7 +131,9 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
     def batches(find: Callable[[Session], list[T]], remove: Callable[[Session, list[T]], object]) -> int:
         count = 0
         while found := database.read(find):
-            database.write(lambda session, found=found: remove(session, found))  # type: ignore[misc]  # bound now
+            for start in range(0, len(found), BATCH):
+                part = found[start: start + BATCH]
+                database.write(lambda session, part=part: remove(session, part))  # type: ignore[misc]  # bound now
             count += len(found)
         return count
 
@@ -143,7 +147,7 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
             lambda session: rows.committed_before(session, before, min_open, BATCH), rows.delete_transactions
         ),
         "aborted transactions": batches(lambda session: rows.empty_aborted(session, before, BATCH), rows.delete_transactions),
-        "completed components": batches(lambda session: rows.superseded(session, min_open, BATCH), rows.delete_components),
+        "completed components": batches(lambda session: rows.superseded(session, min_open, MOST_RANKED), rows.delete_components),
         "rebuilds": database.change(lambda session: rebuilds.expire(session, before)),
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, bare
 from metastore.store.compactions import OWNED, C, Object, T
 from metastore.store.components import judges_nobody
 from metastore.store.database import Session
@@ -67,13 +67,15 @@ ABORTED_AT = (
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
-_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), judges_nobody(sa.bindparam("min_open")))
+_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), judges_nobody(A, sa.bindparam("min_open")))
 FORGET_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
 FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
 FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
-    *_exactly(A), Among(A.transaction_id, "keys"), sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept"))
+    Among(A.transaction_id, "keys"), A.catalog == sa.bindparam("catalog_key"), bare(A.database) == sa.bindparam("database_key"),
+    bare(A.table) == sa.bindparam("table_key"), A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+    sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
 )
 FORGET_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
 FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))

@@ -7,11 +7,12 @@ One function per statement; what is in conflict is decided in `rules.transaction
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, bare
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import transaction_components
@@ -32,17 +33,18 @@ DELETE_OPERATION = sa.delete(transaction_components).where(
 )
 DATABASES = sa.select(C.transaction_id, C.database).where(Among(C.transaction_id, "keys")).distinct()
 DELETE_DYNAMIC = sa.delete(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"), C.catalog == sa.bindparam("catalog_key"), C.database == sa.bindparam("database_key"),
-    C.table == sa.bindparam("table_key"), C.partition.is_(None),
+    C.transaction_id == sa.bindparam("key"), C.catalog == sa.bindparam("catalog_key"), bare(C.database) == sa.bindparam("database_key"),
+    bare(C.table) == sa.bindparam("table_key"), C.partition.is_(None),
 )
+"""A table may have a row for each of very many partitions, a transaction has few."""
 WRITES = sa.select(*(C[name] for name in WRITE_COLUMNS)).where(
     Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since")
 ).order_by(C.id)
 
 
-def judges_nobody(min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Return whether a committed row is of no transaction that an open one may lose to: the lowest id that is open is not above it."""
-    return sa.or_(C.commit_id.is_(None), C.commit_id < min_open)
+def judges_nobody(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Return whether no transaction from the lowest open one on may lose to that of a committed row with these columns."""
+    return sa.or_(of.commit_id.is_(None), of.commit_id < min_open)
 
 
 Intent = tuple[str, str, str | None, str | None, str, int | None]

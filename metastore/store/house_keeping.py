@@ -62,15 +62,10 @@ DELETE_WRITE_IDS = (
     ),
 )
 
-_KINDS = [*(C[name] for name in NAMES), C.partition, C.operation]
-_LATEST = sa.select(*_KINDS, sa.func.max(C.write_id).label("write_id"), sa.func.max(C.id).label("id")).where(
-    C.committed_ms.is_not(None)
-).group_by(*_KINDS).having(sa.func.count() > _ONE).subquery("latest")
-SUPERSEDED = sa.select(C.id).select_from(transaction_components.join(_LATEST, sa.and_(
-    *(C[name] == _LATEST.c[name] for name in (*NAMES, "operation")),
-    sa.or_(C.write_id < _LATEST.c.write_id, sa.and_(C.write_id.is_(None), C.id < _LATEST.c.id)),
-    sa.or_(C.partition == _LATEST.c.partition, sa.and_(C.partition.is_(None), _LATEST.c.partition.is_(None))),
-))).where(C.committed_ms.is_not(None), judges_nobody(sa.bindparam("min_open"))).limit(sa.bindparam("most"))
+_RANKED = sa.select(C.id, C.commit_id, sa.func.row_number().over(
+    partition_by=[*(C[name] for name in NAMES), C.partition, C.operation, C.write_id.is_(None)], order_by=[C.write_id.desc(), C.id.desc()]
+).label("place")).where(C.committed_ms.is_not(None)).subquery("ranked").c
+SUPERSEDED = sa.select(_RANKED.id).where(_RANKED.place > _ONE, judges_nobody(_RANKED, sa.bindparam("min_open"))).limit(sa.bindparam("most"))
 DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
 
 
@@ -124,7 +119,7 @@ def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]
 def superseded(session: Session, min_open: int, most: int) -> list[int]:
     """Return completed components by which no open transaction is judged, and that have one of the same object and operation above them.
 
-    Those without write id, as clients before Hive 3 have none, are below any later one.
+    What is above is told by the write ids; of those without one, as clients before Hive 3 have none, by the order in which they came.
     """
     return [key for (key,) in session.rows(SUPERSEDED, min_open=min_open, most=most)]
 

@@ -13,7 +13,7 @@ from metastore.idl import LockState, NotificationEventRequest, TxnType
 from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
-from metastore.service import notifications, transactions
+from metastore.service import house_keeping, notifications, transactions
 from metastore.service.clock import now_ms
 from metastore.service.context import MOST_WORKS, Call, Client
 from metastore.store import components, schema
@@ -125,6 +125,8 @@ def test_equal_components_are_all_completed(call: Call) -> None:
     ask(call, component(READ, operation=INSERT), transaction=key)
     commit(call, key)
     assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)] * 2
+    house_keeping.forget_ended(call.metastore)
+    assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)]
 
 
 def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> None:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service import house_keeping, locks, transactions, write_ids
 from metastore.service.context import Call, Client, Metastore
-from metastore.store import at_once, schema
+from metastore.store import at_once, compaction_sources, components, schema
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
@@ -256,6 +256,30 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
     text, _ = call.database.compiled(transaction_rows.LOCK_MANY)
     plan = call.database.read(lambda session: session.cursor.execute(f"EXPLAIN QUERY PLAN {text}", {"keys": "[1]"}).fetchall())
     assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
+
+
+@pytest.mark.parametrize("clause", [
+    components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.FORGET_TRANSACTIONS
+])
+def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Call, clause: sa.ClauseElement) -> None:
+    rows = [(key, "hive", "db", "t", f"p={key}", "u", key, 1, key) for key in range(1, 3000)]
+    columns = (*components.COLUMNS, "committed_ms", "commit_id")
+    call.database.write(lambda session: session.insert_many(schema.transaction_components, columns, rows))
+    text, literals = call.database.compiled(clause)
+    convert = call.database.driver.convert
+    values = {
+        "key": 7, "keys": convert([7]), "kept": convert([-1]), "changes": convert(["u"]), "number": 1, "now": 1, "catalog_key": "hive",
+        "database_key": "db", "table_key": "t", "partition_key": None,
+    }
+    explain = "EXPLAIN QUERY PLAN" if call.database.driver.name == "sqlite" else "EXPLAIN"
+
+    def work(session: Session) -> Sequence[Row]:
+        session.cursor.execute(f"{explain} {text}", {**literals, **values})
+        found: Sequence[Row] = session.cursor.fetchall()
+        return found
+
+    plan = " ".join(str(value) for line in call.database.read(work) for value in line)
+    assert "ix_transaction_components_transaction_id" in plan.partition("ix_transaction_components_database")[0], plan
 
 
 @pytest.mark.parametrize("one", [True, False])
