@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among, bare
+from metastore.store.clauses import Among
 from metastore.store.compactions import OWNED, C, Object, T
-from metastore.store.components import judges_nobody
+from metastore.store.components import OF_TABLE, judges_nobody
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -73,8 +73,7 @@ FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
 FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
-    Among(A.transaction_id, "keys"), A.catalog == sa.bindparam("catalog_key"), bare(A.database) == sa.bindparam("database_key"),
-    bare(A.table) == sa.bindparam("table_key"), A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+    Among(A.transaction_id, "keys"), *OF_TABLE, A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
     sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
 )
 FORGET_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)

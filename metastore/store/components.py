@@ -28,15 +28,18 @@ COMPLETE = sa.update(transaction_components).where(C.transaction_id == sa.bindpa
     committed_ms=sa.bindparam("now"),
     commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
 )
+"""Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
 DELETE_OPERATION = sa.delete(transaction_components).where(
     C.transaction_id == sa.bindparam("key"), C.operation == sa.bindparam("operation_key")
 )
 DATABASES = sa.select(C.transaction_id, C.database).where(Among(C.transaction_id, "keys")).distinct()
-DELETE_DYNAMIC = sa.delete(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"), C.catalog == sa.bindparam("catalog_key"), bare(C.database) == sa.bindparam("database_key"),
-    bare(C.table) == sa.bindparam("table_key"), C.partition.is_(None),
+OF_TABLE = (
+    C.catalog == sa.bindparam("catalog_key"), bare(C.database) == sa.bindparam("database_key"), bare(C.table) == sa.bindparam("table_key")
 )
-"""A table may have a row for each of very many partitions, a transaction has few."""
+"""Which of the rows of transactions are of a table; not to find them by: it may have one for each of very many partitions."""
+DELETE_DYNAMIC = sa.delete(transaction_components).where(
+    C.transaction_id == sa.bindparam("key"), *OF_TABLE, C.partition.is_(None)
+)
 WRITES = sa.select(*(C[name] for name in WRITE_COLUMNS)).where(
     Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since")
 ).order_by(C.id)

@@ -15,7 +15,7 @@ from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
 from metastore.service import house_keeping, notifications, transactions
 from metastore.service.clock import now_ms
-from metastore.service.context import MOST_WORKS, Call, Client
+from metastore.service.context import MOST_WORKS, Call
 from metastore.store import components, schema
 from metastore.store import locks as lock_rows
 from metastore.store import transactions as transaction_rows
@@ -23,6 +23,7 @@ from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, hold
+from tests.service.changes import of_another
 from tests.service.txns import (
     EXCLUSIVE,
     INSERT,
@@ -238,10 +239,6 @@ def test_an_abort_tells_what_is_noted_while_it_waits(logged: Call) -> None:
     beside(logged, change, lambda: abort(logged, key))
     events = notifications.get_next(logged, NotificationEventRequest(lastEvent=1))
     assert [orjson.loads(each.message)["dbsUpdated"] for each in events] == [["other"]]
-
-
-def of_another(call: Call) -> Call:
-    return Call(call.metastore, Client("127.0.0.1:2", user="bob"), "test")
 
 
 @pytest.mark.parametrize("operation", [SELECT, INSERT, UPDATE])

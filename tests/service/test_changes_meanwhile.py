@@ -78,6 +78,14 @@ def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(
     assert left(logged) == 0
 
 
+def rename(session: Session, kind: str) -> None:
+    """Rename a partition, or else the table."""
+    if kind == "partition":
+        followers.rename_partition(session, TABLE, "p=1", "p=2")
+    else:
+        followers.rename_table(session, TABLE, TABLE._replace(table="new"))
+
+
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
 @pytest.mark.parametrize("operation", [UPDATE, INSERT])
@@ -85,14 +93,7 @@ def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind
     """Whether the client that commits knows what was written, or not."""
     key, partition = begin_one(call), None if kind == "whole table" else "p=1"
     number = write(call, key, operation, partition=partition)
-
-    def change(session: Session) -> None:
-        if kind != "partition":
-            followers.rename_table(session, TABLE, TABLE._replace(table="new"))
-        else:
-            followers.rename_partition(session, TABLE, "p=1", "p=2")
-
-    beside(call, change, lambda: commit(call if knows else of_another(call), key))
+    beside(call, lambda session: rename(session, kind), lambda: commit(call if knows else of_another(call), key))
     new = ("t", "p=2") if kind == "partition" else ("new", partition)
     changes = operation == UPDATE
     assert judged_by(call) == [(key, key, *new, "u")][:changes]
@@ -108,17 +109,11 @@ def test_two_whose_table_or_partition_is_renamed_meanwhile_still_meet(call: Call
         write(call, key, partition=None if kind == "whole table" else "p=1")
     commit(call, first)
 
-    def change(session: Session) -> None:
-        if kind == "whole table":
-            followers.rename_table(session, TABLE, TABLE._replace(table="new"))
-        else:
-            followers.rename_partition(session, TABLE, "p=1", "p=2")
-
     def lose() -> None:
         with pytest.raises(TransactionAborted, match=f"write conflict on db/{'new' if kind == 'whole table' else 't/p=2'} "):
             commit(call if knows else of_another(call), second)
 
-    beside(call, change, lose)
+    beside(call, lambda session: rename(session, kind), lose)
     assert [row[0] for row in judged_by(call)] == [first]
 
 

@@ -200,8 +200,6 @@ def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
 
 
 _TELL_IF_FOUND_ONE = _telling().values(type=_if_found_one(sa.bindparam("type")))
-
-
 OPENED = (str(FIRST), GIVEN)
 ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
 
