@@ -71,8 +71,8 @@ class AtOnce:
         """Abort a transaction that noted no writes; tell whether it was done. One that is read-only is not told."""
         raise AssertionError(self, database, key, guess, now, told)
 
-    def abort_all(self, database: Database, keys: Collection[int], now: int, told: LogRow | None) -> bool:
-        """Abort transactions that noted no writes; tell whether it was done, for all of them or none."""
+    def abort_all(self, database: Database, keys: Sequence[int], now: int, told: LogRow | None) -> bool:
+        """Abort transactions that noted no writes, ids ascending; tell whether it was done, for all of them or none."""
         raise AssertionError(self, database, keys, now, told)
 
     def allocate(

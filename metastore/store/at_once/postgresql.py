@@ -91,23 +91,22 @@ def _parameters(row: LogRow | None) -> dict[str, Any]:
 @cache
 def _opening(told: bool) -> sa.Select[Any]:
     """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
-    count = sa.bindparam("count", type_=sa.BigInteger())
-    new_value = N.value + count
-    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=count).on_conflict_do_update(
+    new_value = N.value + _COUNT
+    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=_COUNT).on_conflict_do_update(
         index_elements=["name"], set_={"value": new_value},
         where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
     ).returning(N.value).cte("taken")
-    numbers = sa.func.generate_series(1, count).table_valued("number").render_derived(name="numbers")
+    numbers = sa.func.generate_series(1, _COUNT).table_valued("number").render_derived(name="numbers")
     values = sa.select(
-        taken.c.value - count + numbers.c.number, constant(OPEN),
+        taken.c.value - _COUNT + numbers.c.number, constant(OPEN),
         *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]), _NOW, _NOW,
-        sa.case((count > constant(1), constant(RANGES)), else_=constant(0)),
+        sa.case((constant(1) < _COUNT, constant(RANGES)), else_=constant(0)),
     ).select_from(taken, numbers)
     opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
     query = sa.select(opened.c.id)
     if not told:
         return query
-    message = _replaced(_MESSAGE, str(FIRST), taken.c.value - count + constant(1))
+    message = _replaced(_MESSAGE, str(FIRST), taken.c.value - _COUNT + constant(1))
     return query.add_cte(_told(taken, _replaced(message, str(LAST), taken.c.value)))
 
 
@@ -147,13 +146,18 @@ def _ending(kind: str, told: bool) -> sa.Select[Any]:
 
 
 @cache
-def _aborting(told: bool) -> sa.Select[Any]:
-    """End transactions that hold nothing but locks and write ids, unless one of `count` has ended, is read-only or compacts."""
+def _aborting(told: bool, consecutive: bool) -> sa.Select[Any]:
+    """End transactions that hold nothing but locks and write ids, unless one of `count` has ended, is read-only or compacts.
+
+    Those from `lowest` to `highest` are found by one walk of the index, others one by one.
+    """
     found = sa.select(T.id).where(
-        Among(T.id, "keys"), sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(PLAIN & ~COMPONENTS)
+        T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
+        sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(PLAIN & ~COMPONENTS),
     ).order_by(T.id).with_for_update().cte("found")
-    are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == sa.bindparam("count", type_=sa.BigInteger())
-    ended = sa.update(transactions).where(T.id.in_(sa.select(found.c.id)), are_all).values(_ENDED).returning(T.id).cte("ended")
+    are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == _COUNT
+    they = T.id.between(_LOWEST, _HIGHEST) if consecutive else T.id.in_(sa.select(found.c.id))
+    ended = sa.update(transactions).where(they, are_all).values(_ENDED).returning(T.id).cte("ended")
     freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
     number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
     query = sa.select(number.c.number).add_cte(freed)
@@ -167,7 +171,6 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
     Without `batch` none is given to those that may be within a range.
     """
     names = [sa.bindparam(name, type_=sa.String()) for name in ("catalog", "database", "table")]
-    count = sa.bindparam("count", type_=sa.BigInteger())
 
     def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return (
@@ -176,14 +179,14 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
         )
 
     they = transactions.alias("they").c
-    all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == count,) if many else ()
+    all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == _COUNT,) if many else ()
     held = sa.update(transactions).where(*may(T), *all_may).values(
         holds=T.holds.bitwise_or(constant(WRITE_IDS))
     ).returning(T.id, T.holds).cte("held")
-    are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == count
+    are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == _COUNT
     in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
     taken = _taking(are_all, sa.not_(in_range) if batch else None)
-    first = taken.c.next - count
+    first = taken.c.next - _COUNT
     place = sa.func.row_number().over(order_by=held.c.id) - constant(1)
     given = sa.insert(write_ids).from_select(
         [*WRITE_ID_COLUMNS], sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())), include_defaults=False
@@ -320,9 +323,11 @@ class PostgreSQL(AtOnce):
         )
         return None if row is None else (int(row[0]), int(row[1]))
 
-    def abort_all(self, database: Database, keys: Collection[int], now: int, told: LogRow | None) -> bool:
+    def abort_all(self, database: Database, keys: Sequence[int], now: int, told: LogRow | None) -> bool:
+        consecutive = is_range(keys)
+        which = {"lowest": keys[0], "highest": keys[-1]} if consecutive else {"keys": list(keys)}
         row = database.change(lambda session: session.row(
-            _aborting(told is not None), keys=list(keys), count=len(keys), new_state=ABORTED, now=now, **_parameters(told)
+            _aborting(told is not None, consecutive), count=len(keys), new_state=ABORTED, now=now, **which, **_parameters(told)
         ))
         return row is not None and bool(row[0])
 
