@@ -22,7 +22,7 @@ from metastore.store import transactions as transaction_rows
 from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit
 from metastore.store.locks import NewLock
-from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, hold
+from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, RANGES, hold
 from tests.service.changes import of_another
 from tests.service.txns import (
     EXCLUSIVE,
@@ -71,8 +71,10 @@ def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
     assert transactions.get_open_transactions(call).open_txns == []
 
 
-def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call) -> None:
-    keys = begin(logged, 3)
+@pytest.mark.parametrize("apart", [1, 2])
+def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call, apart: int) -> None:
+    keys = begin(logged, 3 * apart)[::apart]
+    others = set(transactions.get_open_transactions(logged).open_txns) - set(keys)
     number = write(logged, keys[0], INSERT)
     allocate(logged, keys)
     ask(logged, component(READ), transaction=keys[2])
@@ -83,7 +85,8 @@ def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call) ->
         components.insert(session, [(keys[1], Intent("hive", "other", "t", None, UPDATED, number))])
 
     beside(logged, change, lambda: transactions.abort_transactions(logged, keys))
-    assert transactions.get_open_transactions(logged).abortedBits == b"\x07"
+    _, found = logged.database.read(transaction_rows.shown)
+    assert {each.id: each.state for each in found} == dict.fromkeys(keys, ABORTED) | dict.fromkeys(others, OPEN)
     events = notifications.get_next(logged, NotificationEventRequest(lastEvent=last))
     told = [orjson.loads(each.message) for each in events]
     assert [(each["txnid"], each["dbsUpdated"]) for each in told] == [(keys[0], ["db"]), (keys[1], ["other"]), (keys[2], [])]
@@ -99,9 +102,10 @@ def test_those_of_which_one_is_special_are_aborted_too(logged: Call, kind: int) 
     assert told == (keys[:2] if kind == TxnType.READ_ONLY else keys)
 
 
+@pytest.mark.parametrize("apart", [1, 2])
 @pytest.mark.parametrize("size", [2, EVENTS, EVENTS + 1])
-def test_many_are_aborted_once(logged: Call, size: int) -> None:
-    keys = begin(logged, size)
+def test_many_are_aborted_once(logged: Call, size: int, apart: int) -> None:
+    keys = begin(logged, size * apart)[::apart]
     ask(logged, component(READ), transaction=keys[1])
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(lambda _: transactions.abort_transactions(logged, keys), range(2)))

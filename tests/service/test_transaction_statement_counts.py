@@ -172,6 +172,7 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, size: int, ea
     assert counted(lambda: commit(call, keys[2])) == each(6, 1, 4 if size == 1 else 6)
     assert counted(lambda: transactions.abort_transactions(call, keys)) == each(3, 4, 3)  # some of them have ended
     assert counted(lambda: transactions.abort_transactions(call, begin(call, size + 1))) == each(7, 2, 7)  # with the opening
+    assert counted(lambda: transactions.abort_transactions(call, begin(call, 5)[::2])) == each(7, 2, 7)
 
 
 @pytest.fixture
