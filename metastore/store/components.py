@@ -21,7 +21,7 @@ C = transaction_components.c
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
 INTENTS = sa.select(C.catalog, C.database, C.table, C.partition, C.operation, C.write_id).where(
-    C.transaction_id == sa.bindparam("key"), C.committed_ms.is_(None)
+    C.transaction_id == sa.bindparam("key")
 ).order_by(C.id)
 TAKE = INTENTS.with_for_update()
 COMPLETE = sa.update(transaction_components).where(C.transaction_id == sa.bindparam("key")).values(

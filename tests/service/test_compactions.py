@@ -20,6 +20,7 @@ from metastore.idl import (
     LongColumnStatsData,
     ShowCompactRequest,
     ShowCompactResponseElement,
+    TxnType,
 )
 from metastore.rules.compactions import read_properties
 from metastore.service import compactions
@@ -27,6 +28,7 @@ from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.write_statistics import set_statistics
+from metastore.store import schema
 from tests.service import acid, txns
 from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
 
@@ -80,6 +82,19 @@ def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:
     (row,) = shown(call)
     assert (row.state, row.errorMessage) == ("succeeded", None)
     assert row.endTime >= row.start >= row.enqueueTime
+
+
+def test_a_compaction_that_commits_is_no_write_to_its_table_and_one_that_aborts_is_cleaned_up(call: Call) -> None:
+    left = {}
+    for table, end in (("t", txns.commit), ("u", txns.abort)):
+        ask(call, table)
+        info = take(call)
+        info.highestWriteId = 7
+        left[table] = txns.begin_one(call, txn_type=TxnType.COMPACTION)
+        compactions.update_state(call, info, left[table])
+        compactions.mark_compacted(call, info)
+        end(call, left[table])
+    assert txns.rows(call, schema.transaction_components, "transaction_id", "table", "operation") == [(left["u"], "u", "c")]
 
 
 @pytest.mark.parametrize("outcome", ["c", "a", None])
