@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
@@ -14,6 +15,9 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
+from metastore.store import followers
+from metastore.store import write_ids as write_id_rows
+from metastore.store.database import Session
 from metastore.store.followers import ORDER
 from metastore.store.schema import (
     compaction_metrics,
@@ -23,11 +27,14 @@ from metastore.store.schema import (
     write_id_counters,
     write_notifications,
 )
+from metastore.store.write_ids import Key
 from tests.service.conftest import add_partitions, make_database, make_table
 from tests.service.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
+from tests.service.waiting import beside
 
 KEYS = [("k", "string")]
 TABLES = (*ORDER, lock_components)
+WRITTEN = Key("hive", "db", "t")
 
 
 def transactional(call: Call, name: str, database: str, **options: object) -> TableName:
@@ -157,3 +164,18 @@ def test_a_table_without_transactions_costs_no_statements(call: Call) -> None:
     tables.drop_table(call, TableName("hive", "default", "renamed"), delete_data=True)
     assert not [text for text in seen if "transaction_components" in text]
     assert count(call, ORDER) == {table.name: 0 for table in ORDER}
+
+
+@pytest.mark.parametrize("follow", [
+    lambda session: followers.rename_table(session, WRITTEN, WRITTEN._replace(table="u")),
+    lambda session: followers.forget_table(session, WRITTEN),
+    lambda session: followers.forget_database(session, WRITTEN.catalog, WRITTEN.database),
+], ids=["rename", "drop", "drop of a database"])
+def test_who_waits_for_a_counter_holds_nothing_that_a_commit_takes_after_it(call: Call, follow: Callable[[Session], None]) -> None:
+    write(call, begin_one(call), UPDATE)
+    taken = sa.select(transaction_components.c.id).with_for_update(nowait=True)
+    beside(
+        call, lambda session: None if write_id_rows.hold(session, [WRITTEN]).rows else pytest.fail("no counter"),
+        lambda: call.database.write(follow), lambda session: session.rows(taken),
+    )
+    assert rows(call, transaction_components, "id", table=WRITTEN.table) == []

@@ -27,8 +27,13 @@ def waited_for(session: Session) -> bool:
     return found > 0
 
 
-def beside(call: Call, change: Callable[[Session], None], then: Callable[[], T]) -> T:
-    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it; return what it returns."""
+def beside(
+    call: Call, change: Callable[[Session], None], then: Callable[[], T], meanwhile: Callable[[Session], object] = lambda _: None
+) -> T:
+    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it; return what it returns.
+
+    The transaction also does `meanwhile` once it is waited for.
+    """
     with ThreadPoolExecutor(1) as pool:
         started: list[Future[T]] = []
 
@@ -40,6 +45,7 @@ def beside(call: Call, change: Callable[[Session], None], then: Callable[[], T])
             started.append(pool.submit(then))
             while not waited_for(session):
                 assert not started[0].done()
+            meanwhile(session)
 
         call.database.write(work)
         return started[0].result() if started else then()
