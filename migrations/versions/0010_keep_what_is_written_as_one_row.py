@@ -35,6 +35,9 @@ def upgrade() -> None:
     op.add_column("transaction_components", sa.Column(
         "commit_id", sa.BigInteger(), comment="of a committed update or delete: the last transaction id given out by then"
     ))
+    op.drop_index(op.f("ix_completed_components_database_table"), "completed_components")
+    op.drop_index(op.f("ix_write_set_database_table"), "write_set")
+    op.create_index("write_set_transaction_id", "write_set", ["transaction_id"])  # or each row would be compared with all of its table
     table = sa.func.nullif(W.table, "")
     same = sa.and_(
         D.transaction_id == W.transaction_id, D.updates == 1, D.catalog == W.catalog, D.database == W.database,
