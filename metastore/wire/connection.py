@@ -18,7 +18,7 @@ from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.wire.dispatch import Dispatcher
-from metastore.wire.likeness import Memory
+from metastore.wire.memory import Memory
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
@@ -54,7 +54,7 @@ class Connection:
         sock.settimeout(None)
         self._client = Client(address)
         self._feed = Feed(self._receive)
-        self._memory: Memory = {}
+        self._memory = Memory()
         self._dialect: Dialect | None = None
         self._state = threading.Lock()
         self._between_messages = True
@@ -149,7 +149,7 @@ class Connection:
             if outcome.reply is not None:
                 self._send(outcome.reply)
         finally:
-            self._dispatcher.record(outcome)
+            self._dispatcher.record(self._client, outcome)
         with self._state:
             self._between_messages = True
             return not self._stopping

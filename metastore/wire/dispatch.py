@@ -36,8 +36,12 @@ class Outcome:
 
     reply: bytes | None
     """None for a oneway method, which has none."""
-    line: dict[str, Any]
-    """What the log says of it."""
+    method: str
+    args: Any
+    """None if they could not be had."""
+    seconds: float
+    result: str
+    """"ok", or what went wrong."""
 
 
 class Dispatcher:
@@ -63,36 +67,44 @@ class Dispatcher:
         """
         started = time.perf_counter()
         method = message.name
+
+        def outcome(reply: bytes | None, result: str, args: Any = None) -> Outcome:
+            return Outcome(reply, method, args, time.perf_counter() - started, result)
+
         handler = self._methods.get(method)
         if handler is None:
             oneway = method in ALL and getattr(idl.service, f"{method}_result").oneway
             reply = None if oneway else self._exception(message, dialect, unknown_method(method))
-            return Outcome(reply, _line(client, method, "", started, "unknown method"))
+            return outcome(reply, "unknown method")
         if message.type not in (TMessageType.CALL, TMessageType.ONEWAY):
             error = TApplicationException(
                 TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}"
             )
-            return Outcome(self._exception(message, dialect, error), _line(client, method, "", started, "no call"))
+            return outcome(self._exception(message, dialect, error), "no call")
         note_dialect(client, method)
         call = Call(self._metastore, client, method)
-        subject = ""
+        args: Any = None
         failed: Exception | None = None
         try:
             args = self._arguments(message, dialect)
-            subject = describe(method, args)
             reply = self._success(message, dialect, client, handler(call, args))
         except errors.MissingArgument as missing:
-            self.record(Outcome(None, self._end(call, subject, started, missing)))
+            self._tell_end(call, args, missing)
+            self.record(client, outcome(None, type(missing).__name__, args))
             raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
-        line = self._end(call, subject, started, failed)
-        return Outcome(None if getattr(idl.service, f"{method}_result").oneway else reply, line)
+        self._tell_end(call, args, failed)
+        sent = None if getattr(idl.service, f"{method}_result").oneway else reply
+        return outcome(sent, "ok" if failed is None else type(failed).__name__, args)
 
-    def record(self, outcome: Outcome) -> None:
+    def record(self, client: Client, outcome: Outcome) -> None:
         """Write the line of the log."""
-        self._log.info("call", **outcome.line)
+        self._log.info(
+            "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
+            object=describe(outcome.method, outcome.args), ms=round(outcome.seconds * 1000, 3), outcome=outcome.result,
+        )  # fmt: skip
 
     def _arguments(self, message: Message, dialect: Dialect) -> Any:
         if message.invalid_text is not None:
@@ -144,17 +156,9 @@ class Dispatcher:
     def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
         return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
 
-    def _end(self, call: Call, subject: str, started: float, failed: Exception | None) -> dict[str, Any]:
+    def _tell_end(self, call: Call, args: Any, failed: Exception | None) -> None:
         if self._metastore.listeners.end:
-            self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))
-        return _line(call.client, call.method, subject, started, "ok" if failed is None else type(failed).__name__)
-
-
-def _line(client: Client, method: str, subject: str, started: float, outcome: str) -> dict[str, Any]:
-    return {
-        "client": client.address, "user": client.user, "method": method[:_MAX_LENGTH], "object": subject,
-        "ms": round((time.perf_counter() - started) * 1000, 3), "outcome": outcome,
-    }  # fmt: skip
+            self._metastore.listeners.ended(FunctionEnd(call.info, describe(call.method, args), failed))
 
 
 @cache
@@ -175,7 +179,9 @@ def _with_success(result: Any, value: TPayload) -> Any:
 
 
 def describe(method: str, args: Any) -> str:
-    """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
+    """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name; "" if there are none."""
+    if args is None:
+        return ""
     database, table, name = _paths(method)
     outer, inner = _first(args, database), _first(args, table) or _first(args, name)
     return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]

@@ -184,5 +184,5 @@ class Likeness:
         return [places if len(places) == number else self.runs.places(data, places[0], need) or places for places in many]
 
 
-Memory = dict[type[TPayload], Likeness]
-"""Of each kind of struct, what the last message of a connection that had many had in common: the next one is often of the same table."""
+Likenesses = dict[type[TPayload], Likeness]
+"""What structs had in common, by their kind."""

@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import ColumnStatistics, Partition, StorageDescriptor
 from metastore.wire.decoder import MAX_DEPTH
-from metastore.wire.likeness import SIZE, WIDTH, Likeness, Memory, Notes, Piece, Places
+from metastore.wire.likeness import SIZE, WIDTH, Likeness, Likenesses, Notes, Piece, Places
 from metastore.wire.transport import CHUNK, Feed, Malformed, TooLarge
 
 WIDTHS = {TType.BOOL: 1, TType.BYTE: 1, TType.I16: 2, TType.I32: 4, TType.I64: 8, TType.DOUBLE: 8}
@@ -86,7 +86,7 @@ class Outline:
     what the structs of an earlier message had in common.
     """
 
-    def __init__(self, feed: Feed, limit: int, max_container_size: int, memory: Memory | None = None) -> None:
+    def __init__(self, feed: Feed, limit: int, max_container_size: int, memory: Likenesses | None = None) -> None:
         self._feed = feed
         self._memory = memory or {}
         self._limit = limit

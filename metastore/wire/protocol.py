@@ -17,7 +17,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from metastore.wire import repetition
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
-from metastore.wire.likeness import Memory
+from metastore.wire.memory import SHORT, Memory
 from metastore.wire.outline import Outline
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
@@ -95,7 +95,7 @@ def _guess(start: bytes) -> str:
 
 def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose, memory: Memory | None = None) -> Message:
     """Read the next message; `memory` is what the connection's earlier ones leave to it. Raises EndOfStream, OSError, Unreadable."""
-    memory = {} if memory is None else memory
+    memory = memory or Memory()
     if not dialect.framed:
         return _read(feed, dialect.protocol, settings, choose, memory)
     size = int.from_bytes(feed.exactly(4), "big", signed=True)
@@ -127,7 +127,11 @@ def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayloa
 
 def _read_binary(feed: Feed, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
     """Walk over the message, then let the Cython protocol decode it, or the Python one what that can not read."""
-    outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory)
+    again = memory.known(feed.ahead)
+    if again is not None:
+        (name, known, fields), seqid = again
+        return Message(name, TMessageType.CALL, seqid, _decoded(known, fields), feed.some(SHORT))
+    outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory.alike)
     name, seqid = "", 0
     try:
         name, kind, seqid, begin = outline.header()
@@ -144,8 +148,11 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose, memory: Mem
         return Message(name, kind, seqid, None, data)
     if not outline.careful:
         try:
-            body = repetition.decoded(cls, data, outline, begin, _decoded, memory)
-            return Message(name, kind, seqid, _decoded(cls, data[begin:]) if body is None else body, data)
+            body = repetition.decoded(cls, data, outline, begin, _decoded, memory.alike)
+            if body is None:
+                body = _decoded(cls, data[begin:])
+                memory.note(name, cls, data, begin)
+            return Message(name, kind, seqid, body, data)
         except (UnicodeDecodeError, MemoryError):
             pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands
     return _read_carefully(frame_feed(data), "binary", settings, choose)

@@ -16,7 +16,7 @@ from typing import Any
 from thriftpy2.thrift import TPayload, TType
 
 from metastore.idl import Partition, StorageDescriptor
-from metastore.wire.likeness import WIDTH, Likeness, Memory, Runs
+from metastore.wire.likeness import WIDTH, Likeness, Likenesses, Runs
 from metastore.wire.outline import IN_LONG_LISTS, Alike, Outline, Repeated
 from metastore.wire.templates import Template, template
 
@@ -43,7 +43,7 @@ def list_path(cls: type[TPayload]) -> tuple[Path, type[TPayload]] | None:
     return None
 
 
-def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, decode: Decode, memory: Memory) -> Any:
+def decoded(cls: type[TPayload], data: bytes, outline: Outline, begin: int, decode: Decode, memory: Likenesses) -> Any:
     """Return the struct of the message `data`, which stands there from `begin` on; None when it repeats nothing that can be shared.
 
     `memory` is left with what most of its structs have in common. Whatever `decode` raises; UnicodeDecodeError for text that is no UTF-8.

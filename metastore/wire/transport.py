@@ -37,6 +37,11 @@ class Feed:
         """Whether bytes are here that need no reading from the socket."""
         return bool(self._pending)
 
+    @property
+    def ahead(self) -> bytes:
+        """What is here and still to come."""
+        return self._pending[self._at :]
+
     def some(self, size: int) -> bytes:
         """Return 1 to `size` bytes, as soon as there are any; raises EndOfStream."""
         if self._pending:

@@ -28,7 +28,7 @@ from metastore.idl import (
     service,
 )
 from metastore.wire import protocol, repetition, templates
-from metastore.wire.likeness import Memory
+from metastore.wire.memory import Memory
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Feed
@@ -97,7 +97,7 @@ MESSAGES = st.lists(st.lists(ALIKE | ALIKE | ALIKE | ODD, max_size=8), min_size=
 
 @given(MESSAGES)
 def test_so_are_those_of_each_message_of_a_connection(messages: list[list[dict[str, Any]]]) -> None:
-    memory: Memory = {}
+    memory = Memory()
     read_all = []
     for many in messages:
         sent = [partition(number, **fields) for number, fields in enumerate(many)]
@@ -107,7 +107,7 @@ def test_so_are_those_of_each_message_of_a_connection(messages: list[list[dict[s
 
 
 def test_a_connection_remembers_what_its_last_partitions_had_in_common(decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    memory: Memory = {}
+    memory = Memory()
     received([partition(number) for number in range(100)], memory)
     made: list[int] = []
     template = repetition.template
@@ -121,7 +121,7 @@ def test_a_connection_remembers_what_its_last_partitions_had_in_common(decoded: 
 
 
 def test_partitions_of_another_table_are_read_anew(decoded: list[int]) -> None:
-    memory: Memory = {}
+    memory = Memory()
     received([partition(number) for number in range(100)], memory)
     columns = [FieldSchema(f"other {number}", "int", None) for number in range(5)]
     for _ in range(2):
@@ -134,7 +134,7 @@ def test_partitions_of_another_table_are_read_anew(decoded: list[int]) -> None:
 
 
 def test_what_is_done_to_partitions_is_not_seen_in_the_next_message() -> None:
-    memory: Memory = {}
+    memory = Memory()
     for _ in range(3):
         found = received([partition(number) for number in range(20)], memory)
         assert found == [partition(number) for number in range(20)]
@@ -146,7 +146,7 @@ def test_what_is_done_to_partitions_is_not_seen_in_the_next_message() -> None:
 
 
 def test_few_partitions_after_many_are_made_in_the_same_way(decoded: list[int]) -> None:
-    memory: Memory = {}
+    memory = Memory()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repetition, "WORTH", 50)
         received([partition(number) for number in range(100)], memory)
@@ -158,13 +158,13 @@ def test_few_partitions_after_many_are_made_in_the_same_way(decoded: list[int]) 
 
 def test_partitions_with_very_many_texts_of_their_own_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "MOST", 3)
-    memory: Memory = {}
+    memory = Memory()
     received([partition(number) for number in range(50)], memory)
-    assert memory
+    assert memory.alike
     sent = [partition(number, parameters={"numFiles": str(number), "x": str(-number)}, createTime=number) for number in range(50)]
     for _ in range(2):
         assert received(sent, memory) == sent
-        assert not memory
+        assert not memory.alike
 
 
 def test_alike_partitions_are_decoded_once(decoded: list[int]) -> None:
