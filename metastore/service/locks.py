@@ -224,6 +224,8 @@ def show_locks(
         before, table = table.rsplit(".", 1)
         database = before.rsplit(".", 1)[-1]
     rows = call.database.read(locks.all_of)
+    if not rows:
+        return []
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
     living = [held for held in _living(rows) if held.id not in late]
     catalog, name = database_name(database or None, None, call.config.default_catalog)
