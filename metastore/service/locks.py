@@ -223,7 +223,7 @@ def show_locks(
     if table and "." in table:
         before, table = table.rsplit(".", 1)
         database = before.rsplit(".", 1)[-1]
-    rows = call.database.read(locks.all_of)
+    rows = locks.all_of(call.database)
     if not rows:
         return []
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}

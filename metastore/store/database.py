@@ -210,6 +210,8 @@ class Database:
         """Other tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
         self.queues: dict[str, SeenQueue] = {}
         """What was seen last of the queues of locks, by their names."""
+        self.without_locks = False
+        """Whether there was no lock when all were asked for last."""
         self._pool = Pool(self.driver.connect, pool_size)
         self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}

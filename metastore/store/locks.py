@@ -42,6 +42,7 @@ FIELDS = (
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
+ANY = sa.select(L.id).limit(sa.literal_column("1"))
 _OF_TYPES = (Among(C.database, "databases"), Among(C.type, "types"))
 _WITHIN = sa.or_(C.table.is_(None), Among(C.table, "tables"))
 IN_DATABASES = ALL.where(*_OF_TYPES)
@@ -234,9 +235,15 @@ def before(session: Session, key: int, parts: Collection[Component], types: Coll
     return _held(_meeting(session, reach(parts, types), key))
 
 
-def all_of(session: Session) -> list[Held]:
-    """Return the components of all locks, ascending by id."""
-    return _held(session.rows(ALL))
+def all_of(database: Database) -> list[Held]:
+    """Return the components of all locks, ascending by id. While there are none, only a first one is asked for."""
+
+    def look(session: Session) -> Sequence[Row]:
+        return [] if database.without_locks and session.row(ANY) is None else session.rows(ALL)
+
+    found = _held(database.read(look))
+    database.without_locks = not found
+    return found
 
 
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:

@@ -111,6 +111,15 @@ def test_locks_are_shown_by_object_and_transaction(call: Call) -> None:
     assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, transaction)
 
 
+def test_a_server_that_saw_no_lock_shows_the_next_one(call: Call, make_metastore: MetastoreMaker) -> None:
+    other = call_of(make_metastore())
+    for _ in range(2):
+        assert shown(other) == shown(other) == []
+        held, _ = ask(call, component(READ, "db", "t"))
+        assert shown(other) == shown(other) == [(held, GRANTED)]
+        locks.unlock(call, held)
+
+
 def test_a_lock_without_heartbeat_expires(call: Call, make_metastore: MetastoreMaker) -> None:
     impatient = call_of(make_metastore(txn_timeout=0.001))
     dead, _ = ask(call, component(EXCLUSIVE, "db", "t"), component(EXCLUSIVE, "db", "u"))

@@ -176,7 +176,7 @@ def test_a_request_gives_up_holders_whose_transactions_timed_out(call: Call, mak
 def _held(call: Call) -> list[locks.Held]:
     from metastore.store import locks as lock_rows
 
-    return call.database.read(lock_rows.all_of)
+    return lock_rows.all_of(call.database)
 
 
 def test_asking_again_gives_up_holders_that_timed_out_meanwhile(call: Call, make_metastore: MetastoreMaker) -> None:

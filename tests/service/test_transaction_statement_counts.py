@@ -110,6 +110,15 @@ def test_locks(call: Call, counted: Counted, size: int, each: Each) -> None:
     assert counted(lambda: abort(call, second)) == each(4, 1, 3)
 
 
+def test_locks_to_show(call: Call, counted: Counted) -> None:
+    def show() -> int:
+        return counted(lambda: locks.show_locks(call))
+
+    assert [show(), show()] == [1, 1]
+    ask(call, component(READ))
+    assert [show(), show()] == [2, 1]  # whether there is any, and all of them
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_write_ids(call: Call, counted: Counted, size: int, each: Each) -> None:
     for table in "tu":  # the counter of a table is made on the long way
