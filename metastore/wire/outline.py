@@ -2,9 +2,9 @@
 
 thriftpy2's Cython protocol takes the sizes of containers on trust: one of elements that take no bytes, which a few bytes
 on the wire can ask for, holds the interpreter for minutes. It also takes a map's text for keys of any declared type and
-loses its place. So every message is walked over here first; that takes a few microseconds for an ordinary one. What comes
-again and again, such as all but the location in the storage of a thousand partitions, is compared instead of walked again.
-No struct is made. `likeness.py` has how structs of a list are compared.
+loses its place. So every message that is not one again that was (`memory.py`) is walked over here first; that takes a few
+microseconds for an ordinary one. What comes again and again, such as all but the location in the storage of a thousand
+partitions, is compared instead of walked again. No struct is made. `likeness.py` has how structs of a list are compared.
 """
 
 from __future__ import annotations
