@@ -37,8 +37,8 @@ class Outcome:
     reply: bytes | None
     """None for a oneway method, which has none."""
     method: str
-    args: Any
-    """None if they could not be had."""
+    object: str
+    """What it was about, as `describe` tells it."""
     seconds: float
     result: str
     """"ok", or what went wrong."""
@@ -68,8 +68,8 @@ class Dispatcher:
         started = time.perf_counter()
         method = message.name
 
-        def outcome(reply: bytes | None, result: str, args: Any = None) -> Outcome:
-            return Outcome(reply, method, args, time.perf_counter() - started, result)
+        def outcome(reply: bytes | None, result: str, subject: str = "") -> Outcome:
+            return Outcome(reply, method, subject, time.perf_counter() - started, result)
 
         handler = self._methods.get(method)
         if handler is None:
@@ -83,27 +83,28 @@ class Dispatcher:
             return outcome(self._exception(message, dialect, error), "no call")
         note_dialect(client, method)
         call = Call(self._metastore, client, method)
-        args: Any = None
+        subject = ""
         failed: Exception | None = None
         try:
             args = self._arguments(message, dialect)
+            subject = describe(method, args)  # before the handler, which may normalise names in its arguments
             reply = self._success(message, dialect, client, handler(call, args))
         except errors.MissingArgument as missing:
-            self._tell_end(call, args, missing)
-            self.record(client, outcome(None, type(missing).__name__, args))
+            self._tell_end(call, subject, missing)
+            self.record(client, outcome(None, type(missing).__name__, subject))
             raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
-        self._tell_end(call, args, failed)
+        self._tell_end(call, subject, failed)
         sent = None if getattr(idl.service, f"{method}_result").oneway else reply
-        return outcome(sent, "ok" if failed is None else type(failed).__name__, args)
+        return outcome(sent, "ok" if failed is None else type(failed).__name__, subject)
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Write the line of the log."""
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=describe(outcome.method, outcome.args), ms=round(outcome.seconds * 1000, 3), outcome=outcome.result,
+            object=outcome.object, ms=round(outcome.seconds * 1000, 3), outcome=outcome.result,
         )  # fmt: skip
 
     def _arguments(self, message: Message, dialect: Dialect) -> Any:
@@ -156,9 +157,9 @@ class Dispatcher:
     def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
         return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
 
-    def _tell_end(self, call: Call, args: Any, failed: Exception | None) -> None:
+    def _tell_end(self, call: Call, subject: str, failed: Exception | None) -> None:
         if self._metastore.listeners.end:
-            self._metastore.listeners.ended(FunctionEnd(call.info, describe(call.method, args), failed))
+            self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))
 
 
 @cache
@@ -179,9 +180,7 @@ def _with_success(result: Any, value: TPayload) -> Any:
 
 
 def describe(method: str, args: Any) -> str:
-    """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name; "" if there are none."""
-    if args is None:
-        return ""
+    """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
     database, table, name = _paths(method)
     outer, inner = _first(args, database), _first(args, table) or _first(args, name)
     return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]

@@ -129,8 +129,8 @@ def _read_binary(feed: Feed, settings: WireSettings, choose: Choose, memory: Mem
     """Walk over the message, then let the Cython protocol decode it, or the Python one what that can not read."""
     again = memory.known(feed.ahead)
     if again is not None:
-        (name, known, fields), seqid = again
-        return Message(name, TMessageType.CALL, seqid, _decoded(known, fields), feed.some(SHORT))
+        (name, arguments, fields), seqid = again
+        return Message(name, TMessageType.CALL, seqid, _decoded(arguments, fields), feed.some(SHORT))  # all that is ahead
     outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory.alike)
     name, seqid = "", 0
     try:

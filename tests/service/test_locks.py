@@ -111,6 +111,13 @@ def test_locks_are_shown_by_object_and_transaction(call: Call) -> None:
     assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, transaction)
 
 
+def test_a_name_that_is_none_is_refused_whether_there_are_locks_or_not(call: Call) -> None:
+    for _ in range(2):
+        with pytest.raises(MetaError, match="@db is prefixed"):
+            locks.show_locks(call, "@db")
+        ask(call, component(READ, "db", "t"))
+
+
 def test_a_server_that_saw_no_lock_shows_the_next_one(call: Call, make_metastore: MetastoreMaker) -> None:
     other = call_of(make_metastore())
     for _ in range(2):

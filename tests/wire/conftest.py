@@ -66,6 +66,10 @@ def _get_table(call: Call, args: Any) -> Any:
     return idl.Table(dbName=args.dbname, tableName=args.tbl_name, parameters={"k": "v"})
 
 
+def _normalising(_call: Call, args: Any) -> None:
+    args.database.name = args.database.name.lower()
+
+
 def _wait(call: Call, _args: Any) -> list[str]:
     stub = cast(Any, call.metastore)
     stub.entered.set()
@@ -84,6 +88,7 @@ HANDLERS: dict[str, Handler] = {
     "get_table": _get_table,
     "get_table_req": lambda _call, _args: idl.GetTableResult(table=idl.Table()),
     "create_table": _keep,
+    "create_database": _normalising,
     "alter_table": _raise(ValueError("a bug")),
     "get_databases": lambda _call, _args: [42],
     "get_all_databases": _wait,

@@ -195,6 +195,11 @@ def test_an_old_message_without_version_header_is_answered(raw: socket.socket) -
     assert receive(raw, 13) == b"\0\0\0\x09getStatus"
 
 
+def test_the_object_of_a_call_is_what_the_client_called_it(client: Client, stub: Stub) -> None:
+    client.create_database(idl.Database(name="Sales"))
+    assert [each.object for each in stub.ends.seen] == ["Sales"]
+
+
 def test_every_call_ends_at_the_listeners_with_its_object(client: Client, stub: Stub) -> None:
     client.get_table("d", "t")
     with pytest.raises(idl.NoSuchObjectException):
