@@ -224,11 +224,13 @@ def show_locks(
         before, table = table.rsplit(".", 1)
         database = before.rsplit(".", 1)[-1]
     catalog, name = database_name(database or None, None, call.config.default_catalog)
-    rows = locks.all_of(call.database)
-    late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
-    living = [held for held in _living(rows) if held.id not in late]
     wanted_table = normalize(table) if table else None
     wanted_partition = lower_keys(partition) if partition else None
+    rows = locks.all_of(call.database)
+    if not rows:
+        return []
+    late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
+    living = [held for held in _living(rows) if held.id not in late]
     return [
         _element(held, living) for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
