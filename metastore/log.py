@@ -37,10 +37,29 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
         raise ValueError(f"Log style {style!r} is unknown; use json or console")
     structlog.configure(
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(number),
+        wrapper_class=_logger(number),
         logger_factory=structlog.BytesLoggerFactory(cast(Any, out)),
         cache_logger_on_first_use=True,
     )
+
+
+def _logger(level: int) -> Any:
+    """Return structlog's class of loggers that filter, with a shorter way for `info`: every call has a line of it."""
+    filtering: Any = structlog.make_filtering_bound_logger(level)
+    if level > logging.INFO:
+        return filtering
+
+    class Logger(filtering):  # type: ignore[misc]  # structlog makes it as it runs
+        def info(self, event: str, **fields: Any) -> None:
+            line: Any = {**self._context, **fields, "event": event}
+            try:
+                for process in self._processors:
+                    line = process(self._logger, "info", line)
+            except structlog.DropEvent:
+                return
+            self._logger.info(line)
+
+    return Logger
 
 
 def _json(logger: Any, level: str, event: Any) -> bytes:

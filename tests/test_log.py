@@ -45,6 +45,20 @@ def test_json_has_time_traceback_and_whatever_is_no_json() -> None:
     assert (first["level"], second["level"]) == ("error", "error")
 
 
+def test_a_line_below_the_level_is_left_out_and_a_test_can_capture_the_others() -> None:
+    stream = io.BytesIO()
+    log.configure("warning", stream=stream)
+    log.get("x").info("call")
+    log.get("x").warning("shown")
+    log.configure("info", stream=stream)
+    bound = log.get("x").bind()
+    with structlog.testing.capture_logs() as captured:
+        bound.info("call", method="get_table")
+    bound.info("afterwards")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["shown", "afterwards"]
+    assert [(line["event"], line["method"], line["log_level"]) for line in captured] == [("call", "get_table", "info")]
+
+
 def test_console_is_text() -> None:
     stream = io.BytesIO()
     log.configure("debug", "console", stream)

@@ -21,6 +21,8 @@ class TableName(NamedTuple):
 
 def database_name(name: str | None, catalog: str | None, default_catalog: str) -> tuple[str, str | None]:
     """Return (catalog, database) of a database argument; an explicit catalog wins over one in the name."""
+    if name is None:
+        return normalize(catalog or default_catalog), None
     found, database = split_database(name, catalog or default_catalog)
     return normalize(found), None if database is None else normalize(database)
 

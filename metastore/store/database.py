@@ -61,11 +61,13 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_database", "cursor")
+    __slots__ = ("_database", "cursor", "waits")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
         self.cursor = cursor
+        self.waits = False
+        """Whether there may be statements that wait for the next one."""
 
     @property
     def kind(self) -> str:
@@ -77,33 +79,33 @@ class Session:
         if self._database.observer is not None:
             self._database.observer(text)
 
-    def _statement(self, clause: ClauseElement, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        text, literals = self._database.compiled(clause)
-        convert = self._database.driver.convert
-        values = {**literals, **params} if literals else dict(params)
+    def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
+        database = self._database
+        text, literals = database.compiled[clause]
         for key, value in params.items():
             if type(value) is list:
-                values[key] = convert(value)
-        self.observe(text)
-        return text, values
-
-    def _run(self, clause: ClauseElement, params: Mapping[str, Any]) -> Any:
-        self.cursor.execute(*self._statement(clause, params))
-        return self.cursor
+                params[key] = database.driver.convert(value)
+        if database.observer is not None:
+            database.observer(text)
+        return text, {**literals, **params} if literals else params
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
         """Return all rows of a query."""
-        rows: Sequence[Row] = self._run(clause, params).fetchall()
+        self.cursor.execute(*self._statement(clause, params))
+        rows: Sequence[Row] = self.cursor.fetchall()
         return rows
 
     def row(self, clause: ClauseElement, **params: Any) -> Row | None:
         """Return the first row of a query, or None."""
-        row: Row | None = self._run(clause, params).fetchone()
+        self.cursor.execute(*self._statement(clause, params))
+        row: Row | None = self.cursor.fetchone()
         return row
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:
         """Run a statement and return how many rows it matched."""
-        count: int = self._run(clause, params).rowcount
+        self.cursor.execute(*self._statement(clause, params))
+        count: int = self.cursor.rowcount
         return count
 
     def later(self, clause: ClauseElement, **params: Any) -> Answer:
@@ -111,17 +113,19 @@ class Session:
 
         Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
         """
+        self.waits = True
         return self._database.driver.later(self.cursor, *self._statement(clause, params))
 
     def all_later(self, *clauses: ClauseElement, **params: Any) -> list[Answer]:
         """Run statements that have their parameters in common, and no values of their own, as `later` does each: it costs less."""
         driver, texts = self._database.driver, []
         for clause in clauses:
-            text, literals = self._database.compiled(clause)
+            text, literals = self._database.compiled[clause]
             assert not literals, text
             self.observe(text)
             texts.append(text)
         values = {key: driver.convert(value) if type(value) is list else value for key, value in params.items()}
+        self.waits = True
         return driver.all_later(self.cursor, texts, values)
 
     def send(self) -> None:
@@ -130,7 +134,7 @@ class Session:
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
-        text, literals = self._database.compiled(clause)
+        text, literals = self._database.compiled[clause]
         self.observe(text)
         self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
@@ -189,6 +193,27 @@ class Session:
             self._database.driver.replace(self, table, columns, given, same)
 
 
+class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
+    """By a construct, its text for one database and the literals that it holds. It is compiled when it is first asked for."""
+
+    MOST = 5000
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        super().__init__()
+        self._dialect = dialect
+        self._lock = threading.Lock()
+
+    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
+        compiler: Any = clause.compile(dialect=self._dialect)
+        literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
+        found = (str(compiler), literals)
+        with self._lock:
+            if len(self) > self.MOST:
+                self.clear()
+            self[clause] = found
+        return found
+
+
 class Database:
     """A pool of connections to one database and the unit of work on them. Safe for threads; open it after a fork."""
 
@@ -212,30 +237,16 @@ class Database:
         """What was seen last of the queues of locks, by their names."""
         self.without_locks = False
         """Whether there was no lock when all were asked for last."""
+        self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)
-        self._compiled: dict[ClauseElement, tuple[str, dict[str, Any]]] = {}
         self._returning: dict[Insert, Insert] = {}
         self._missing: dict[str, Insert] = {}
         self._inserting: dict[tuple[str, ...], Insert] = {}
-        self._lock = threading.Lock()
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.close()
-
-    def compiled(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
-        """Return a construct's text for this database and the literals that it holds."""
-        found = self._compiled.get(clause)
-        if found is None:
-            compiler: Any = clause.compile(dialect=self.driver.dialect)
-            literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
-            found = (str(compiler), literals)
-            with self._lock:
-                if len(self._compiled) > 5000:
-                    self._compiled.clear()
-                self._compiled[clause] = found
-        return found
 
     def returning_key(self, clause: Insert) -> Insert:
         """Return the insert with RETURNING of its table's key."""
@@ -291,10 +302,14 @@ class Database:
 
     def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
         """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""
-        started, conflicts, breaks = time.monotonic(), 0, 0
+        failing_since, conflicts, breaks = None, 0, 0
         for attempt in count():
             try:
-                connection = self._lend()
+                try:
+                    connection = self._pool.take()
+                except Exception as error:
+                    raise Unreachable from error
+                self._reached = True
                 try:
                     return self._plain(connection, work) if begin is None else self._transaction(connection, work, begin)
                 except Exception as error:
@@ -308,7 +323,8 @@ class Database:
                 ) from error
             except Unreachable as error:
                 failed: Exception = error
-                ended = not self._reached or time.monotonic() - started > PATIENCE
+                failing_since = failing_since or time.monotonic()
+                ended = not self._reached or time.monotonic() - failing_since > PATIENCE
             except Unavailable as error:
                 failed = error
                 breaks += 1
@@ -325,8 +341,10 @@ class Database:
     def _plain(self, connection: Any, work: Callable[[Session], T]) -> T:
         cursor = connection.cursor()
         try:
-            result = work(Session(self, cursor))
-            self.driver.flush(cursor)
+            session = Session(self, cursor)
+            result = work(session)
+            if session.waits:
+                self.driver.flush(cursor)
             return result
         finally:
             cursor.close()
@@ -357,14 +375,6 @@ class Database:
             if kind is not None:
                 raise kind from error
             raise
-
-    def _lend(self) -> Any:
-        try:
-            connection = self._pool.take()
-        except Exception as error:
-            raise Unreachable from error
-        self._reached = True
-        return connection
 
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""

@@ -241,9 +241,9 @@ def all_of(database: Database) -> list[Held]:
     def look(session: Session) -> Sequence[Row]:
         return [] if database.without_locks and session.row(ANY) is None else session.rows(ALL)
 
-    found = _held(database.read(look))
-    database.without_locks = not found
-    return found
+    rows = database.read(look)
+    database.without_locks = not rows
+    return _held(rows) if rows else []
 
 
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:

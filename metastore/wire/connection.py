@@ -117,14 +117,14 @@ class Connection:
 
     def _wait(self) -> bool:
         """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
-        if not self._feed.waiting:
+        if not self._feed.pending:
             try:
                 received = self.sock.recv(CHUNK)
             except _OUT_OF_TIME:
                 return False
             if not received:
                 raise EndOfStream
-            self._feed.unread(received)
+            self._feed.pending = received
         with self._state:
             if self._stopping:
                 return False

@@ -45,14 +45,19 @@ _SHARED_REQUEST_METHODS = frozenset(
 """The `_req` methods that a 2.3 client calls too."""
 
 
-def note_dialect(client: Client, method: str) -> None:
-    """Remember what a call tells about the release of the client; the wire itself does not say it.
+def tells_release(method: str) -> bool:
+    """Tell whether a call of a method tells something about the release of its client; the wire itself does not say it.
 
     2.3 reads tables with `get_table` and calls none of the request methods that came later.
     """
+    return method == "get_table" or (method.endswith("_req") and method not in _SHARED_REQUEST_METHODS)
+
+
+def note_release(client: Client, method: str) -> None:
+    """Remember what a call of such a method tells."""
     if method == "get_table":
         client.used_get_table = True
-    elif method.endswith("_req") and method not in _SHARED_REQUEST_METHODS:
+    else:
         client.used_request_methods = True
 
 

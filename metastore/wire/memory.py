@@ -33,7 +33,7 @@ class Memory:
 
     def known(self, data: bytes) -> tuple[Known, int] | None:
         """Return what is known of a message and its sequence id; None if `data` is not all of the last one of its method again."""
-        if len(data) > SHORT or not data.startswith(CALL):
+        if len(data) > SHORT:
             return None
         begin = BEFORE_STRUCT + int.from_bytes(data[len(CALL) : len(CALL) + WIDTH], "big")
         known = self._last.get(data[: begin - WIDTH])

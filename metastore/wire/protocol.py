@@ -17,7 +17,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from metastore.wire import repetition
 from metastore.wire.decoder import BinaryDecoder, CompactDecoder
 from metastore.wire.encoding import Encoded
-from metastore.wire.memory import SHORT, Memory
+from metastore.wire.memory import Memory
 from metastore.wire.outline import Outline
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
@@ -114,23 +114,20 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
         raise short from error
 
 
-def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
-    if protocol == "binary":
-        return _read_binary(feed, settings, choose, memory)
-    return _read_carefully(feed, protocol, settings, choose)
-
-
 def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayload]) -> Any:
     """Read a message that is here as a whole once more, into another struct."""
     return _read_carefully(frame_feed(data), protocol, settings, lambda *_: cls).body
 
 
-def _read_binary(feed: Feed, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
-    """Walk over the message, then let the Cython protocol decode it, or the Python one what that can not read."""
-    again = memory.known(feed.ahead)
+def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
+    """Walk over a binary message, then let the Cython protocol decode it; the Python one reads what that can not."""
+    if protocol != "binary":
+        return _read_carefully(feed, protocol, settings, choose)
+    again = None if feed.at else memory.known(feed.pending)
     if again is not None:
         (name, arguments, fields), seqid = again
-        return Message(name, TMessageType.CALL, seqid, _decoded(arguments, fields), feed.some(SHORT))  # all that is ahead
+        data, feed.pending = feed.pending, b""
+        return Message(name, TMessageType.CALL, seqid, _decoded(arguments, fields), data)
     outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory.alike)
     name, seqid = "", 0
     try:
@@ -201,12 +198,13 @@ def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPay
         binary = _Binary(buffer)
         binary.write_message_begin(name, kind, seqid)
         binary.write_struct(body)
-        return _frame(dialect, buffer.getvalue())
+        return _frame(buffer.getvalue()) if dialect.framed else buffer.getvalue()
     parts = _Parts()
     compact = _Compact(parts)
     compact.write_message_begin(name, kind, seqid)
     compact.write_struct(body)
-    return _frame(dialect, b"".join(parts))
+    data = b"".join(parts)
+    return _frame(data) if dialect.framed else data
 
 
 def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, value: Encoded) -> bytes:
@@ -218,8 +216,9 @@ def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, val
     ttype = type(result).thrift_spec[0][0]
     version = 0x80010000 | TMessageType.REPLY
     head = struct.pack(f"!Ii{len(name)}sibh", version, len(name), name.encode(), seqid, ttype, 0)
-    return _frame(dialect, b"".join((head, data, b"\0")))
+    data = b"".join((head, data, b"\0"))
+    return _frame(data) if dialect.framed else data
 
 
-def _frame(dialect: Dialect, data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data if dialect.framed else data
+def _frame(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data

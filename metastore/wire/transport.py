@@ -25,30 +25,21 @@ class TooLarge(Malformed):
 class Feed:
     """The bytes of one connection or frame in order, with a place to put back those that were read ahead."""
 
-    __slots__ = ("_at", "_pending", "_receive")
+    __slots__ = ("_receive", "at", "pending")
 
     def __init__(self, receive: Callable[[int], bytes], pending: bytes = b"") -> None:
         self._receive = receive
-        self._pending = pending
-        self._at = 0
-
-    @property
-    def waiting(self) -> bool:
-        """Whether bytes are here that need no reading from the socket."""
-        return bool(self._pending)
-
-    @property
-    def ahead(self) -> bytes:
-        """What is here and still to come."""
-        return self._pending[self._at :]
+        self.pending = pending
+        """Bytes that are here and need no reading from the socket, those before `at` taken already."""
+        self.at = 0
 
     def some(self, size: int) -> bytes:
         """Return 1 to `size` bytes, as soon as there are any; raises EndOfStream."""
-        if self._pending:
-            out = self._pending[self._at : self._at + size]
-            self._at += size
-            if self._at >= len(self._pending):
-                self._pending, self._at = b"", 0
+        if self.pending:
+            out = self.pending[self.at : self.at + size]
+            self.at += size
+            if self.at >= len(self.pending):
+                self.pending, self.at = b"", 0
             return out
         out = self._receive(size)
         if not out:
@@ -67,8 +58,8 @@ class Feed:
     def unread(self, data: bytes) -> None:
         """Put `data` before everything that is still to come."""
         if data:
-            self._pending = data + self._pending[self._at :]
-            self._at = 0
+            self.pending = data + self.pending[self.at :]
+            self.at = 0
 
 
 def frame_feed(frame: bytes) -> Feed:

@@ -394,7 +394,7 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
     def work(session: Session) -> list[tuple[Any, ...]]:
         found = []
         for clause in (mysql.COMPLETE[True], mysql.CHANGE_PARTITION[True], mysql.CHANGE_TABLE[True]):
-            text, literals = call.database.compiled(clause)
+            text, literals = call.database.compiled[clause]
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             found += [(line[2], line[3], line[5]) for line in session.cursor.fetchall()]
         return found

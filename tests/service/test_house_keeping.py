@@ -37,6 +37,7 @@ from tests.service.txns import (
     count,
     judged_by,
     rows,
+    tick,
     valid,
     write,
 )
@@ -51,13 +52,6 @@ EVERYTHING = (
 def hasty(make_metastore: MetastoreMaker) -> Metastore:
     """A second server on the database that gives up and forgets after 1 ms."""
     return make_metastore(txn_timeout=0.001)
-
-
-def tick() -> None:
-    """Wait until more than a millisecond has passed."""
-    before = now_ms()
-    while now_ms() - before < 3:
-        pass
 
 
 def ids(call: Call) -> list[int]:

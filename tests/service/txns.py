@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -20,12 +21,20 @@ from metastore.idl import (
 )
 from metastore.rules.snapshots import aborted_of
 from metastore.service import locks, transactions, write_ids
+from metastore.service.clock import now_ms
 from metastore.service.commit import commit_transaction
 from metastore.service.context import Call
 from metastore.store import schema
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT
 READ, WRITE, EXCLUSIVE, EXCL_WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE
+
+
+def tick() -> None:
+    """Wait until a time-out of one millisecond has passed."""
+    before = now_ms()
+    while now_ms() - before < 3:
+        time.sleep(0.001)
 
 
 def begin(call: Call, count: int = 1, **options: object) -> list[int]:

@@ -11,9 +11,9 @@ from thriftpy2.transport import TBufferedTransport, TFramedTransport, TSocket
 
 from metastore import idl
 from metastore.client import Client, connect
-from metastore.wire.dispatch import describe
 from metastore.wire.protocol import Dialect, write_message
 from metastore.wire.server import ServerThread
+from metastore.wire.signatures import signature
 from tests.wire.conftest import Start, Stub
 
 DIALECTS = [(protocol, framed) for protocol in ("binary", "compact") for framed in (False, True)]
@@ -253,4 +253,5 @@ def wait_until(condition: Callable[[], bool]) -> None:
     ],
 )
 def test_the_object_of_a_call_is_found_in_its_arguments(method: str, args: dict[str, object], subject: str) -> None:
-    assert describe(method, getattr(idl.service, f"{method}_args")(**args)) == subject
+    called = signature(method)
+    assert called.describe(called.args(**args)) == subject

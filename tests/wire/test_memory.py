@@ -110,7 +110,7 @@ def test_one_behind_which_the_next_one_stands_is_walked_over(walks: list[int]) -
     feed = ahead(data + data)
     assert [read(feed, memory).body for _ in range(2)] == [body, body]
     assert len(walks) == 2  # the first one, and the one before another; the last one is alone again
-    assert not feed.waiting
+    assert not feed.pending
 
 
 @pytest.mark.parametrize("here", [1, 8, 12, len("get_table_meta") + 8, len("get_table_meta") + 12, -1])

@@ -63,7 +63,7 @@ def test_a_long_string_in_small_packets_takes_a_read_for_each_packet() -> None:
     feed = pieces(data, [1000])
 
     class Counting:
-        ahead = b""
+        pending, at = b"", 0
         unread = staticmethod(feed.unread)
 
         def some(self, size: int) -> bytes:

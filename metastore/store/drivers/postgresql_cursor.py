@@ -91,12 +91,13 @@ class _Pipeline:
 class Cursor:
     """Runs statements with named parameters (`%(name)s`) of type int, str, bool, float, bytes or None."""
 
-    __slots__ = ("_at", "_connection", "_pipeline", "_result", "_waiting")
+    __slots__ = ("_at", "_connection", "_loads", "_pipeline", "_result", "_waiting")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._result: Any = None
         self._at = 0
+        self._loads = False
         self._waiting: list[Asked] = []
         self._pipeline: _Pipeline | None = None
 
@@ -312,6 +313,7 @@ class Cursor:
         return row
 
     def _loading(self) -> Any:
+        self._loads = True
         loading = self._connection.loading
         loading.set_pgresult(self._result)
         return loading
@@ -330,13 +332,16 @@ class Cursor:
     def close(self) -> None:
         """Let the last result go."""
         self._result = None
-        self._connection.loading.set_pgresult(None)
+        if self._loads:
+            self._connection.loading.set_pgresult(None)
 
 
 def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
     if params is None:
         return _Message((query, ()), query.encode(), (), (), None)
-    text, names = _parsed(query)
+    text, names, plain = _parsed(query)
+    if plain is not None:
+        return plain
     values: list[bytes | None] = []
     types = []
     formats = None
@@ -351,12 +356,12 @@ def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
 
 
 @lru_cache(maxsize=5000)
-def _parsed(query: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a statement with numbered places for its parameters, and their names by number."""
+def _parsed(query: str) -> tuple[bytes, tuple[str, ...], _Message | None]:
+    """Return a statement with numbered places for its parameters, and their names by number; all of its message if there are none."""
     numbers: dict[str, int] = {}
 
     def place(found: re.Match[str]) -> str:
         return f"${numbers.setdefault(found[1], len(numbers) + 1)}" if found[1] else "%"
 
-    text = PLACEHOLDER.sub(place, query)
-    return text.encode(), tuple(numbers)
+    text = PLACEHOLDER.sub(place, query).encode()
+    return text, tuple(numbers), None if numbers else _Message((query, ()), text, (), (), None)

@@ -1,0 +1,93 @@
+"""What the interface says of each method: its argument and result structs, its request, and where its arguments name what it is about.
+
+It never looks at a server's own methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from thriftpy2.thrift import TPayload, TType
+
+from metastore import idl
+from metastore.wire.errors import tells_release
+
+_DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
+_TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
+_NAME = frozenset({"name", "functionName", "funcName", "roleName", "role_name"})
+_MAX_LENGTH = 300
+"""Of an object's name; names come from clients."""
+
+Paths = tuple[tuple[str, ...], ...]
+"""Fields to go through, one within the other, from a struct to a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One method of the interface."""
+
+    args: type[TPayload]
+    result: type[TPayload]
+    oneway: bool
+    returns: bool
+    """Whether it has a `success`."""
+    request: str | None
+    """The name of its only argument if that is a request struct: without it the method has nothing to go by."""
+    tells_release: bool
+    """Whether a call of it tells something of its client's release."""
+    databases: Paths
+    tables: Paths
+    names: Paths
+
+    def describe(self, args: Any) -> str:
+        """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
+        outer, inner = _first(args, self.databases), _first(args, self.tables) or _first(args, self.names)
+        return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]
+
+
+@cache
+def signature(method: str) -> Signature:
+    """Return a method's signature. Raises AttributeError for one that the interface lacks."""
+    args, result = getattr(idl.service, f"{method}_args"), getattr(idl.service, f"{method}_result")
+    return Signature(args, result, result.oneway, 0 in result.thrift_spec, _request(args), tells_release(method), *_paths(args))
+
+
+def _request(args: type[TPayload]) -> str | None:
+    fields = list(args.thrift_spec.values())
+    if len(fields) != 1 or fields[0][0] != TType.STRUCT or not fields[0][2].__name__.endswith("Request"):
+        return None
+    return str(fields[0][1])
+
+
+def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths]:
+    """Return where arguments hold names of databases, of tables and others, the outermost first."""
+    found: tuple[list[tuple[str, ...]], ...] = ([], [], [])
+    level: list[tuple[tuple[str, ...], Any]] = [((), args)]
+    for _ in range(3):
+        below = []
+        for path, cls in level:
+            for field in cls.thrift_spec.values():
+                here = (*path, field[1])
+                if field[0] == TType.STRUCT:
+                    below.append((here, field[2]))
+                elif field[0] == TType.STRING:
+                    for names, out in zip((_DATABASE, _TABLE, _NAME), found, strict=True):
+                        if field[1] in names:
+                            out.append(here)
+        level = below
+    return tuple(found[0]), tuple(found[1]), tuple(found[2])
+
+
+def _first(args: Any, paths: Paths) -> str:
+    """Return the first name that is there."""
+    for path in paths:
+        value = args
+        for step in path:
+            value = getattr(value, step, None)
+            if value is None:
+                break
+        if isinstance(value, str) and value:
+            return value
+    return ""
