@@ -92,7 +92,7 @@ class Dispatcher:
         """Write the line of the log."""
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=round(outcome.seconds * 1000, 3), outcome=outcome.result,
+            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
