@@ -198,13 +198,12 @@ def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPay
         binary = _Binary(buffer)
         binary.write_message_begin(name, kind, seqid)
         binary.write_struct(body)
-        return _frame(buffer.getvalue()) if dialect.framed else buffer.getvalue()
+        return _frame(dialect, buffer.getvalue())
     parts = _Parts()
     compact = _Compact(parts)
     compact.write_message_begin(name, kind, seqid)
     compact.write_struct(body)
-    data = b"".join(parts)
-    return _frame(data) if dialect.framed else data
+    return _frame(dialect, b"".join(parts))
 
 
 def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, value: Encoded) -> bytes:
@@ -216,9 +215,8 @@ def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, val
     ttype = type(result).thrift_spec[0][0]
     version = 0x80010000 | TMessageType.REPLY
     head = struct.pack(f"!Ii{len(name)}sibh", version, len(name), name.encode(), seqid, ttype, 0)
-    data = b"".join((head, data, b"\0"))
-    return _frame(data) if dialect.framed else data
+    return _frame(dialect, b"".join((head, data, b"\0")))
 
 
-def _frame(data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data
+def _frame(dialect: Dialect, data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data if dialect.framed else data

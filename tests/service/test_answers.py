@@ -41,6 +41,13 @@ def test_answers_come_in_any_order(call: Call) -> None:
     call.database.write(work)
 
 
+def test_what_waits_at_the_end_of_a_change_that_commits_by_itself_is_run(call: Call) -> None:
+    call.database.change(lambda session: session.insert_later(lock_queues, ("name",), [("a",), ("b",)]))
+    assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("a",), ("b",)]
+    call.database.change(lambda session: session.later(RENAME, old="a", new="c"))
+    assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("b",), ("c",)]
+
+
 @pytest.mark.parametrize("together", [mysql_connection.TOGETHER, 1])
 @pytest.mark.parametrize("number", [0, 1, 3, FEW + 1])
 def test_rows_below_a_new_one_have_its_key(call: Call, monkeypatch: pytest.MonkeyPatch, number: int, together: int) -> None:

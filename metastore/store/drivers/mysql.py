@@ -96,6 +96,7 @@ class MySQLDriver(Driver):
         """Insert rows in one statement; `first` stands before the values of each, `otherwise` after all."""
         row = f"({first}{_places(len(rows[0]))})"
         session.observe(f"INSERT INTO {table.name}")
+        session.waits = True
         session.cursor.later(
             f"{_inserting_into(table, columns)}{', '.join([row] * len(rows))}{otherwise}", [value for each in rows for value in each]
         )
