@@ -119,7 +119,7 @@ OF_TABLE = sa.select(*ALL).where(*OBJECT[:3]).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
-    C.enqueued_ms, C.id,
+    C.enqueued_ms,
 )
 """Hive's own order: what changed last comes first, what waits comes last, the oldest of that before."""
 
@@ -321,15 +321,22 @@ def add_component(session: Session, key: int, bit: int, where: Object, operation
 def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
     clause = sa.select(*ALL).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
     by = [C[name].desc() if descending else C[name].asc() for name, descending in order]
-    clause = clause.order_by(*by, C.id) if by else clause.order_by(*BY_TIME)
-    return clause.limit(sa.bindparam("most")) if limited else clause
+    if limited:
+        return clause.order_by(*(by or BY_TIME), C.id).limit(sa.bindparam("most"))
+    return clause.order_by(*by, C.id) if by else clause
+
+
+def _by_time(entry: Entry) -> tuple[int, int, int]:
+    """Sort as `BY_TIME` does, where all entries come anyway: the database takes a tenth more for its sort, even of none."""
+    return -max(entry.ended or -1, entry.started or -1, entry.committed or -1), entry.enqueued, entry.id
 
 
 def show(session: Session, filters: Mapping[str, Any], order: Iterable[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
     """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
     clause = _show(frozenset(filters), tuple(order), limit is not None)
     values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
-    return [Entry(*row) for row in session.rows(clause, **values)]
+    entries = [Entry(*row) for row in session.rows(clause, **values)]
+    return entries if order or limit is not None else sorted(entries, key=_by_time)
 
 
 def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:

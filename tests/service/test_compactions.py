@@ -1,3 +1,4 @@
+import itertools
 import threading
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.write_statistics import set_statistics
+from metastore.store import compactions as store
 from metastore.store import schema
 from tests.service import acid, txns
 from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
@@ -327,6 +329,19 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
     for wrong in ("1; DROP TABLE compactions", "tabname sideways", "tabname,", "salary"):
         with pytest.raises(MetaError, match="Compactions can not be ordered by"):
             ids(order=wrong)
+
+
+def test_entries_come_in_one_order_with_and_without_a_limit(call: Call) -> None:
+    """Hive's order is made in two places: by the database where it picks the first ones, by the server where all come."""
+    where, times = store.Object("hive", "db", "t", None), list(itertools.product((None, 10, 20), repeat=3))
+    for number, (started, committed, ended) in enumerate(times):
+        values = {"enqueued_ms": number % 2, "started_ms": started, "committed_ms": committed, "ended_ms": ended}
+        call.database.write(lambda session, values=values: store.insert(session, where, "a", "s", values))
+    ids = [each.id for each in shown(call)]
+    assert ids == [each.id for each in shown(call, limit=99)] != sorted(ids)
+    assert ids[:5] == [each.id for each in shown(call, limit=5)]
+    latest = [max(time or -1 for time in times[key - min(ids)]) for key in ids]
+    assert latest == sorted(latest, reverse=True), "what changed last comes first"
 
 
 def test_changes_that_an_open_transaction_is_judged_by_outlive_a_compaction(call: Call) -> None:
