@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -331,7 +331,7 @@ def _by_time(entry: Entry) -> tuple[int, int, int]:
     return -max(entry.ended or -1, entry.started or -1, entry.committed or -1), entry.enqueued, entry.id
 
 
-def show(session: Session, filters: Mapping[str, Any], order: Iterable[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
+def show(session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
     """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
     clause = _show(frozenset(filters), tuple(order), limit is not None)
     values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
