@@ -32,15 +32,21 @@ from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import Transaction, component
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
+from metastore.rules import types
 from metastore.rules.acid_directories import WriteIds
+from metastore.rules.partition_values import read_value
 from metastore.spark.alive import Alive
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
-from metastore.spark.reading import DEFAULT_PARTITION, time_zone
+from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+EXACT = types.STRINGS - {"char"} | types.INTEGERS | {"decimal", "boolean", "date"}
+"""Types of partition columns whose values Python compares as Spark does."""
 
 
 def register(spark: SparkSession) -> None:
@@ -128,13 +134,13 @@ class HiveAcidReader(DataSourceReader):
         self._schema = schema
         self._zone = zone
         self._wanted: dict[str, set[Any]] = {}
+        self._keys = {key.name: key.type for key in table.table.partitionKeys or []}
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
         """Note the values that partition columns must have; Spark still evaluates all filters."""
-        keys = {key.name for key in self._table.table.partitionKeys or []}
         for each in filters:
             attribute: Any = getattr(each, "attribute", ())
-            if len(attribute) == 1 and attribute[0].lower() in keys:
+            if len(attribute) == 1 and attribute[0].lower() in self._keys:
                 values = {each.value} if type(each).__name__ == "EqualTo" else set(each.value) if type(each).__name__ == "In" else None
                 if values is not None:
                     name = attribute[0].lower()
@@ -158,9 +164,11 @@ class HiveAcidReader(DataSourceReader):
         ]
 
     def _is_wanted(self, folder: Folder) -> bool:
-        keys = [key.name for key in self._table.table.partitionKeys or []]
-        given = dict(zip(keys, folder.values, strict=False))
-        return all(given[key] in {str(value) for value in values} for key, values in self._wanted.items())
+        given = dict(zip(self._keys, folder.values, strict=True))
+        return all(
+            types.type_name(self._keys[key]) not in EXACT or read_value(self._keys[key], given[key]) in values
+            for key, values in self._wanted.items()
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one bucket."""
@@ -169,11 +177,12 @@ class HiveAcidReader(DataSourceReader):
 
         from metastore.acid.deleted import Deleted, kept
         from metastore.acid.orc_files import cast, event_schema, read_events, read_original
+        from metastore.acid.portions import repeated
 
         assert isinstance(partition, Bucket)
-        keys = {key.name: place for place, key in enumerate(self._table.table.partitionKeys or [])}
+        given = dict(zip(self._keys, partition.folder.values, strict=False))
         wanted = to_arrow_schema(self._schema)
-        events = event_schema(pa.struct([field for field in wanted if field.name not in keys]))
+        events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
         names = [column.name for column in self._table.table.sd.cols]
         files = partition.files
         with Alive(self._uri, partition.transaction):
@@ -184,12 +193,8 @@ class HiveAcidReader(DataSourceReader):
                 for batch in kept(source, gone, partition.write_ids):
                     rows = batch.column("row")
                     columns = [
-                        cast(pa.array([_value(partition.folder.values[keys[field.name]])] * len(rows)), field.type, self._zone)
-                        if field.name in keys else rows.field(rows.type.get_field_index(field.name))
+                        cast(repeated(self._keys[field.name], given[field.name], len(rows)), field.type, self._zone)
+                        if field.name in given else rows.field(rows.type.get_field_index(field.name))
                         for field in wanted
                     ]
                     yield pa.record_batch(columns, schema=wanted) if columns else pa.record_batch([pa.nulls(len(rows))], names=["_"])
-
-
-def _value(text: str) -> str | None:
-    return None if text == DEFAULT_PARTITION else text

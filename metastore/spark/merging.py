@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.idl import DataOperationType
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.reading import ROW_ID
+from metastore.spark.reading import FOLDER, ROW_ID
 from metastore.spark.work import Work
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class MergeBuilder:
         source = _alias_of(self._source)
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            joined = work.rows(info, row_id=True).alias(self._alias).join(new.alias(source), _column(self._condition), "inner")
+            joined = work.rows(info, row_id=True, folder=True).alias(self._alias).join(new.alias(source), _column(self._condition), "inner")
             matched = self._decided(info, joined, source).persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 return self._write(work, info, matched, new, source)
@@ -112,7 +112,8 @@ class MergeBuilder:
                     value = F.when(action == number, changed.cast(info.schema[name].dataType)).otherwise(value)
             values.append(value.alias(name))
         return joined.select(
-            action.alias(ACTION), F.col(f"{source}.{SOURCE_ROW}").alias(SOURCE_ROW), F.col(f"{self._alias}.{ROW_ID}").alias(ROW_ID), *values
+            action.alias(ACTION), F.col(f"{source}.{SOURCE_ROW}").alias(SOURCE_ROW), F.col(f"{self._alias}.{ROW_ID}").alias(ROW_ID),
+            F.col(f"{self._alias}.{FOLDER}").alias(FOLDER), *values
         )
 
     def _value(self, info: AcidTableInfo, clause: Clause, name: str, source: str) -> Column | None:
@@ -139,7 +140,7 @@ class MergeBuilder:
         inserted, rows = self._inserted(info, matched, new, source)
         statement = work.txn.next_statement(info.database, info.name)
         if updated or deleted:
-            gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, *info.partition_columns.names)
+            gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, FOLDER)
             _tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
         fresh = [part for part in (changed, rows) if part is not None]
         if fresh:
@@ -176,7 +177,7 @@ class MergeBuilder:
 
 
 def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
-    twice = matched.where(F.col(ACTION) >= 0).groupBy(ROW_ID, *info.partition_columns.names).count().where("count > 1").limit(1).collect()
+    twice = matched.where(F.col(ACTION) >= 0).groupBy(ROW_ID, FOLDER).count().where("count > 1").limit(1).collect()
     if twice:
         row = twice[0].asDict(recursive=True)
         raise SeveralMatches(f"{info.full_name}: several rows of the source match the row {row}; make the source unique")

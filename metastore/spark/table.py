@@ -24,7 +24,7 @@ from metastore.idl import CompactionRequest, CompactionType, DataOperationType, 
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.merging import MergeBuilder
-from metastore.spark.reading import ROW_ID
+from metastore.spark.reading import FOLDER, ROW_ID
 from metastore.spark.work import LEASE, Work
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class AcidTable:
     def _matched(self, work: Work, info: AcidTableInfo, condition: Expression | None) -> Iterator[DataFrame]:
         """Lock the table and yield the rows to change with their ids, computed once."""
         lock_to_change(work, info)
-        rows = work.rows(info, row_id=True)
+        rows = work.rows(info, row_id=True, folder=True)
         found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             yield found
@@ -244,7 +244,7 @@ def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | 
     count = gone.count()
     if count:
         statement = work.txn.next_statement(info.database, info.name)
-        reached = writing.delete(work, info, gone.select(ROW_ID, *info.partition_columns.names), statement=statement)
+        reached = writing.delete(work, info, gone.select(ROW_ID, FOLDER), statement=statement)
         if new is not None:
             writing.insert(work, info, new, statement=statement)
         _tell(work, info, reached, operation)

@@ -70,10 +70,12 @@ class Work:
         folders = self.txn.call(lambda client: table.folders(client, partition_filter))
         return select(self.files, folders, snapshot, insert_only=table.is_insert_only)
 
-    def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
-        """Return the table's rows as they are now. FileError, NotEnoughHistory."""
+    def rows(
+        self, table: AcidTableInfo, *, row_id: bool = False, folder: bool = False, partition_filter: str | None = None
+    ) -> DataFrame:
+        """Return the table's rows as they are now, with `row_id` and `folder` as `reading.rows`. FileError, NotEnoughHistory."""
         snapshot = self.snapshot(table)
-        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id)
+        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)
 
     def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
         """Take shared locks, which hold back whoever would drop the tables."""

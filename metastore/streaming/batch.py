@@ -173,7 +173,7 @@ class TransactionBatch:
             for key in self._written:
                 self._end_of_transaction(key)
         connection = self._connection
-        partitions = sorted({partition for partition, _ in self._written})
+        partitions = sorted({connection.name_of(partition) for partition, _ in self._written})
         self._forget_statistics(_Current(self._call, txn, write_id), partitions)
         if connection.is_dynamic and partitions:
             told = AddDynamicPartitions(
