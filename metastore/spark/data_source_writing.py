@@ -32,8 +32,7 @@ from metastore.idl import AbortTxnRequest, DataOperationType, LockType, Table, T
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import once
 from metastore.spark.alive import Alive
-from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.writing import WrongColumns
+from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +100,7 @@ class Request:
         cls, uri: str, info: AcidTableInfo, schema: StructType, zone: str, options: Any, *, overwrite: bool, stream: bool = False
     ) -> Request:
         """Check the columns and the kind of the table. WrongColumns, CanNotPlace."""
-        given = tuple(name.lower() for name in schema.names)
+        given = tuple(info.given(schema.names))
         known = [column.name for column in [*info.table.sd.cols, *(info.table.partitionKeys or [])]]
         if unknown := [name for name in given if name not in known]:
             raise WrongColumns(f"{info.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(known)}")
@@ -128,7 +127,7 @@ class Request:
         txn = Transaction.begin(self.uri, agent=self.agent(query))
         try:
             kind, operation = (
-                (LockType.EXCL_WRITE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
+                (LockType.EXCLUSIVE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
             plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)

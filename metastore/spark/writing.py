@@ -30,7 +30,7 @@ from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.types import type_name
-from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
@@ -48,13 +48,9 @@ _PART = re.compile(r"part-(\d+)-")
 _OF_SPARK = ("_SUCCESS", "_temporary", "_metadata", "_common_metadata")
 
 
-class WrongColumns(ValueError):
-    """The rows that were given do not have the table's columns."""
-
-
 def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns."""
-    given = {name.lower(): name for name in new.columns}
+    given = table.given(new.columns)
     if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
     if missing := [name for name in table.partition_columns.names if name not in given]:
