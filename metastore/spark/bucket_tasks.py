@@ -9,6 +9,7 @@ from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 
 from metastore import log
 from metastore.acid.buckets import Bucket
@@ -42,8 +43,9 @@ def rewritten(work: Work, table: AcidTableInfo, write_ids: WriteIds, selected: S
     logger = log.get("metastore.spark")
     try:
         written = context.parallelize(found, len(found)).map(partial(_rewrite, form, part == DELETES)).collect()
-    except Py4JJavaError as error:
-        logger.warning("executors can not rewrite buckets", table=table.full_name, reason=str(error.java_exception))
+    except (Py4JJavaError, PySparkException) as error:  # the second since Spark 4.1
+        reason = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
+        logger.warning("executors can not rewrite buckets", table=table.full_name, reason=reason)
         return [(bucket, None) for bucket in found]
     for bucket, (path, reason) in zip(found, written, strict=True):
         if path is None:

@@ -59,12 +59,18 @@ def name_parts(name: str) -> list[str]:
     return [inner.replace("``", "`") or plain for inner, plain in _NAME_PART.findall(name)]
 
 
-def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
-    """Return database and table that `table`, `database.table` or `spark_catalog.database.table` names, in lower case. ValueError."""
+def split_table_name(name: str) -> tuple[str | None, str]:
+    """Return database, if named, and table of `table`, `database.table` or `spark_catalog.database.table`, in lower case. ValueError."""
     parts = name_parts(name)
     if len(parts) > 3 or (len(parts) == 3 and parts[0].lower() != "spark_catalog"):
         raise ValueError(f"{name!r} names no table of the metastore: give database.table")
-    return (parts[-2] if len(parts) > 1 else spark.catalog.currentDatabase()).lower(), parts[-1].lower()
+    return parts[-2].lower() if len(parts) > 1 else None, parts[-1].lower()
+
+
+def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
+    """Return database and table that a name means in a session. ValueError."""
+    database, table = split_table_name(name)
+    return database or spark.catalog.currentDatabase().lower(), table
 
 
 def ddl_type(text: str) -> str:

@@ -8,45 +8,47 @@
 
 Rows are read and written by Python on the executors, which read one bucket of a partition in a task; `AcidTable` does it by Spark's own
 ORC source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
-those to read, apart by commas. Filters on partition columns are pushed down where Spark does so (4.1 and later).
+those to read, apart by commas, `partitions`, a filter by which the metastore chooses partitions, as in get_partitions_by_filter.
+
+It takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps what it planned with a filter for the next query of the same
+DataFrame, which may have another, and by default refuses a reader that takes any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamWriter,
-    DataSourceWriter,
-    InputPartition,
-)
 from pyspark.sql.types import StructType
+
+try:
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+        InputPartition,
+    )
+except ModuleNotFoundError as error:
+    raise ImportError("the format hive_acid needs Spark 4, with which Python data sources came; on Spark 3.5 use AcidTable") from error
 
 from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import Transaction, component
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
-from metastore.rules import types
 from metastore.rules.acid_directories import WriteIds
-from metastore.rules.partition_values import read_value
 from metastore.spark.alive import Alive
-from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
+from metastore.spark.arrow import arrow_schema
+from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri, split_table_name
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-EXACT = types.STRINGS - {"char"} | types.INTEGERS | {"decimal", "boolean", "date"}
-"""Types of partition columns whose values Python compares as Spark does."""
 
 
 def register(spark: SparkSession) -> None:
@@ -93,7 +95,7 @@ class HiveAcidDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what plans and does the reading."""
-        return HiveAcidReader(self._uri, self._table(), schema, self.zone_name)
+        return HiveAcidReader(self._uri, self._table(), schema, self.zone_name, self.options.get("partitions"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return what writes a DataFrame. WrongColumns, CanNotPlace."""
@@ -107,9 +109,9 @@ class HiveAcidDataSource(DataSource):
 
 
 def _names(options: Any) -> tuple[str, str]:
-    database, mark, table = options.get("table", "").lower().rpartition(".")
-    if not mark:
-        raise ValueError('the option table names no table: .option("table", "database.table")')
+    database, table = split_table_name(options.get("table", ""))
+    if database is None:
+        raise ValueError('the option table names no table of a database: .option("table", "database.table")')
     return database, table
 
 
@@ -126,26 +128,15 @@ class Bucket(InputPartition):
 class HiveAcidReader(DataSourceReader):
     """Plans one task for each bucket; reads it without Spark's help."""
 
-    def __init__(self, uri: str, table: AcidTableInfo, schema: StructType, zone: str) -> None:
+    def __init__(self, uri: str, table: AcidTableInfo, schema: StructType, zone: str, partition_filter: str | None = None) -> None:
         if table.is_insert_only:
             raise ValueError(f"{table.full_name} is insert-only: read it with AcidTable.toDF")
         self._uri = uri
         self._table = table
         self._schema = schema
         self._zone = zone
-        self._wanted: dict[str, set[Any]] = {}
         self._keys = {key.name: key.type for key in table.table.partitionKeys or []}
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
-        """Note the values that partition columns must have; Spark still evaluates all filters."""
-        for each in filters:
-            attribute: Any = getattr(each, "attribute", ())
-            if len(attribute) == 1 and attribute[0].lower() in self._keys:
-                values = {each.value} if type(each).__name__ == "EqualTo" else set(each.value) if type(each).__name__ == "In" else None
-                if values is not None:
-                    name = attribute[0].lower()
-                    self._wanted[name] = values & self._wanted.get(name, values)
-        return filters
+        self._filter = partition_filter
 
     def partitions(self) -> Sequence[InputPartition]:
         """Take a snapshot and choose the files of each bucket.
@@ -154,26 +145,22 @@ class HiveAcidReader(DataSourceReader):
         """
         database, name = self._table.database, self._table.name
         txn = Transaction.begin(self._uri, read_only=True)
-        txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
-        snapshot = txn.snapshots([(database, name)])[database, name]
-        folders = [folder for folder in txn.call(self._table.folders) if self._is_wanted(folder)]
-        found = select(FsspecFiles(), folders, snapshot, insert_only=False)
+        try:
+            txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
+            snapshot = txn.snapshots([(database, name)])[database, name]
+            folders = txn.call(lambda client: self._table.folders(client, self._filter))
+            found = select(FsspecFiles(), folders, snapshot, insert_only=False)
+        except BaseException:
+            txn.abort()
+            raise
         txn.leave_open()
         return [Bucket(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
             Bucket(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
         ]
 
-    def _is_wanted(self, folder: Folder) -> bool:
-        given = dict(zip(self._keys, folder.values, strict=True))
-        return all(
-            types.type_name(self._keys[key]) not in EXACT or read_value(self._keys[key], given[key]) in values
-            for key, values in self._wanted.items()
-        )
-
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one bucket."""
         import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
 
         from metastore.acid.deleted import Deleted, kept
         from metastore.acid.orc_files import cast, event_schema, read_events, read_original
@@ -181,7 +168,7 @@ class HiveAcidReader(DataSourceReader):
 
         assert isinstance(partition, Bucket)
         given = dict(zip(self._keys, partition.folder.values, strict=False))
-        wanted = to_arrow_schema(self._schema)
+        wanted = arrow_schema(self._schema)
         events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
         names = [column.name for column in self._table.table.sd.cols]
         files = partition.files

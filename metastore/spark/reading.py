@@ -25,6 +25,7 @@ from metastore.acid.transactions import TableSnapshot
 from metastore.rules.acid_directories import WriteIds
 from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
+from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.selecting import Selected, numbered
 
@@ -231,11 +232,9 @@ def _in_arrow(
     spark: SparkSession, files: Iterable[tuple[Any, ...]], schema: StructType, read: Callable[..., Any], table: AcidTableInfo
 ) -> DataFrame:
     """Read files on the executors, one task each."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     listed = [tuple(each) for each in files]
     fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
-    arrow = to_arrow_schema(schema)
+    arrow = arrow_schema(schema)
     names = table.columns.names
     zone = time_zone(spark)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.spark.data_source import register
 from tests.spark.conftest import TableMaker
 
-pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
+pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def registered(spark: SparkSession) -> None:
+    from metastore.spark.data_source import register
+
     register(spark)
 
 
@@ -35,6 +35,24 @@ def test_rows_are_those_of_the_table(spark: SparkSession, make_table: TableMaker
     few = read.option("columns", "n, id").load()
     assert few.columns == ["n", "id"]
     assert sorted(map(tuple, few.collect())) == sorted((row[5], row[0]) for row in want)
+
+
+@pytest.mark.parametrize("pushed", [None, "false", "true"])
+def test_filters_choose_rows_whether_or_not_spark_pushes_them(spark: SparkSession, make_table: TableMaker, pushed: str | None) -> None:
+    setting = "spark.sql.python.filterPushdown.enabled"
+    table = make_table("id int", "day string")
+    table.insert(spark.sql("select cast(id as int) id, concat('d', id % 2) day from range(6)"))
+    if pushed is not None:
+        spark.conf.set(setting, pushed)
+    try:
+        rows = spark.read.format("hive_acid").option("table", table.name).load()
+        assert sorted(map(tuple, rows.where("day = 'd1' and id > 1").collect())) == [(3, "d1"), (5, "d1")]
+        assert sorted(map(tuple, rows.where("day = 'd0'").collect())) == [(0, "d0"), (2, "d0"), (4, "d0")]
+        assert rows.count() == 6
+        chosen = spark.read.format("hive_acid").option("table", table.name).option("partitions", "day = 'd1'").load()
+        assert sorted(row.id for row in chosen.collect()) == [1, 3, 5]
+    finally:
+        spark.conf.unset(setting)
 
 
 def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker) -> None:

@@ -1,0 +1,19 @@
+"""Spark's types as Arrow's, in the form that the installed release of PySpark checks results by. It converts no values."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the schema of record batches for Spark; timestamps are microseconds in UTC, which PySpark since 4.2 wants to be told."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    told: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **told)
