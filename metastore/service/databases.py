@@ -30,8 +30,9 @@ def create_database(call: Call, database: Database) -> None:
     if database.name is None:
         raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
-    validate_database_name(database.name)
-    name = database.name = normalize(database.name)
+    name = normalize(database.name)
+    validate_database_name(name, call.config.special_characters_in_table_names)
+    database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:

@@ -11,6 +11,7 @@ from metastore.errors import MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access
+from metastore.rules.names import directory_name
 from metastore.rules.table_kinds import TRANSLATED, VIEWS
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
@@ -55,7 +56,8 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
 
     Source: Hive's MetastoreDefaultTransformer.TableLocationStrategy. MetaError.
     """
-    place, mode = join(directory, table.tableName), call.config.translated_location
+    name, mode = directory_name(table.tableName), call.config.translated_location
+    place = join(directory, name)
     if mode == "force" or TRANSLATED not in table.parameters or not call.warehouse.is_directory(place):
         return place
     if mode == "prohibit":
@@ -63,8 +65,8 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
             f"Default location is not available for table: {place}: remove the directory, give the table a location, or set "
             "translated_location to something other than prohibit"
         )
-    names = (f"{number}_{table.tableName}" if mode == "seqprefix" else f"{table.tableName}_{number}" for number in count(1))
-    return next(place for place in (join(directory, name) for name in names) if not call.warehouse.is_directory(place))
+    names = (f"{number}_{name}" if mode == "seqprefix" else f"{name}_{number}" for number in count(1))
+    return next(place for place in (join(directory, each) for each in names) if not call.warehouse.is_directory(place))
 
 
 def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
@@ -78,7 +80,7 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
 def default_location(call: Call, database: Database, table: Table) -> str | None:
     """Return where a table of this kind and name lies by default in a database; None for a view."""
     directory = table_types.default_directory(table_types.root_of(table), _roots(call, database))
-    return None if directory is None else join(directory, table.tableName)
+    return None if directory is None else join(directory, directory_name(table.tableName))
 
 
 def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | None) -> None:

@@ -42,7 +42,7 @@ def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept
     assert found.managedLocationUri == f"{metastore.warehouse.root}/special"
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a.b", "../x", "a\0b", "ä", "x" * 300])
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "a\0b", "ä", "x" * 300])
 def test_a_bad_name_is_refused_and_leaves_no_directory(call: Call, name: str) -> None:
     before = sorted(Path(path_of(call.warehouse.root)).rglob("*"))
     with pytest.raises(InvalidObject):
