@@ -7,24 +7,55 @@ from copy import copy
 from itertools import count
 from typing import cast
 
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access
 from metastore.rules.names import directory_name
-from metastore.rules.table_kinds import TRANSLATED, VIEWS
+from metastore.rules.table_kinds import TRANSLATED, VIEWS, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
-from metastore.warehouse.locations import join
+from metastore.warehouse.locations import join, parse, same_place
 
+DEFAULT_DATABASE = "default"
+"""The database that every catalog begins with."""
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 
 def _roots(call: Call, database: Database) -> Roots:
+    """Return where a database's tables may lie. A database of another catalog has no other place than its own, as in Java's server."""
+    warehouse, name = call.warehouse, database.name or DEFAULT_DATABASE
     return Roots(
-        managed=call.warehouse.root, external=call.warehouse.external_root, database=database.locationUri or call.warehouse.root,
-        database_managed=database.managedLocationUri, database_name=database.name or "default",
+        managed=warehouse.root, external=warehouse.external_root if is_default_catalog(call, database.catalogName) else None,
+        database=database.locationUri or warehouse.root, database_managed=database.managedLocationUri, database_name=name,
+        keeps_own=call.config.table_translation == "legacy" and not _lies_by_default(call, name, database.locationUri),
     )
+
+
+def is_default_catalog(call: Call, catalog: str | None) -> bool:
+    """Tell whether a catalog, or none, is the one to which the warehouse's roots belong."""
+    return (catalog or call.config.default_catalog).lower() == call.config.default_catalog.lower()
+
+
+def _lies_by_default(call: Call, name: str, location: str | None) -> bool:
+    warehouse = call.warehouse
+    default = warehouse.external_root or warehouse.root if name == DEFAULT_DATABASE else warehouse.database_location(name)
+    return not location or same_place(location, default)
+
+
+def managed_location(call: Call, database: Database) -> str | None:
+    """Return the managed location of a new database, which also keeps its managed tables together where two roots would part them.
+
+    In legacy mode a client that gives a location writes all tables there, as Spark does, though it be the one that the database would have
+    had by default.
+    """
+    given, qualified = database.locationUri, call.warehouse.qualified
+    if database.managedLocationUri:
+        return qualified(database.managedLocationUri)
+    if not given or call.warehouse.external_root is None or not is_default_catalog(call, database.catalogName):
+        return None
+    parted = call.config.table_translation == "legacy" and _lies_by_default(call, database.name, qualified(given))
+    return qualified(given) if parted else None
 
 
 def _client_name(call: Call, identifier: str | None = None) -> str:
@@ -35,7 +66,9 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
     """Return the table as it will be stored, with its location. MetaError when the rules refuse it."""
     given = table.sd.location if table.sd is not None else None
     if given and table.tableType not in VIEWS:
-        table.sd.location = call.warehouse.qualified(given)
+        table.sd.location = call.warehouse.qualified(given, database.locationUri)
+        if parse(given).key[2] == "/":
+            raise InvalidObject(f"{table_label(table)} can not lie at {given}, the root of a file system: give a directory in it")
     roots = _roots(call, database)
     translated = table_types.translate(
         table, mode=cast(Mode, call.config.table_translation), roots=roots, capabilities=capabilities,
@@ -70,7 +103,10 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
 
 
 def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
-    """Return the altered table as it will be stored. MetaError when the rules refuse it."""
+    """Return the altered table as it will be stored. MetaError when the rules refuse it, InvalidOperation for the root of a file system."""
+    place = new.sd.location if new.sd is not None and new.tableType not in VIEWS else None
+    if place and parse(place).key[2] == "/" and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
+        raise InvalidOperation(f"{table_label(new)} can not lie at {place}, the root of a file system: give a directory in it")
     return table_types.translate_alter(
         old, new, mode=cast(Mode, call.config.table_translation), roots=_roots(call, database),
         default_catalog=call.config.default_catalog,
