@@ -183,6 +183,7 @@ class _Alteration:
         self._is_transactional = is_transactional(table)
         self._has_directories = table.tableType not in VIEWS
         self._says_who_counted = "STATS_GENERATED" in environment
+        self._reach = quick_stats.reach_of(table)
 
     def complete(self, stored: Partition, old: Partition, by: Writer) -> None:
         """Make a partition what will be stored. InvalidOperation, MetaError."""
@@ -193,11 +194,14 @@ class _Alteration:
             if not sd.location and old.sd is not None:
                 sd = copy(sd)
                 sd.location = old.sd.location
+            elif sd.location and sd.location[0] == "/" and self._table.sd is not None:
+                sd = copy(sd)
+                sd.location = self._call.warehouse.qualified(sd.location, self._table.sd.location)
         stored.sd = sd
         stored.createTime = stored.createTime or old.createTime
         parameters = stored.parameters
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
-            parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, force=True)
+            parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, self._reach, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
             label = f"{self._table.dbName}.{self._table.tableName}"

@@ -57,8 +57,9 @@ def alter_table(
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name))
             move = _new_place(call, session, before, after, database)
+            reach = quick_stats.reach_of(after)
             if _gathers(call, after, environment) and new_name == name:
-                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
+                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, reach, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
             if is_transactional(before):
                 counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
@@ -76,7 +77,7 @@ def alter_table(
             if move:
                 current.move_directory(*move)
             elif _lies_elsewhere(before, after):
-                current.make_directories([after.sd.location])
+                current.make_directories([after.sd.location], reach)
             if new_name != name and is_transactional(after):
                 followers.renamed(session, Key(*name), Key(*new_name))
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
@@ -183,7 +184,7 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
     if before.sd is None or after.sd is None or not before.sd.location:
         return None
     old_place = before.sd.location
-    after.sd.location = call.warehouse.qualified(after.sd.location)
+    after.sd.location = call.warehouse.qualified(after.sd.location, old_place)
     renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
     if not renamed or not moves_on_rename(before) or not same_place(old_place, after.sd.location):
         return None

@@ -59,17 +59,18 @@ def create_table(
                 raise AlreadyExists(f"Table {name} already exists")
             stored = translation.on_create(call, database, table, capabilities, identifier)
             place = stored.sd.location if stored.tableType not in VIEWS else None
-            if columns is not None and place and call.warehouse.is_empty(place):
+            reach = quick_stats.reach_of(stored)
+            if columns is not None and place and reach.look(call.warehouse.is_empty, place, False):
                 stored.parameters = accuracy.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
-            if gathers and place and call.warehouse.is_directory(place):
-                stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment)
+            if gathers and place and reach.look(call.warehouse.is_directory, place, False):
+                stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment, reach)
             stored.id = tables.insert(session, key, stored)
             if table.privileges is not None:
                 privileges.grant_with_table(session, stored, table.privileges)
             if constraints:
                 constraint_service.insert(call, session, stored, constraints)
             if place:
-                current.make_directories([place])
+                current.make_directories([place], reach)
             current.event = CreateTable(client=call.info, table=stored, environment=environment)
             if constraints:
                 current.further = [AddConstraints(client=call.info, table=stored, constraints=constraints)]

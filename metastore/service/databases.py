@@ -14,15 +14,15 @@ from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDataba
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
 from metastore.rules.table_kinds import is_transactional
 from metastore.rules.table_types import purges_data
+from metastore.service import translation
 from metastore.service.change import change
 from metastore.service.context import Call
+from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
 
 log = structlog.get_logger()
-DEFAULT_DATABASE = "default"
-"""The database that every catalog begins with."""
 
 
 def create_database(call: Call, database: Database) -> None:
@@ -30,8 +30,9 @@ def create_database(call: Call, database: Database) -> None:
     if database.name is None:
         raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
-    validate_database_name(database.name)
-    name = database.name = normalize(database.name)
+    name = normalize(database.name)
+    validate_database_name(name, call.config.special_characters_in_table_names)
+    database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
@@ -43,16 +44,12 @@ def create_database(call: Call, database: Database) -> None:
             if databases.find(session, catalog, name) is not None:
                 raise AlreadyExists(f"Database {name} already exists")
             root = None if catalog == call.config.default_catalog else found.locationUri
-            warehouse = call.warehouse
-            database.locationUri = (
-                warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
-            )
-            wanted = [database.locationUri]
-            if database.managedLocationUri:
-                database.managedLocationUri = warehouse.qualified(database.managedLocationUri)
-                wanted.append(database.managedLocationUri)
-            databases.insert(session, database)
-            current.make_directories(wanted)
+            stored, warehouse = copy(database), call.warehouse
+            stored.managedLocationUri = translation.managed_location(call, database)
+            stored.locationUri = warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
+            databases.insert(session, stored)
+            current.make_directories([place for place in (stored.locationUri, stored.managedLocationUri) if place])
+            current.event = CreateDatabase(client=call.info, database=stored)
 
         try:
             current.write(work)
@@ -91,11 +88,13 @@ def get_database_objects(call: Call, catalog: str, pattern: str | None) -> list[
 
 
 def alter_database(call: Call, catalog: str, name: str | None, new: Database) -> None:
-    """Change location, owner, comment and parameters; the name stays. NoSuchObject, MetaError."""
+    """Change location, owner, comment and parameters. NoSuchObject, MetaError; InvalidOperation for another name."""
     if name is None:
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
+    if new.name is not None and normalize(new.name) != name:
+        raise InvalidOperation(f"Database {catalog}.{name} can not be renamed to {new.name}: make that one and rename the tables into it")
     with change(call, AlterDatabase(client=call.info, before=before, after=_altered(call, before, new))) as current:
 
         def work(session: Session) -> None:
@@ -119,7 +118,9 @@ def _altered(call: Call, before: Database, new: Database) -> Database:
             setattr(after, field, value)
     for field in ("locationUri", "managedLocationUri"):
         if getattr(new, field):
-            setattr(after, field, call.warehouse.qualified(getattr(new, field)))
+            setattr(after, field, call.warehouse.qualified(getattr(new, field), before.locationUri))
+    if before.locationUri and before.managedLocationUri == before.locationUri == after.managedLocationUri:
+        after.managedLocationUri = after.locationUri
     return after
 
 

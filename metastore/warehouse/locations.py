@@ -78,13 +78,24 @@ def join(base: str, name: str) -> str:
     return f"{base.rstrip('/')}/{name}"
 
 
-def qualify(location: str) -> str:
-    """Give a location without scheme the local one, as Hadoop's default file system does; others come back as they came.
+def prefix(location: Location) -> str:
+    """Return scheme and authority as a location begins with them."""
+    if location.authority:
+        return f"{location.scheme}://{location.authority}"
+    return f"{location.scheme}:" if location.scheme else ""
+
+
+def qualify(location: str, base: str = "file:/") -> str:
+    """Give a location without scheme the file system of another one, as Hadoop gives it the default one; others come back as they came.
 
     Only a slash at the end goes, as it does from every path in Hadoop.
     """
     parsed = parse(location)
-    place = location if parsed.scheme else f"file:{parsed.path}"
+    place = location
+    if not parsed.scheme:
+        whole = parse(base)
+        scheme, authority = whole.scheme or "file", parsed.key[1] or ("" if whole.protocol == "file" else whole.authority)
+        place = prefix(parsed._replace(scheme=scheme, authority=authority)) + parsed.path
     return place.rstrip("/") if len(parsed.path) > 1 else place
 
 

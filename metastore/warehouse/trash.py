@@ -10,7 +10,7 @@ from getpass import getuser
 from pathlib import Path
 
 from metastore.errors import MetaError
-from metastore.warehouse.locations import Location, is_below
+from metastore.warehouse.locations import Location, is_below, prefix
 
 
 def trash_root(location: Location) -> str:
@@ -27,13 +27,6 @@ def _user() -> str:
         return getuser()
     except (KeyError, OSError):  # a container's user without an entry in the system's list
         return str(os.getuid())
-
-
-def prefix(location: Location) -> str:
-    """Return scheme and authority as a location begins with them."""
-    if location.authority:
-        return f"{location.scheme}://{location.authority}"
-    return f"{location.scheme}:" if location.scheme else ""
 
 
 def place_in_trash(text: str, location: Location) -> str | None:

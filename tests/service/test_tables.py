@@ -59,7 +59,7 @@ def test_a_table_comes_back_as_it_was_made(call: Call) -> None:
     assert Path(path_of(found.sd.location)).is_dir()
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "../x", "/x", "file:///x", "a\0b", "a;b"])
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "/x", "file:///x", "a\0b", "a\\b"])
 def test_a_bad_table_name_is_refused_and_leaves_no_directory(call: Call, name: str) -> None:
     before = sorted(Path(path_of(call.warehouse.root)).rglob("*"))
     with pytest.raises(InvalidObject):
