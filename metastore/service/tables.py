@@ -10,7 +10,7 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules.filters import TableFacts, compile_table_filter, parse
+from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
 from metastore.service import soft_drops
@@ -118,7 +118,7 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
     if text is None:
         raise InvalidOperation(f"{text} cannot apply null filter")
 
-    passes = compile_table_filter(parse(text))
+    passes = compile_table_filter(parse(text, keys_in(text)))
     rows = call.database.read(lambda session: tables.facts(session, catalog, database))
     if not rows and call.database.read(lambda session: catalogs.find(session, catalog)) is None:
         raise UnknownDatabase(f"Could not find database {catalog}.{database}: there is no catalog {catalog}")
