@@ -15,6 +15,7 @@ from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules.columns import change_of, follow, is_clustered, repeated_column, strangers
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.table_kinds import VIEWS, is_transactional
@@ -22,6 +23,7 @@ from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service import quick_stats
 from metastore.service.add_partitions import whitelist
+from metastore.service.alter_table import checks_types
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -182,6 +184,7 @@ class _Alteration:
         self._environment = environment
         self._is_transactional = is_transactional(table)
         self._has_directories = table.tableType not in VIEWS
+        self._checks_types = checks_types(call, table)
         self._says_who_counted = "STATS_GENERATED" in environment
 
     def complete(self, stored: Partition, old: Partition, by: Writer) -> None:
@@ -190,6 +193,8 @@ class _Alteration:
         if sd is not None:
             if old.sd is None or sd.cols is not old.sd.cols:
                 self._check_columns(old.sd, sd, stored.values)
+            if is_clustered(sd):
+                sd = self._clustered(old.sd, sd, stored.values)
             if not sd.location and old.sd is not None:
                 sd = copy(sd)
                 sd.location = old.sd.location
@@ -212,8 +217,21 @@ class _Alteration:
         if wrong := invalid_column(new.cols or []):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
-        if self._call.config.disallow_incompatible_col_type_changes and old is not None and new.cols:
+        if twice := repeated_column(new.cols or [], self._table.partitionKeys):
+            table = f"{self._table.dbName}.{self._table.tableName}"
+            raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have the column {twice} twice")
+        if self._checks_types and old is not None and new.cols:
             validate_column_changes(old.cols or [], new.cols)
+
+    def _clustered(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> StorageDescriptor:
+        """Return the storage descriptor with bucket, sort and skew columns under the names that they have now. InvalidOperation."""
+        if old is not None and old.cols and new.cols and new.cols is not old.cols:
+            new = follow(new, change_of(old.cols, new.cols).renamed)
+        missing = [each for each in strangers(new) if old is None or each not in strangers(old)]
+        if missing:
+            table = f"{self._table.dbName}.{self._table.tableName}"
+            raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have no columns {missing} to bucket, sort or skew by")
+        return new
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
         """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""

@@ -192,7 +192,12 @@ def delete_columns(session: Session, table_id: int, columns: Sequence[str], *, p
     """Forget columns of a table, of all engines; with `partitions_too` of its partitions also."""
     delete_table(session, table_id, columns)
     if partitions_too:
-        _rewrite(session, session.rows(READ_OF_TABLE, key=table_id), lambda _: columns, None)
+        delete_columns_of_partitions(session, table_id, columns)
+
+
+def delete_columns_of_partitions(session: Session, table_id: int, columns: Sequence[str]) -> None:
+    """Forget columns of all partitions of a table, of all engines."""
+    _rewrite(session, session.rows(READ_OF_TABLE, key=table_id), lambda _: columns, None)
 
 
 def _rewrite(session: Session, rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> dict[int, set[str]]:
