@@ -58,6 +58,12 @@ def change_of(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> Change:
     return Change(renamed, frozenset(gone - renamed.keys()))
 
 
+def lost_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchema] | None) -> list[str]:
+    """Return the columns that went or have another type: what is known of their values holds no more."""
+    kept = {(normalize(column.name), column.type) for column in new or ()}
+    return [normalize(column.name) for column in old or () if (normalize(column.name), column.type) not in kept]
+
+
 def repeated_column(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema] | None = None) -> str | None:
     """Return the first name that comes a second time among columns and partition keys, None when each has its own."""
     seen: set[str] = set()

@@ -11,7 +11,7 @@ from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
-from metastore.rules.columns import Change, change_of, follow, repeated_column, strangers
+from metastore.rules.columns import Change, change_of, follow, lost_columns, repeated_column, strangers
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
@@ -58,17 +58,21 @@ def alter_table(
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name))
             move = _new_place(call, session, before, after, database)
+            has_other_data = not move and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
+            if has_other_data and not quick_stats.are_given(environment):
+                after.parameters = accuracy.of_other_data(before.parameters or {}, after.parameters)
+                statistics.delete_table(session, before.id)
             if _gathers(call, after, environment) and new_name == name:
                 after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
-            if after.sd is not None and before.sd is not None and after.sd.cols is not before.sd.cols:
-                after.parameters = accuracy.without_columns(after.parameters, _lost(before, after))
             if is_transactional(before):
                 counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
                 after.parameters = accuracy.after_change(str(name), before.parameters or {}, counted, before.writeId, by)
                 after.writeId = accuracy.new_write_id(before.writeId, by)
             elif is_transactional(after):
                 after.parameters = accuracy.without_mark(after.parameters)
+            if before.sd is not None and after.sd is not None and (lost := lost_columns(before.sd.cols, after.sd.cols)):
+                after.parameters = accuracy.without_columns(after.parameters, lost)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(call, session, before, after, cascade=cascade, moved=bool(move))
@@ -226,7 +230,7 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
         partitions.detach(session, before.id, before.sd.location)
     changed = change_of(before.sd.cols, after.sd.cols)
     if not columns_equal(before.sd.cols, after.sd.cols):
-        lost = _lost(before, after)
+        lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
             statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
         if changed.gone and after.partitionKeys and not cascade:
@@ -237,12 +241,6 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
         partitions.set_columns(session, before.id, after.sd.cols)
         if changed.gone:
             _follow_in_partitions(call, session, after, changed)
-
-
-def _lost(before: Table, after: Table) -> list[str]:
-    """Return the columns that went or have another type."""
-    kept = {(normalize(column.name), column.type) for column in after.sd.cols}
-    return [normalize(column.name) for column in before.sd.cols if (normalize(column.name), column.type) not in kept]
 
 
 def _follow_in_partitions(call: Call, session: Session, table: Table, change: Change) -> None:

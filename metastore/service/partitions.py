@@ -12,7 +12,7 @@ from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
 from metastore.rules.filters import leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import make_partition_names, partial_values, values_for_keys
+from metastore.rules.partition_names import make_partition_names, partial_values, stored_names, values_for_keys
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -34,6 +34,19 @@ def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | Non
     return make_partition_names(
         [key.name for key in table.partitionKeys], [values or () for values in many], call.config.default_partition_name
     )
+
+
+def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]:
+    """Return names of partitions of a table as they are stored; one that can be none of it stays as it is, and is not there."""
+    keys = [key.name for key in table.partitionKeys]
+
+    def stored(name: str) -> str:
+        try:
+            return stored_names(keys, [name], call.config.default_partition_name)[0]
+        except InvalidObject:
+            return name
+
+    return list(dict.fromkeys(stored(name) for name in names))
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
@@ -129,7 +142,7 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
     def work(session: Session, table: Table) -> list[Partition]:
         if 0 <= call.config.limit_partition_request < len(wanted):
             _too_many(call, table, len(wanted))
-        found = partitions.named(call.database, session, table, list(dict.fromkeys(wanted))) if wanted else []
+        found = partitions.named(call.database, session, table, names_as_stored(call, table, wanted)) if wanted else []
         return [partition for _, _, partition in found]
 
     return with_table(call, name, work)

@@ -23,6 +23,11 @@ def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, 
     return call.config.stats_autogather and "true" not in said
 
 
+def are_given(environment: Mapping[str, str]) -> bool:
+    """Tell whether a request says that it brings statistics of the data as it is now."""
+    return environment.get("STATS_GENERATED") in ("TASK", "USER")
+
+
 def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Tell whether a request has numFiles and totalSize, neither of them changed."""
     for key in FAST:
@@ -43,7 +48,7 @@ def from_directory(
         return dict(parameters)
     summary = call.warehouse.summarize(location)
     out = {**parameters, "numFiles": str(summary.files), "totalSize": str(summary.size)}
-    if environment.get("STATS_GENERATED") not in ("TASK", "USER"):
+    if not are_given(environment):
         out.pop(ACCURATE, None)
     return out
 

@@ -39,6 +39,9 @@ DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys
 TABLE_COLUMNS = ("table_id", "engine", "columns")
 PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 
+EMPTY = "AA=="
+"""A ColumnStatisticsData of which no member is set, as it stands in the JSON."""
+
 Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
 
