@@ -11,9 +11,11 @@ from functools import lru_cache
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
+from metastore.rules.columns import is_clustered, repeated_column, strangers
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
 from metastore.rules.table_kinds import VIEWS
+from metastore.rules.types import invalid_column
 from metastore.service import quick_stats
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -47,6 +49,7 @@ def add_partitions(
     with change(call, event, subject) as current:
         named = _named(call, name, table, new)
         partitions.share_columns(call.database, new)
+        _check_columns(name, table, new)
         subject[-1] = [each for each, _ in named]
 
         reach = quick_stats.reach_of(table)
@@ -124,6 +127,23 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
         if table.tableType not in VIEWS and (partition.sd is None or partition.sd.serdeInfo is None):
             raise MetaError(f"Partition {each} of {name} has no storage descriptor with a serde: set sd and sd.serdeInfo")
     return named
+
+
+def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
+    """Refuse columns that are none, that come twice, or that are missing: InvalidObject. Partitions share lists of them."""
+    checked = {id(table.sd.cols)} if table.sd is not None else set()
+    for partition in new:
+        sd = partition.sd
+        if sd is None:
+            continue
+        if sd.cols is not None and id(sd.cols) not in checked:
+            checked.add(id(sd.cols))
+            if wrong := invalid_column(sd.cols):
+                raise InvalidObject(f"Invalid column {wrong} in partition [{', '.join(partition.values)}] of {name}")
+            if twice := repeated_column(sd.cols, table.partitionKeys):
+                raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has the column {twice} twice")
+        if is_clustered(sd) and (missing := strangers(sd)):
+            raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has no columns {missing} to bucket, sort or skew by")
 
 
 def _check_belongs(name: TableName, partition: Partition) -> None:

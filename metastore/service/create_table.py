@@ -10,6 +10,7 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObje
 from metastore.idl import PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
 from metastore.rules import accuracy
+from metastore.rules.columns import repeated_column, strangers
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
@@ -104,4 +105,10 @@ def _check(call: Call, table: Table) -> None:
     for key in table.partitionKeys:
         if normalize(key.name) in columns:
             raise InvalidObject(f"Partition column name {key.name} conflicts with table columns.")
+    if twice := repeated_column(table.sd.cols, table.partitionKeys):
+        raise InvalidObject(f"Table {table.dbName}.{table.tableName} has the column {twice} twice; names are the same in any case")
+    if missing := strangers(table.sd):
+        raise InvalidObject(
+            f"Table {table.dbName}.{table.tableName} has no columns {missing} to bucket, sort or skew by: name some of its columns"
+        )
 

@@ -9,7 +9,7 @@ from copy import copy
 import structlog
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
-from metastore.idl import Database, Table
+from metastore.idl import Database, PrincipalType, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
 from metastore.rules.table_kinds import is_transactional
@@ -21,12 +21,16 @@ from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
+from metastore.warehouse.trash import own_user
 
 log = structlog.get_logger()
 
 
 def create_database(call: Call, database: Database) -> None:
-    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError."""
+    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError.
+
+    Without an owner it belongs to the caller; to the server's own user if the client has not said who calls.
+    """
     if database.name is None:
         raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
@@ -35,6 +39,8 @@ def create_database(call: Call, database: Database) -> None:
     database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
+    database.ownerName = database.ownerName if database.ownerName is not None else call.client.user or own_user()
+    database.ownerType = database.ownerType or PrincipalType.USER
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
 
         def work(session: Session) -> None:

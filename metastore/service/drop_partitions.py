@@ -17,7 +17,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_name
+from metastore.service.partitions import names_as_stored, partition_name
 from metastore.service.tables import find_table
 from metastore.store import followers, partitions
 from metastore.store.database import Session
@@ -58,7 +58,9 @@ def drop_partitions(
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
     """Drop the named partitions; with `if_exists` missing ones are left out. Returns the dropped. NoSuchObject, MetaError."""
-    return drop_named(call, name, _table(call, name), list(wanted), delete_data=delete_data, if_exists=if_exists, environment=environment)
+    table = _table(call, name)
+    wanted = names_as_stored(call, table, wanted)
+    return drop_named(call, name, table, wanted, delete_data=delete_data, if_exists=if_exists, environment=environment)
 
 
 def _table(call: Call, name: TableName) -> Table:

@@ -31,6 +31,11 @@ def reach_of(table: Table) -> Reach:
     return Reach(f"{table.dbName}.{table.tableName}", required=not is_external(table))
 
 
+def are_given(environment: Mapping[str, str]) -> bool:
+    """Tell whether a request says that it brings statistics of the data as it is now."""
+    return environment.get("STATS_GENERATED") in ("TASK", "USER")
+
+
 def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Tell whether a request has numFiles and totalSize, neither of them changed."""
     for key in FAST:
@@ -53,7 +58,7 @@ def from_directory(
     if summary is None:
         return dict(parameters)
     out = {**parameters, "numFiles": str(summary.files), "totalSize": str(summary.size)}
-    if environment.get("STATS_GENERATED") not in ("TASK", "USER"):
+    if not are_given(environment):
         out.pop(ACCURATE, None)
     return out
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules.filters import TableFacts, compile_table_filter, parse
+from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
 from metastore.service import soft_drops
@@ -18,7 +18,8 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import delete_directory, skips_trash
 from metastore.service.names import TableName
-from metastore.store import catalogs, databases, followers, partitions, tables, view_sources
+from metastore.service.partitions import names_as_stored
+from metastore.store import catalogs, databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
@@ -118,7 +119,7 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
     if text is None:
         raise InvalidOperation(f"{text} cannot apply null filter")
 
-    passes = compile_table_filter(parse(text))
+    passes = compile_table_filter(parse(text, keys_in(text)))
     rows = call.database.read(lambda session: tables.facts(session, catalog, database))
     if not rows and call.database.read(lambda session: catalogs.find(session, catalog)) is None:
         raise UnknownDatabase(f"Could not find database {catalog}.{database}: there is no catalog {catalog}")
@@ -188,8 +189,16 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
-    """Delete the data of a table or of named partitions, keeping directories. NoSuchObject, MetaError."""
-    table = find_table(call, name)
+    """Delete the data of a table or of named partitions, keeping directories; statistics of columns go with it.
+
+    MetaError for a missing table or partition; NoSuchObject for a missing catalog.
+    """
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        if call.database.read(lambda session: catalogs.find(session, name.catalog)) is None:
+            raise
+        raise MetaError(error.message) from error
     database = call.database
     chosen: list[str] = []
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
@@ -200,13 +209,19 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
         def work(session: Session) -> None:
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
-                raise NoSuchObject(f"{name} table not found")
+                raise MetaError(f"{name} table not found")
             if not held.partitionKeys:
+                if partition_names:
+                    raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
                 chosen[:] = [held.sd.location] if held.sd is not None else []
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
+                statistics.delete_table(session, held.id)
                 return
             if partition_names:
-                found = partitions.lock_named(database, session, held, partition_names)
+                wanted = names_as_stored(call, held, partition_names)
+                found = partitions.lock_named(database, session, held, wanted)
+                if missing := {*wanted} - {each for _, each, _ in found}:
+                    raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
             else:
                 found = partitions.lock_all(database, session, held)
             chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
@@ -215,6 +230,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
                 partition.parameters = _truncated(partition.parameters)
             if changed:
                 partitions.replace(session, held, changed)
+                statistics.delete_partitions(session, [key for key, _, _ in changed])
             current.event = AlterPartitions(
                 client=call.info, table=held, before=[partition for _, _, partition in found],
                 after=[partition for _, _, partition in changed], environment=environment or {},

@@ -18,11 +18,12 @@ def trash_root(location: Location) -> str:
 
     That is the real home for local files and /user/NAME elsewhere.
     """
-    home = str(Path.home()) if location.protocol == "file" else f"/user/{_user()}"
+    home = str(Path.home()) if location.protocol == "file" else f"/user/{own_user()}"
     return f"{prefix(location)}{home}/.Trash"
 
 
-def _user() -> str:
+def own_user() -> str:
+    """Return the name of the user whom the server runs as."""
     try:
         return getuser()
     except (KeyError, OSError):  # a container's user without an entry in the system's list
