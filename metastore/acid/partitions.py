@@ -8,7 +8,7 @@ from copy import copy
 from metastore.client import Client
 from metastore.idl import AddPartitionsRequest, Partition, Table
 from metastore.rules.partition_names import make_partition_name, partition_values
-from metastore.rules.partition_values import canonical_name, has_several_texts
+from metastore.rules.partition_values import has_several_texts, hive_name
 
 
 class SeveralPartitions(Exception):
@@ -54,7 +54,7 @@ def _other_spellings(client: Client, table: Table, names: set[str]) -> dict[str,
     keys = [(key.name, key.type) for key in table.partitionKeys]
     spelled: dict[str, list[str]] = {}
     for other in client.get_partition_names(table.dbName, table.tableName, -1):
-        name = canonical_name(keys, other)
+        name = hive_name(keys, partition_values(other))
         if name in names and name != other:
             spelled.setdefault(name, []).append(other)
     return spelled

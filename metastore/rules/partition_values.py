@@ -27,7 +27,7 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.rules import types
 from metastore.rules.filters.values import key_type
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, partition_values
+from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
 
 WITH_ZONE = "timestamp with time zone"
 """The name of Hive's `timestamp with local time zone` in `rules/types.py`."""
@@ -78,9 +78,9 @@ def canonical(kind: str, text: str) -> str:
     return text if value is None else text_of(kind, value)
 
 
-def canonical_name(keys: Sequence[tuple[str, str]], name: str) -> str:
-    """Return the name `k=v/..` that Hive gives the partition which another name means; `keys` are (name, type). MetaError."""
-    values = [canonical(kind, text) for (_, kind), text in zip(keys, partition_values(name), strict=True)]
+def hive_name(keys: Sequence[tuple[str, str]], texts: Sequence[str]) -> str:
+    """Return the name `k=v/..` that Hive gives the partition of some values, however these are spelled; `keys` are (name, type)."""
+    values = [canonical(kind, text) for (_, kind), text in zip(keys, texts, strict=True)]
     return make_partition_name([key for key, _ in keys], values)
 
 

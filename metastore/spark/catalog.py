@@ -13,10 +13,10 @@ from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype
 from metastore import idl
 from metastore.acid.partitions import found
 from metastore.client import Client
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, MetaError
 from metastore.idl import GetTableRequest, Partition, Table
-from metastore.rules.partition_names import lower_keys, make_partition_name
-from metastore.rules.partition_values import canonical_name
+from metastore.rules.partition_names import canonical_name, make_partition_name, values_for_keys
+from metastore.rules.partition_values import hive_name
 
 CAPABILITIES = [
     "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTREAD", "EXTWRITE",
@@ -197,10 +197,10 @@ class AcidTableInfo:
         """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []]
         try:
-            canonical = canonical_name(keys, lower_keys(name))
-        except (MetaError, ValueError) as error:
+            hives = hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
+        except (MetaError, InvalidObject) as error:
             raise WrongColumns(f"{self.full_name}: {name} is no name of a partition: {error}") from error
-        partition = found(client, self.table, [canonical]).get(canonical)
+        partition = found(client, self.table, [hives]).get(hives)
         if partition is None:
             raise WrongColumns(f"{self.full_name} has no partition {name}")
         return self.folder(partition).name

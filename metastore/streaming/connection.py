@@ -14,7 +14,7 @@ from metastore.acid.types import UnknownType
 from metastore.client import Client, connect
 from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Partition, Table
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
-from metastore.rules.partition_values import canonical, read_value
+from metastore.rules.partition_values import hive_name, read_value
 from metastore.streaming.batch import TransactionBatch
 from metastore.streaming.records import Columns, RecordWriter, Rows
 
@@ -127,6 +127,6 @@ class StreamingConnection:
         for name, kind in kinds.items():
             if values[name] not in ("", DEFAULT_PARTITION) and read_value(kind, values[name]) is None:
                 raise NotStreamable(f"{self.full_name}: {values[name]!r} is no {kind}, which the partition column {name} is")
-        name = make_partition_name(list(kinds), [canonical(kind, values[key]) for key, kind in kinds.items()])
+        name = hive_name(list(kinds.items()), [values[key] for key in kinds])
         self._partitions = found(self.client, self.table, [name])
         return self.name_of(name) if name in self._partitions else name
