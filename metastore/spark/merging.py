@@ -38,7 +38,7 @@ SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""
 ALL = "*"
 """What stands for all columns in a clause."""
-SOURCE_ROW, ACTION = "__source_row", "__action"
+SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
 
 
 class SeveralMatches(Exception):

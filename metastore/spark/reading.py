@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROW_ID = "row__id"
 """The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
-FOLDER = "__folder"
+FOLDER = "__metastore_folder"
 """The column that holds the name `k=v/..` of the partition in which a row lies; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 PLACE = "cast(rowId & 63 as int)"
@@ -55,7 +55,7 @@ def rows(
     spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool,
     folder: bool = False,
 ) -> DataFrame:
-    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__folder` where they are asked for."""
+    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` where they are asked for."""
     keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
         return _plain_rows(spark, table, selected, keys)
@@ -150,7 +150,7 @@ def _scan(
     spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]], schema: StructType,
     source: str = "orc", options: dict[str, str] | None = None,
 ) -> DataFrame | None:
-    """Read files with Spark's own source; add `__folder`.
+    """Read files with Spark's own source; add `__metastore_folder`.
 
     Spark's own discovery of partitions would put columns into the reader's schema, and ORC no longer see that the files are transactional.
     The partition is taken from the files' paths instead, by which Spark prunes files too. Folders that lie elsewhere have scans of
@@ -187,7 +187,7 @@ def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
 
 
 def key_texts(table: AcidTableInfo) -> list[str]:
-    """Return SQL for the texts of the partition columns of rows whose `__folder` is known, as the partition's name spells them."""
+    """Return SQL for the texts of the partition columns of rows whose `__metastore_folder` is known, as the partition's name spells them."""
     out = []
     for place, column in enumerate(table.partition_columns):
         part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"
@@ -197,7 +197,7 @@ def key_texts(table: AcidTableInfo) -> list[str]:
 
 
 def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
-    """Return the partition columns of rows whose `__folder` is known; null for a text that is no value of the type, as in Hive.
+    """Return the partition columns of rows whose `__metastore_folder` is known; null for a text that is no value of the type, as in Hive.
 
     Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
     """

@@ -37,9 +37,9 @@ from metastore.spark.orc_metadata import describe
 from metastore.spark.reading import ROW_ID, key_texts, time_zone
 from metastore.spark.work import Work
 
-BUCKET = "__bucket"
+BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
-KEY = "__key"
+KEY = "__metastore_key"
 """What the columns, and so the directories, of partition values in the staging folder begin with: their own names may be anything."""
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
@@ -145,7 +145,7 @@ def _encoded(bucket: Column, statement: int) -> Column:
 
 
 def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
-    """Write delete events for rows (`row__id` and `__folder`); return the names of the partitions that were reached."""
+    """Write delete events for rows (`row__id` and `__metastore_folder`); return the names of the partitions that were reached."""
     write_id = work.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
     identity = F.col(ROW_ID)
