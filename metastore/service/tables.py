@@ -13,10 +13,10 @@ from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, R
 from metastore.rules.filters import TableFacts, compile_table_filter, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
-from metastore.service import soft_drops
+from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.store import catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
@@ -179,8 +179,7 @@ def drop_table(
             return held, data
 
         dropped, data = current.write(work)
-    for location in data:
-        delete_directory(call, location, purge=_purges(dropped, environment))
+    deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
 
 
 def _purges(table: Table, environment: Mapping[str, str]) -> bool:
@@ -188,10 +187,13 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
-    """Delete the data of a table or of named partitions, keeping directories. NoSuchObject, MetaError."""
+    """Delete the data of a table or of named partitions, keeping directories and what other objects have in them.
+
+    NoSuchObject; MetaError, also for a directory that another object has too: then nothing is deleted.
+    """
     table = find_table(call, name)
     database = call.database
-    chosen: list[str] = []
+    chosen: dict[str, list[str]] = {}
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
@@ -202,14 +204,15 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             if held is None or held.id is None:
                 raise NoSuchObject(f"{name} table not found")
             if not held.partitionKeys:
-                chosen[:] = [held.sd.location] if held.sd is not None else []
+                chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
                 return
             if partition_names:
                 found = partitions.lock_named(database, session, held, partition_names)
             else:
                 found = partitions.lock_all(database, session, held)
-            chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
+            places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
+            chosen.update(deletion.to_empty(session, name, held, places, wholly=not partition_names))
             changed = [(key, each, copy(partition)) for key, each, partition in found]
             for _, _, partition in changed:
                 partition.parameters = _truncated(partition.parameters)
@@ -221,10 +224,13 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             )
 
         current.write(work)
-    for location in chosen:
+    for location, kept in chosen.items():
         if call.warehouse.is_directory(location):
-            call.warehouse.delete(location, purge=purge)
-            call.warehouse.make(location)
+            if kept:
+                call.warehouse.delete_but(location, kept, purge=purge)
+            else:
+                call.warehouse.delete(location, purge=purge)
+                call.warehouse.make(location)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
