@@ -149,10 +149,10 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
     database = Database(fresh_database_url)
     migrate.upgrade(database)
     downgrade(database, "0010")
-    long = "d" * 600
+    quote, long = "`" if database.driver.name == "mysql" else '"', "d" * 600
     inserted = [
         "catalogs (name, location, create_time) VALUES ('hive', '/wh', 0)",
-        ("databases (id, catalog, name, location, managed_location, parameters, create_time) "
+        (f"{quote}databases{quote} (id, catalog, name, location, managed_location, parameters, create_time) "
          "VALUES (1, 'hive', 'd', 'file:///wh//d.db/', 's3a://b/d', '{}', 0)"),
         *(
             "tables (id, database_id, name, type, create_time, last_access_time, retention, location, partition_keys, parameters, "
@@ -170,7 +170,7 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
     for each in inserted:
         asking(database, f"INSERT INTO {each}")
     assert migrate.upgrade(database)
-    assert asking(database, "SELECT place, managed_place FROM databases") == [("file:///wh/d.db", "s3://b/d")]
+    assert asking(database, f"SELECT place, managed_place FROM {quote}databases{quote}") == [("file:///wh/d.db", "s3://b/d")]
     assert asking(database, "SELECT place FROM tables ORDER BY id") == [("file:///wh/t",), (None,), (None,), (f"file:///{long}"[:512],)]
     assert asking(database, "SELECT place FROM partitions ORDER BY id") == [
         (None,), ("file:///wh/t/odd/x",), ("s3://b/x",), (None,), ("",)
