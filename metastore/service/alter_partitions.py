@@ -1,7 +1,8 @@
 """Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
 
-A rename moves the directory when it lies at its default place in a table whose data the server may move, and moves it back when the
-transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted on a rename.
+A rename moves the directory to its default place when it lies in the table's, whose data the server may move, with nothing of others in it,
+and moves it back when the transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted
+on a rename.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
+
+import structlog
 
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
@@ -26,15 +29,18 @@ from metastore.service.add_partitions import whitelist
 from metastore.service.alter_table import checks_types
 from metastore.service.change import change
 from metastore.service.context import Call
+from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
+from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_known_table
 from metastore.store import followers, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
-from metastore.warehouse.locations import is_absolute, join, same_place
+from metastore.warehouse.locations import is_absolute, is_below, join, same_place
 
+log = structlog.get_logger()
 DDL_TIME = "transient_lastDdlTime"
 
 
@@ -123,7 +129,7 @@ def rename_partition(
     event = AlterPartitions(client=call.info, table=table, before=[], after=[new], environment=environment)
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
-        def work(session: Session) -> None:
+        def work(session: Session) -> tuple[Table, tuple[str, str] | None]:
             held, found, _ = _locked(call, name, partitions.Locking(session, table, [old_name, new_name]))
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
@@ -133,7 +139,7 @@ def rename_partition(
             key, old = by_name[old_name]
             stored = _from_request(held, new, str(int(time.time())))
             _Alteration(call, held, environment).complete(stored, old, NOBODY)
-            move = _new_place(call, held, old, stored, old_name, new_name)
+            move = _new_place(call, session, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if is_transactional(held):
@@ -141,11 +147,14 @@ def rename_partition(
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)
+            return held, move
 
         try:
-            current.write(work)
+            held, move = current.write(work)
         except AlreadyExists as error:
             raise InvalidOperation(error.message) from error
+    if move:
+        remove_empty_parents(call, held, [move[0]])
 
 
 def _check_belongs(name: TableName, partition: Partition) -> None:
@@ -277,15 +286,25 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
         statistics.delete_partition_columns(session, lost)
 
 
-def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_name: str, new_name: str) -> tuple[str, str] | None:
+def _new_place(
+    call: Call, session: Session, table: Table, old: Partition, new: Partition, old_name: str, new_name: str
+) -> tuple[str, str] | None:
     """Set the location after a rename, whatever the request says; return the move that it asks for."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     new.sd = copy(new.sd)
     place = new.sd.location = old.sd.location
-    if not moves_on_rename(table) or not is_absolute(place) or not same_place(place, join(table.sd.location, old_name)):
+    target = join(table.sd.location, new_name)
+    if not moves_on_rename(table) or not is_absolute(place) or same_place(place, table.sd.location):
         return None
-    new.sd.location = join(table.sd.location, new_name)
+    if not is_below(place, table.sd.location) or is_below(place, target) or is_below(target, place):
+        return None
+    found = occupants(session, [place], below=table.sd.location, own=(table.id, [old_name]))
+    if others := sorted({each.label for each in found if (each.table_id, each.partition) != (table.id, old_name)}):
+        what = "the directory of a renamed partition stays, others lie in it"
+        log.warning(what, object=f"{table.dbName}.{table.tableName} {old_name}", location=place, kept=others)
+        return None
+    new.sd.location = target
     if call.warehouse.exists(new.sd.location):
         raise InvalidOperation(f"New location for this partition {new_name} already exists : {new.sd.location}")
     return (place, new.sd.location) if call.warehouse.is_directory(place) else None

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from copy import copy
 
+import structlog
+
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
@@ -20,11 +22,14 @@ from metastore.service import constraints, quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
+from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
 from metastore.store import databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import same_place
+
+log = structlog.get_logger()
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 DDL_TIME = "transient_lastDdlTime"
@@ -82,7 +87,8 @@ def alter_table(
                 if is_transactional(after):
                     followers.rename_table(session, Key(*name), Key(*new_name))
             if move:
-                current.move_directory(*move)
+                if call.warehouse.is_directory(move[0]):
+                    current.move_directory(*move)
             elif _lies_elsewhere(before, after):
                 current.make_directories([after.sd.location], reach)
             if new_name != name and is_transactional(after):
@@ -200,9 +206,9 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
 
 
 def _new_place(call: Call, session: Session, before: Table, after: Table, database: Database) -> tuple[str, str] | None:
-    """Set the location after a rename; return the move that it asks for.
+    """Set the location after a rename; return the move that it asks for, though no directory may be there.
 
-    The directory moves when the table's data is the server's to move and lies where the old name put it.
+    The directory moves when the table's data is the server's to move and lies where the old name put it, with nothing of others in it.
     """
     if before.sd is None or after.sd is None or not before.sd.location:
         return None
@@ -212,14 +218,18 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
     if not renamed or not moves_on_rename(before) or not same_place(old_place, after.sd.location):
         return None
     old_database = databases.find(session, before.catName or "", before.dbName)
-    old_default = None if old_database is None else translation.default_location(call, old_database, before)
     new_default = translation.default_location(call, database, after)
-    if old_default is None or new_default is None or not same_place(old_place, old_default):
+    if old_database is None or new_default is None or not translation.lies_by_default(call, old_database, before):
+        return None
+    found = occupants(session, [old_place], below=old_place)
+    if others := sorted({each.label for each in found if each.table_id != before.id}):
+        what = "the directory of a renamed table stays, others lie in it"
+        log.warning(what, object=table_label(before), location=old_place, kept=others)
         return None
     after.sd.location = new_default
     if call.warehouse.exists(new_default):
         raise InvalidOperation(f"New location for this table {table_label(after)} already exists : {new_default}")
-    return (old_place, new_default) if call.warehouse.is_directory(old_place) else None
+    return old_place, new_default
 
 
 def _follow(call: Call, session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:
@@ -227,8 +237,11 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
     assert before.id is not None
     if before.sd is None or after.sd is None:
         return
-    if after.partitionKeys and before.sd.location and not moved and before.sd.location != after.sd.location:
-        partitions.detach(session, before.id, before.sd.location)
+    if after.partitionKeys and before.sd.location:
+        if moved:
+            partitions.follow(session, before.id, before.sd.location, after.sd.location)
+        elif before.sd.location != after.sd.location and not same_place(before.sd.location, after.sd.location):
+            partitions.detach(session, before.id, before.sd.location)
     changed = change_of(before.sd.cols, after.sd.cols)
     if not columns_equal(before.sd.cols, after.sd.cols):
         lost = lost_columns(before.sd.cols, after.sd.cols)

@@ -10,7 +10,7 @@ from metastore.listeners.events import AlterCatalog, CreateCatalog, DropCatalog
 from metastore.rules.names import normalize, validate_catalog_name
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
-from metastore.service.databases import delete_directory
+from metastore.service.deletion import delete_data
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import catalogs, databases, roles
 from metastore.store.database import Session
@@ -118,5 +118,5 @@ def drop_catalog(call: Call, name: str | None) -> None:
             current.write(work)
         except ReferenceViolation as error:
             raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
-    for location in {default.locationUri if default is not None else None, catalog.locationUri}:
-        delete_directory(call, location, purge=False)
+    locations = [location for location in (default.locationUri if default is not None else None, catalog.locationUri) if location]
+    delete_data(call, f"catalog {wanted}", [(locations, False)])

@@ -13,10 +13,10 @@ from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, R
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
-from metastore.service import soft_drops
+from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, followers, partitions, statistics, tables, view_sources
@@ -180,8 +180,7 @@ def drop_table(
             return held, data
 
         dropped, data = current.write(work)
-    for location in data:
-        delete_directory(call, location, purge=_purges(dropped, environment))
+    deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
 
 
 def _purges(table: Table, environment: Mapping[str, str]) -> bool:
@@ -189,9 +188,10 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
-    """Delete the data of a table or of named partitions, keeping directories; statistics of columns go with it.
+    """Delete the data of a table or of named partitions; statistics of columns go with it.
 
-    MetaError for a missing table or partition; NoSuchObject for a missing catalog.
+    Directories are kept, and what other objects have in them. MetaError for a missing table or partition, and for a directory that another
+    object has too: then nothing is deleted. NoSuchObject for a missing catalog.
     """
     try:
         table = find_table(call, name)
@@ -200,7 +200,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             raise
         raise MetaError(error.message) from error
     database = call.database
-    chosen: list[str] = []
+    chosen: dict[str, list[str]] = {}
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
@@ -213,7 +213,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             if not held.partitionKeys:
                 if partition_names:
                     raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
-                chosen[:] = [held.sd.location] if held.sd is not None else []
+                chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
                 statistics.delete_table(session, held.id)
                 return
@@ -224,7 +224,8 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
                     raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
             else:
                 found = partitions.lock_all(database, session, held)
-            chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
+            places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
+            chosen.update(deletion.to_empty(session, name, held, places, wholly=not partition_names))
             changed = [(key, each, copy(partition)) for key, each, partition in found]
             for _, _, partition in changed:
                 partition.parameters = _truncated(partition.parameters)
@@ -237,10 +238,13 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             )
 
         current.write(work)
-    for location in chosen:
+    for location, kept in chosen.items():
         if call.warehouse.is_directory(location):
-            call.warehouse.delete(location, purge=purge)
-            call.warehouse.make(location)
+            if kept:
+                call.warehouse.delete_but(location, kept, purge=purge)
+            else:
+                call.warehouse.delete(location, purge=purge)
+                call.warehouse.make(location)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:

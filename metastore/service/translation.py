@@ -119,6 +119,16 @@ def default_location(call: Call, database: Database, table: Table) -> str | None
     return None if directory is None else join(directory, directory_name(table.tableName))
 
 
+def lies_by_default(call: Call, database: Database, table: Table) -> bool:
+    """Tell whether a table lies directly in its default directory, called by its name: in any case, as Hive asks, and encoded or not."""
+    default, parsed = default_location(call, database, table), parse(table.sd.location)
+    if default is None or same_place(table.sd.location, default):
+        return default is not None
+    parent, _, name = parsed.key[2].rpartition("/")
+    wanted = parse(default).key
+    return (*parsed.key[:2], parent) == (*wanted[:2], wanted[2].rpartition("/")[0]) and name.lower() == table.tableName
+
+
 def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | None) -> None:
     """Refuse a table that the client would misread. MetaError."""
     if call.config.client_capability_check:

@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -240,6 +240,23 @@ class Warehouse:
         if allowed:
             self.each(one, allowed, allowed[0])
         return errors
+
+    def delete_but(self, location: str, kept: Collection[str], *, purge: bool = False) -> None:
+        """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays."""
+        paths = {parse(each).key[2] for each in kept}
+        doomed: list[str] = []
+        folders = [location]
+        while folders:
+            folder = folders.pop()
+            for name, _ in self.entries(folder):
+                child = join(folder, name)
+                path = parse(child).key[2]
+                if any(each.startswith(f"{path}/") for each in paths):
+                    folders.append(child)
+                elif path not in paths:
+                    doomed.append(child)
+        if errors := self.delete_all(doomed, purge=purge):
+            raise next(iter(errors.values()))
 
     def _delete(self, location: str, *, purge: bool) -> None:
         with _Told(f"{location} can not be deleted"):

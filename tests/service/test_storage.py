@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
-from metastore.idl import Database, Partition
+from metastore.idl import Database, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.service import databases, drop_partitions, partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
@@ -37,8 +37,6 @@ def reaching(make_metastore: MetastoreMaker) -> Call:
 
 
 def make_at(call: Call, name: str, location: str | None, kind: str = "EXTERNAL_TABLE", keys: bool = False) -> TableName:
-    from tests.service.conftest import SerDeInfo, StorageDescriptor, Table
-
     sd = StorageDescriptor(
         cols=columns_of(("a", "int")), inputFormat="in", outputFormat="out", location=location,
         serdeInfo=SerDeInfo(serializationLib="lib", parameters={}), parameters={},
