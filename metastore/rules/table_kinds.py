@@ -21,7 +21,7 @@ PURGE = "external.table.purge"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 FORMATS = ("iceberg", "delta", "hudi", "paimon")
 """Tables that have columns of their own beside those in the catalog, and read them by their own rules."""
-_FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider")
+_FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
 VIEWS = frozenset({"VIRTUAL_VIEW"})
 """What has no data and no directory; a materialized view has both."""
 
@@ -43,11 +43,8 @@ def is_true(text: str | None) -> bool:
 
 def keeps_own_columns(table: Table) -> bool:
     """Tell whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way."""
-    parameters = table.parameters or {}
-    if any((parameter(parameters, name) or "").strip().lower() in FORMATS for name in _FORMAT_PARAMETERS):
-        return True
-    handler = (parameter(parameters, "storage_handler") or "").lower()
-    return any(name in handler for name in FORMATS)
+    values = [(parameter(table.parameters, name) or "").lower() for name in _FORMAT_PARAMETERS]
+    return any(each in value for value in values if value for each in FORMATS)
 
 
 def is_external(table: Table) -> bool:

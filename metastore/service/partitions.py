@@ -12,7 +12,13 @@ from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
 from metastore.rules.filters import leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import make_partition_names, partial_values, stored_names, values_for_keys
+from metastore.rules.partition_names import (
+    make_partition_names,
+    partial_values,
+    plain_names,
+    stored_names,
+    values_for_keys,
+)
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -39,6 +45,7 @@ def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | Non
 def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]:
     """Return names of partitions of a table as they are stored; one that can be none of it stays as it is, and is not there."""
     keys = [key.name for key in table.partitionKeys]
+    is_plain = plain_names(tuple(keys)).fullmatch
 
     def stored(name: str) -> str:
         try:
@@ -46,7 +53,7 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
         except InvalidObject:
             return name
 
-    return list(dict.fromkeys(stored(name) for name in names))
+    return list(dict.fromkeys(name if is_plain(name) else stored(name) for name in names))
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
@@ -142,7 +149,10 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
     def work(session: Session, table: Table) -> list[Partition]:
         if 0 <= call.config.limit_partition_request < len(wanted):
             _too_many(call, table, len(wanted))
-        found = partitions.named(call.database, session, table, names_as_stored(call, table, wanted)) if wanted else []
+        distinct = list(dict.fromkeys(wanted))
+        found = partitions.named(call.database, session, table, distinct) if wanted else []
+        if len(found) < len(distinct) and (stored := names_as_stored(call, table, distinct)) != distinct:
+            found = partitions.named(call.database, session, table, stored)
         return [partition for _, _, partition in found]
 
     return with_table(call, name, work)

@@ -1,3 +1,4 @@
+from getpass import getuser
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call:
     assert found.locationUri == f"{call.warehouse.root}/sales.db"
     assert (found.description, found.parameters, found.ownerName) == ("all of it", {"k": "v"}, "bob")
     assert Path(path_of(found.locationUri)).is_dir()
+
+
+def test_a_database_without_an_owner_belongs_to_the_caller(make_metastore: MetastoreMaker, call: Call) -> None:
+    for name, owner, kind in (("one", None, None), ("two", "bob", None), ("three", None, PrincipalType.ROLE)):
+        databases.create_database(call, Database(name=name, ownerName=owner, ownerType=kind))
+        found = databases.get_database(call, "hive", name)
+        assert (found.ownerName, found.ownerType) == (owner or "alice", kind or PrincipalType.USER)
+    nobody = call_of(call.metastore)
+    nobody.client.user = None
+    databases.create_database(nobody, Database(name="four"))
+    found = databases.get_database(call, "hive", "four")
+    assert (found.ownerName, found.ownerType) == (getuser(), PrincipalType.USER)
 
 
 def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept(make_metastore: MetastoreMaker, tmp_path: Path) -> None:

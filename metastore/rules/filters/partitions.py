@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -90,9 +91,9 @@ class _Texts:
 
     def __init__(self, texts: Iterable[str], size: int) -> None:
         self.size = size
-        self.positions: dict[str, list[int]] = {}
+        self.positions: dict[str, list[int]] = defaultdict(list)
         for position, text in enumerate(texts):
-            self.positions.setdefault(text, []).append(position)
+            self.positions[text].append(position)
 
     @cached_property
     def ordered(self) -> list[str]:
@@ -107,21 +108,33 @@ class _Values:
 
     def __init__(self, texts: _Texts, kind: KeyType, default_name: str) -> None:
         self.size = texts.size
-        self.positions: dict[Any, list[int]] = {}
+        self.unjudged = 0
+        if kind.name in {"string", "varchar"}:
+            self.positions: Mapping[Any, list[int]] = texts.positions
+        else:
+            self.positions, unjudged = self._read(texts, kind, default_name)
+            self.unjudged = _bits(chain.from_iterable(unjudged), self.size)
+
+    @staticmethod
+    def _read(texts: _Texts, kind: KeyType, default_name: str) -> tuple[dict[Any, list[int]], list[list[int]]]:
+        """Return the partitions by value, without those that have none, and those whose values can not be judged."""
+        positions: dict[Any, list[int]] = {}
         unjudged: list[list[int]] = []
-        has_null = kind.name not in {"string", "varchar"}
         for text, found in texts.positions.items():
-            if has_null and text in ("", default_name):
+            if text in ("", default_name):
                 continue
             value = kind.read_value(text)
             if value is None or value != value:  # noqa: PLR0124  # a NaN, which has no place among numbers
                 unjudged.append(found)
-            elif value in self.positions:
-                self.positions[value] = self.positions[value] + found
+            elif value in positions:
+                positions[value] = positions[value] + found
             else:
-                self.positions[value] = found
-        self.unjudged = _bits(chain.from_iterable(unjudged), self.size)
-        self.judged = _bits(chain.from_iterable(self.positions.values()), self.size)
+                positions[value] = found
+        return positions, unjudged
+
+    @cached_property
+    def judged(self) -> int:
+        return _bits(chain.from_iterable(self.positions.values()), self.size)
 
     @cached_property
     def ordered(self) -> list[Any]:
