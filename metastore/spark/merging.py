@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.idl import DataOperationType
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.faithful import check_kept
 from metastore.spark.reading import ROW_ID
 from metastore.spark.work import Work
 
@@ -135,6 +136,8 @@ class MergeBuilder:
         counts = {row[ACTION]: row["count"] for row in matched.groupBy(ACTION).count().collect()}
         updated = sum(count for number, count in counts.items() if number in updates)
         deleted = sum(count for number, count in counts.items() if number >= 0) - updated
+        if updated:
+            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), self._given(info))
         changed = matched.where(F.col(ACTION).isin(updates)).select(*info.schema.names) if updated else None
         inserted, rows = self._inserted(info, matched, new, source)
         statement = work.txn.next_statement(info.database, info.name)
@@ -146,6 +149,11 @@ class MergeBuilder:
             reached = writing.insert(work, info, reduce(lambda left, right: left.unionByName(right), fresh), statement=statement)
             _tell(work, info, reached, DataOperationType.INSERT)
         return {"updated": updated, "deleted": deleted, "inserted": inserted}
+
+    def _given(self, info: AcidTableInfo) -> list[str]:
+        """Return the columns to which each update gives a value."""
+        updates = [clause for clause in self._matched if clause.values is not None]
+        return [name for name in info.columns.names if all(self._value(info, each, name, SOURCE) is not None for each in updates)]
 
     def _inserted(self, info: AcidTableInfo, matched: DataFrame, new: DataFrame, source: str) -> tuple[int, DataFrame | None]:
         """Return how many rows of the source are to be inserted, and the rows."""

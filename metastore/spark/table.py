@@ -23,6 +23,7 @@ from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.reading import ROW_ID
 from metastore.spark.work import LEASE, Work
@@ -124,12 +125,13 @@ class AcidTable:
         self._run(run)
 
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
-        """Change columns of the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
+        """Change columns of the rows that fulfil a condition (None: all); return how many there were. CanNotChange, CanNotKeep."""
         values = dict(set or {})
 
         def run(work: Work, info: AcidTableInfo) -> int:
             with self._matched(work, info, condition) as rows:
                 _check_settable(info, values)
+                check_kept(work, info, rows, values)
                 changed = rows.select(*(
                     _column(values[name]).cast(info.schema[name].dataType).alias(name) if name in values else F.col(name)
                     for name in info.schema.names
