@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 
 from metastore.idl import DataOperationType
 from metastore.spark import writing
+from metastore.spark.assignment import type_of
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.faithful import check_kept
 from metastore.spark.reading import ROW_ID
@@ -110,7 +111,7 @@ class MergeBuilder:
             for number, clause in reversed(list(enumerate(self._matched))):
                 changed = self._value(info, clause, name, source)
                 if changed is not None:
-                    value = F.when(action == number, changed.cast(info.schema[name].dataType)).otherwise(value)
+                    value = F.when(action == number, writing.stored(info, name, changed, type_of(joined, changed))).otherwise(value)
             values.append(value.alias(name))
         return joined.select(
             action.alias(ACTION), F.col(f"{source}.{SOURCE_ROW}").alias(SOURCE_ROW), F.col(f"{self._alias}.{ROW_ID}").alias(ROW_ID), *values
@@ -174,7 +175,7 @@ class MergeBuilder:
                     else _column(given[name]) if name in given else None
                 )
                 if found is not None:
-                    value = F.when(action == number, found.cast(info.schema[name].dataType)).otherwise(value)
+                    value = F.when(action == number, writing.stored(info, name, found, type_of(rest, found))).otherwise(value)
             values.append(value.alias(name))
         for clause in self._missing:
             if unknown := [name for name in clause.values or {} if name != "*" and name not in info.schema.names]:

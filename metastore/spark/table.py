@@ -22,6 +22,7 @@ from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
+from metastore.spark.assignment import told
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
@@ -132,8 +133,9 @@ class AcidTable:
             with self._matched(work, info, condition) as rows:
                 _check_settable(info, values)
                 check_kept(work, info, rows, values)
-                changed = rows.select(*(
-                    _column(values[name]).cast(info.schema[name].dataType).alias(name) if name in values else F.col(name)
+                given = rows.select(*(_column(values[name]).alias(name) if name in values else F.col(name) for name in info.schema.names))
+                changed = given.select(*(
+                    writing.stored(info, name, F.col(name), given.schema[name].dataType) if name in values else F.col(name)
                     for name in info.schema.names
                 ))
                 return _replace(work, info, rows, changed, DataOperationType.UPDATE)
@@ -165,11 +167,12 @@ class AcidTable:
             found.unpersist()
 
     def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
-        """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
+        """Run an operation in the table's transaction, or in one of its own that is committed or aborted. DoesNotFit."""
         if self._work is not None:
-            return operation(self._work, self._work.load(self._name))
+            with told():
+                return operation(self._work, self._work.load(self._name))
         work = Work(self._spark, self._uri)
-        with work.txn:
+        with work.txn, told():
             return operation(work, work.load(self._name))
 
     def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:

@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.types import DataType
 
 from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
@@ -25,6 +26,7 @@ from metastore.acid.files import Status
 from metastore.acid.partitions import found_or_added
 from metastore.hidden import is_hidden
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
+from metastore.spark.assignment import assigned
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
@@ -45,16 +47,22 @@ class WrongColumns(ValueError):
 
 
 def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
-    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns."""
+    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns, DoesNotFit."""
     given = {name.lower(): name for name in new.columns}
     if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
     if missing := [name for name in table.partition_columns.names if name not in given]:
         raise WrongColumns(f"{table.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
     return new.select(*(
-        (F.col(f"`{given[column.name]}`") if column.name in given else F.lit(None)).cast(column.dataType).alias(column.name)
+        stored(table, column.name, F.col(f"`{given[column.name]}`"), new.schema[given[column.name]].dataType)
+        if column.name in given else F.lit(None).cast(column.dataType).alias(column.name)
         for column in table.schema
     ))
+
+
+def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
+    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
+    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
 
 
 def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
