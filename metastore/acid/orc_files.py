@@ -15,6 +15,7 @@ from pyarrow import orc
 from metastore.acid import buckets
 from metastore.acid.buckets import Original
 from metastore.acid.calendars import as_read
+from metastore.acid.characters import is_limited, unpadded
 from metastore.acid.files import open_path
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
@@ -46,12 +47,12 @@ def stored_events(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
     return (file.read_stripe(number) for number in range(file.nstripes))
 
 
-def stored_originals(file: orc.ORCFile, original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file from before the table was transactional as if write id 0 had inserted them, values as they are stored."""
     first = original.first_row
     for number in range(file.nstripes):
         stripe = file.read_stripe(number)
-        row = pa.StructArray.from_arrays(stripe.columns, names=names_in(stripe.schema, names))
+        row = pa.StructArray.from_arrays(stripe.columns, names=stripe.schema.names)
         count = stripe.num_rows
         yield pa.record_batch([
             pa.repeat(pa.scalar(0, pa.int32()), count), pa.repeat(pa.scalar(0, pa.int64()), count),
@@ -61,27 +62,33 @@ def stored_originals(file: orc.ORCFile, original: Original, names: Sequence[str]
         first += count
 
 
-def names_in(schema: pa.Schema, names: Sequence[str]) -> list[str]:
-    """Return the columns' names of a file, or those of the table by place where the file has Hive's old names `_col0`, `_col1` ..."""
-    there = [name.lower() for name in schema.names]
-    if all(name.startswith("_col") for name in there):
-        return [names[place] if place < len(names) else name for place, name in enumerate(there)]
-    return there
+Columns = Sequence[tuple[str, str]]
+"""(name, Hive type) of a table's columns."""
 
 
-def read_events(path: str, schema: pa.Schema, zone: str, *, length: int | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a transactional file in the six columns of `schema`; columns that the file lacks are null."""
-    return _as_spark(stored_events(open_orc(path, length)), schema, zone)
+def by_place(row: pa.StructArray, columns: Columns) -> pa.StructArray:
+    """Return rows whose columns have a table's names, by position as Hive takes them, and chars without padding; further columns go."""
+    fields = [row.type.field(place).with_name(name) for place, (name, _) in zip(range(row.type.num_fields), columns, strict=False)]
+    if not fields or (fields == list(row.type) and not any(is_limited(kind, char_only=True) for _, kind in columns)):
+        return row
+    values = [unpadded(row.field(place), kind) for place, (_, kind) in zip(range(len(fields)), columns, strict=False)]
+    return pa.StructArray.from_arrays(values, fields=fields, mask=pc.is_null(row))
 
 
-def read_original(original: Original, schema: pa.Schema, zone: str, *, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file from before the table was transactional in the six columns of `schema`; `names` are the table's."""
-    return _as_spark(stored_originals(open_orc(original.path), original, names), schema, zone)
+def read_events(path: str, schema: pa.Schema, zone: str, *, columns: Columns, length: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a transactional file in the six columns of `schema`; `columns` are the table's, what the file lacks is null."""
+    return _as_spark(stored_events(open_orc(path, length)), schema, zone, columns)
 
 
-def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str) -> Iterator[pa.RecordBatch]:
+def read_original(original: Original, schema: pa.Schema, zone: str, *, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file from before the table was transactional as `read_events` does."""
+    return _as_spark(stored_originals(open_orc(original.path), original), schema, zone, columns)
+
+
+def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str, columns: Columns) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield pa.record_batch([cast(as_read(batch.column(field.name)), field.type, zone) for field in schema], schema=schema)
+        events = zip([*batch.columns[:-1], by_place(batch.column("row"), columns)], schema, strict=True)
+        yield pa.record_batch([cast(as_read(values), field.type, zone) for values, field in events], schema=schema)
 
 
 def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:

@@ -20,7 +20,7 @@ from metastore.acid.calendars import GREGORIAN
 from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
-from metastore.acid.orc_files import event_schema, names_in, open_orc, stored_events, stored_originals
+from metastore.acid.orc_files import Columns, by_place, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.acid_directories import WriteIds
@@ -84,15 +84,13 @@ def _write(form: Form, schema: pa.Schema, batches: Iterable[pa.RecordBatch], nam
 def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.RecordBatch]]:
     """Return the rows of each file, the files in the order of their first rows. CanNotCopy."""
     row = schema.field("row").type
-    names = [name for name, _ in form.columns]
-    fit = partial(_fitted, schema)
+    fit = partial(_fitted, schema, form.columns)
     out: list[Iterator[pa.RecordBatch]] = []
     for original in bucket.originals:
         file = open_orc(original.path)
         _check_values(original.path, footer_of(file))
-        fields = zip(names_in(file.schema, names), file.schema.types, strict=True)
-        _check_columns(original.path, pa.struct(list(fields)), row)
-        out.append(map(fit, stored_originals(file, original, names)))
+        _check_columns(original.path, pa.struct(list(file.schema)), row)
+        out.append(map(fit, stored_originals(file, original)))
     found = []
     for path, length in bucket.inserts:
         file = open_orc(path, length)
@@ -133,17 +131,16 @@ def _check_events(path: str, there: pa.Schema, schema: pa.Schema) -> None:
 
 
 def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
-    """Raise CanNotCopy unless a file has the table's columns, but for the last ones, which were added later."""
+    """Raise CanNotCopy unless a file's columns, whatever they are called, have the table's types; the last may have been added later."""
     if there.num_fields > wanted.num_fields or any(
-        there.field(place).name != wanted.field(place).name or there.field(place).type != wanted.field(place).type
-        for place in range(there.num_fields)
+        there.field(place).type != wanted.field(place).type for place in range(there.num_fields)
     ):
         raise CanNotCopy(f"{path} has columns that the table does not have so: {there}, not {wanted}")
 
 
-def _fitted(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Add the columns that were added to the table later."""
-    row, wanted = batch.column("row"), list(schema.field("row").type)
+def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Call the columns as the table does, and add those that were added to it later."""
+    row, wanted = by_place(batch.column("row"), columns), list(schema.field("row").type)
     there = row.type.num_fields
     if there < len(wanted):
         added = [pa.nulls(len(row), each.type) for each in wanted[there:]]

@@ -11,6 +11,7 @@ _SIMPLE = {
     "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`\s*:(.*)", re.DOTALL)
 _TEXT = re.compile(r"(?:var)?char\s*\(\s*\d+\s*\)")
 _DECIMAL = re.compile(r"decimal(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
@@ -22,8 +23,13 @@ class UnknownType(ValueError):
 def parts(kind: str) -> list[tuple[str, str]]:
     """Return (name, type) of each type within `array<..>`, `map<..>` or `struct<name:..>`; names only in a struct."""
     inner = kind[kind.index("<") + 1 : kind.rindex(">")]
-    out, depth, start = [], 0, 0
+    if not inner:
+        return []
+    out, depth, start, quoted = [], 0, 0, False
     for place, letter in enumerate(inner):
+        quoted ^= letter == "`"
+        if quoted:
+            continue
         depth += (letter in "<(") - (letter in ">)")
         if letter == "," and depth == 0:
             out.append(inner[start:place])
@@ -31,8 +37,15 @@ def parts(kind: str) -> list[tuple[str, str]]:
     out.append(inner[start:])
     if not kind.strip().lower().startswith("struct"):
         return [("", part.strip()) for part in out]
-    named = (part.partition(":") for part in out)
-    return [(name.strip(), part.strip()) for name, _, part in named]
+    return [_field(part.strip()) for part in out]
+
+
+def _field(text: str) -> tuple[str, str]:
+    """Read `name:type`, the name perhaps in back quotes, as ORC writes names of other than letters and digits."""
+    if match := _QUOTED.match(text):
+        return match[1].replace("``", "`"), match[2].strip()
+    name, _, kind = text.partition(":")
+    return name.strip(), kind.strip()
 
 
 def decimal_of(kind: str) -> tuple[int, int] | None:

@@ -152,6 +152,11 @@ class AcidTableInfo:
         """Data columns, then partition columns, as Hive shows them."""
         return StructType([*self.columns.fields, *self.partition_columns.fields])
 
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """Hive's types of all columns by their names, in lower case."""
+        return {column.name.lower(): column.type for column in [*self.table.sd.cols, *(self.table.partitionKeys or [])]}
+
     @property
     def bucket_columns(self) -> list[str]:
         return [name.lower() for name in self.table.sd.bucketCols or []]

@@ -13,8 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import DataType, StructType
 
+from metastore.spark.assignment import type_of
 from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
 from metastore.spark.work import CanNotChange
+from metastore.spark.writing import stored
 
 Expression = str | Column
 """SQL text or a column."""
@@ -39,9 +41,9 @@ def quoted(names: Iterable[str]) -> list[Column]:
     return [F.col(f"`{name.replace('`', '``')}`") for name in names]
 
 
-def fitting(info: AcidTableInfo, name: str) -> Callable[[Column], Column]:
-    """Return what makes a value fit a column of the table."""
-    return lambda value: value.cast(info.schema[name].dataType)
+def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:
+    """Return what makes a value that is computed of rows fit a column of the table. DoesNotFit."""
+    return lambda value: stored(info, name, value, type_of(rows, value))
 
 
 def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:

@@ -16,7 +16,7 @@ from metastore.acid.buckets import Bucket
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
-from metastore.spark import writing
+from metastore.spark import faithful, writing
 from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import in_parallel
@@ -60,7 +60,7 @@ def prepare(work: Work, entry: CompactionInfoStruct) -> Job:
 
 
 def run(work: Work, job: Job) -> list[str]:
-    """Write the new directories and return their names. NothingToCompact; FileError and what Spark raises."""
+    """Write the new directories and return their names. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
     state, _ = state_of(work.files, job.folder, job.snapshot)
     _check(job, state)
     (selected,) = select(work.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
@@ -126,8 +126,11 @@ def _part_of(part: str, bucket: Bucket) -> str:
 
 
 def _write_by_spark(work: Work, job: Job, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
-    """Write one bucket by a Spark job of one task; return (path, bucket) of the file."""
+    """Write one bucket by a Spark job of one task; return (path, bucket) of the file. CanNotKeep."""
     deletes = part == DELETES
+    if not deletes:
+        faithful.check_columns(work.spark, job.table, selected)
+        faithful.check_bucket(work.spark, job.table, selected, job.snapshot)
     read = delete_events if deletes else live_events
     events = read(work.spark, job.table, selected, job.snapshot)
     if events is None:

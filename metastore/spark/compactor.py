@@ -21,6 +21,7 @@ from metastore.client import Client, connect
 from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationType, FindNextCompactRequest, LockType
 from metastore.spark import compacting
 from metastore.spark.catalog import metastore_uri
+from metastore.spark.faithful import CanNotKeep
 from metastore.spark.work import Work
 
 VERSION = "metastore-spark"
@@ -101,6 +102,9 @@ class Compactor:
         except compacting.NothingToCompact as error:
             work.txn.abort()
             return self._end(entry, client.mark_cleaned, "nothing to do", str(error))
+        except CanNotKeep as error:
+            work.txn.abort()
+            return self._end(entry, client.mark_refused, "refused", str(error))
         except Exception as error:  # noqa: BLE001  # see above
             work.txn.abort()
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])

@@ -170,18 +170,18 @@ class HiveAcidReader(DataSourceReader):
         given = dict(zip(self._keys, partition.folder.values, strict=False))
         wanted = arrow_schema(self._schema)
         events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
-        names = [column.name for column in self._table.table.sd.cols]
+        columns = [(column.name, column.type) for column in self._table.table.sd.cols]
         files = partition.files
         with Alive(self._uri, partition.transaction):
             gone = Deleted.read(files.deletes, partition.write_ids)
-            sources = [read_events(path, events, self._zone, length=length) for path, length in files.inserts]
-            sources += [read_original(each, events, self._zone, names=names) for each in files.originals]
+            sources = [read_events(path, events, self._zone, columns=columns, length=length) for path, length in files.inserts]
+            sources += [read_original(each, events, self._zone, columns=columns) for each in files.originals]
             for source in sources:
                 for batch in kept(source, gone, partition.write_ids):
                     rows = batch.column("row")
-                    columns = [
+                    values = [
                         cast(repeated(self._keys[field.name], given[field.name], len(rows)), field.type, self._zone)
                         if field.name in given else rows.field(rows.type.get_field_index(field.name))
                         for field in wanted
                     ]
-                    yield pa.record_batch(columns, schema=wanted) if columns else pa.record_batch([pa.nulls(len(rows))], names=["_"])
+                    yield pa.record_batch(values, schema=wanted) if values else pa.record_batch([pa.nulls(len(rows))], names=["_"])

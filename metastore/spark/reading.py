@@ -27,6 +27,7 @@ from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
 from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ FOLDER = "__metastore_folder"
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 PLACE = "cast(rowId & 63 as int)"
 """SQL of the bit that stands for a row among the 64 of its word."""
+WHOLE = -1
+"""In the place of a length up to which a file is readable: all of it is."""
 MOST_LISTED = 1000
 """Invalid write ids that are named one by one in a filter; more are joined."""
 
@@ -55,7 +58,7 @@ def rows(
     spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool,
     folder: bool = False,
 ) -> DataFrame:
-    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` where they are asked for."""
+    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and the folder where they are asked for."""
     keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
         return _plain_rows(spark, table, selected, keys)
@@ -82,7 +85,7 @@ def delete_events(spark: SparkSession, table: AcidTableInfo, selected: Selected,
 
 
 def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
-    events = _inserted(spark, table, selected, snapshot)
+    events = inserted_events(spark, table, selected, snapshot)
     deleted = _scan(spark, table, [(each.folder, each.deletes) for each in selected], event_schema(table.columns))
     if deleted is None:
         return events
@@ -111,12 +114,22 @@ def _row_id() -> Column:
     return F.struct(F.col("originalTransaction").alias("writeid"), F.col("bucket").alias("bucketid"), F.col("rowId").alias("rowid"))
 
 
-def _inserted(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
+def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
+    """Return the events of rows that were inserted, whether or not delete events name them: six columns and the folder."""
     schema = event_schema(table.columns)
     parts = []
-    scanned = _scan(spark, table, [(each.folder, each.inserts) for each in selected], schema)
-    if scanned is not None:
-        parts.append(_valid(scanned, snapshot.write_ids, mixed=any(each.mixed for each in selected)))
+    mixed = any(each.mixed for each in selected)
+    for names, files in by_names(spark, [(each.folder, each.inserts) for each in selected], events=True):
+        if is_nameless(names):
+            for folder, paths in files:
+                read = _in_arrow(spark, [(path, WHOLE) for path in paths], schema, _read_growing, table)
+                parts.append(_valid(_in_folder(read, folder), snapshot.write_ids, mixed=mixed))
+            continue
+        same = is_called_so(table.columns, names)
+        scanned = _scan(spark, table, files, schema if same else event_schema(as_called(table.columns, names)))
+        if scanned is not None:
+            valid = _valid(scanned, snapshot.write_ids, mixed=mixed)
+            parts.append(valid if same else valid.withColumn("row", F.struct(*_renamed(F.col("row"), table.columns, names))))
     for each in selected:
         if each.growing:
             read = _in_arrow(spark, each.growing, schema, _read_growing, table)
@@ -127,6 +140,13 @@ def _inserted(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Sele
     if not parts:
         return spark.createDataFrame([], StructType([*schema.fields, StructField(FOLDER, StringType())]))
     return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def _renamed(row: Column, columns: StructType, names: Names) -> list[Column]:
+    """Return a table's columns out of a struct whose fields have the names of files, by position; those that files lack are null."""
+    missing = [F.lit(None)] * (len(columns) - len(names))
+    found = [*(row[name] for name, _ in zip(names, columns, strict=False)), *missing]
+    return [value.cast(column.dataType).alias(column.name) for value, column in zip(found, columns, strict=True)]
 
 
 def _valid(events: DataFrame, write_ids: WriteIds, *, mixed: bool) -> DataFrame:
@@ -187,7 +207,7 @@ def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
 
 
 def key_texts(table: AcidTableInfo) -> list[str]:
-    """Return SQL for the texts of the partition columns of rows whose `__metastore_folder` is known, as the partition's name spells them."""
+    """Return SQL for the texts of the partition columns of rows whose folder is known, as the partition's name spells them."""
     out = []
     for place, column in enumerate(table.partition_columns):
         part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"
@@ -197,7 +217,7 @@ def key_texts(table: AcidTableInfo) -> list[str]:
 
 
 def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
-    """Return the partition columns of rows whose `__metastore_folder` is known; null for a text that is no value of the type, as in Hive.
+    """Return the partition columns of rows whose folder is known; null for a text that is no value of the type, as in Hive.
 
     Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
     """
@@ -221,11 +241,27 @@ def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
 
 
 def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], keys: Sequence[Column]) -> DataFrame:
+    files = [(each.folder, [*each.originals, *each.inserts]) for each in selected]
+    columns = [F.col(f"`{name}`") for name in table.columns.names]
+    parts = [found.select(*columns, *keys) for found in _plain_scans(spark, table, files)]
+    return reduce(lambda left, right: left.unionByName(right), parts) if parts else spark.createDataFrame([], table.schema)
+
+
+def _plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
+    """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
     source, options = table.format
-    found = _scan(spark, table, [(each.folder, [*each.originals, *each.inserts]) for each in selected], table.columns, source, options)
-    if found is None:
-        return spark.createDataFrame([], table.schema)
-    return found.select(*(F.col(f"`{name}`") for name in table.columns.names), *keys)
+    if source != "orc":
+        if (found := _scan(spark, table, files, table.columns, source, options)) is not None:
+            yield found
+        return
+    for names, listed in by_names(spark, files, events=False):
+        same = is_called_so(table.columns, names)
+        found = _scan(spark, table, listed, table.columns if same else as_called(table.columns, names))
+        if found is not None and same:
+            yield found
+        elif found is not None:
+            row = F.struct(*(F.col(f"`{name}`") for name, _ in zip(names, table.columns, strict=False)))
+            yield found.select(*_renamed(row, table.columns, names), FOLDER)
 
 
 def _in_arrow(
@@ -235,13 +271,13 @@ def _in_arrow(
     listed = [tuple(each) for each in files]
     fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
     arrow = arrow_schema(schema)
-    names = table.columns.names
+    columns = [(column.name, column.type) for column in table.table.sd.cols]
     zone = time_zone(spark)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for each in batch.to_pylist():
-                yield from read(tuple(each.values()), names, arrow, zone)
+                yield from read(tuple(each.values()), columns, arrow, zone)
 
     return spark.createDataFrame(listed, fields).repartition(len(listed)).mapInArrow(run, schema)
 
@@ -252,14 +288,14 @@ def time_zone(spark: SparkSession) -> str:
     return str(jvm.java.util.TimeZone.getDefault().getID())
 
 
-def _read_growing(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+def _read_growing(file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
     from metastore.acid.orc_files import read_events
 
     path, length = file
-    return read_events(path, arrow, zone, length=length)
+    return read_events(path, arrow, zone, columns=columns, length=None if length == WHOLE else length)
 
 
-def _read_originals(file: tuple[Any, ...], names: Sequence[str], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+def _read_originals(file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
     from metastore.acid.orc_files import read_original
 
-    return read_original(Original(*file), arrow, zone, names=names)
+    return read_original(Original(*file), arrow, zone, columns=columns)

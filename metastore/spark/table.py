@@ -21,8 +21,10 @@ from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
+from metastore.spark.assignment import told
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.clauses import TARGET, Expression, field, fitting, set_columns
+from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.readers import LEASE, Reader, give_way
 from metastore.spark.reading import FOLDER, ROW_ID
@@ -135,14 +137,16 @@ class AcidTable:
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
 
-        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them. WrongColumns, CanNotChange.
+        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them. WrongColumns, CanNotChange,
+        CanNotKeep.
         """
 
         def run(work: Work, info: AcidTableInfo) -> int:
             values = set_columns(info, set or {}, self._alias)
             with self._matched(work, info, condition) as (rows, statement):
+                check_kept(work, info, rows, values)
                 changed = rows.select(*(
-                    fitting(info, name)(values[name] if name in values else field(self._alias, name)).alias(name)
+                    (fitting(info, name, rows)(values[name]) if name in values else field(self._alias, name)).alias(name)
                     for name in info.schema.names
                 ))
                 return _replace(work, info, rows, changed, DataOperationType.UPDATE, statement)
@@ -174,11 +178,12 @@ class AcidTable:
             found.unpersist()
 
     def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
-        """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
+        """Run an operation in the table's transaction, or in one of its own that is committed or aborted. DoesNotFit."""
         if self._work is not None:
-            return operation(self._work, self._work.load(self._database, self._table))
+            with told():
+                return operation(self._work, self._work.load(self._database, self._table))
         work = Work(self._spark, self._uri)
-        with work.txn:
+        with work.txn, told():
             return operation(work, work.load(self._database, self._table))
 
     def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:

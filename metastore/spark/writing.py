@@ -19,7 +19,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import DataType, TimestampType
 
 from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
@@ -30,6 +30,7 @@ from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.types import type_name
+from metastore.spark.assignment import assigned
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
@@ -49,16 +50,22 @@ _OF_SPARK = ("_SUCCESS", "_temporary", "_metadata", "_common_metadata")
 
 
 def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
-    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns."""
+    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns, DoesNotFit."""
     given = table.given(new.columns)
     if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
     if missing := [name for name in table.partition_columns.names if name not in given]:
         raise WrongColumns(f"{table.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
     return new.select(*(
-        (F.col(f"`{given[column.name]}`") if column.name in given else F.lit(None)).cast(column.dataType).alias(column.name)
+        stored(table, column.name, F.col(f"`{given[column.name]}`"), new.schema[given[column.name]].dataType)
+        if column.name in given else F.lit(None).cast(column.dataType).alias(column.name)
         for column in table.schema
     ))
+
+
+def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
+    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
+    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
 
 
 def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:

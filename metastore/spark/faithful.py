@@ -1,0 +1,115 @@
+"""Refuse to write anew what would not stay what it is: times of more than microseconds, columns of which values would be lost.
+
+Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time as text in full, by which they are found. It writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
+
+from metastore.acid.evolution import loss
+from metastore.acid.transactions import TableSnapshot
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.physical import columns_of, not_of_spark
+from metastore.spark.reading import FOLDER, ROW_ID, inserted_events
+from metastore.spark.selecting import Selected
+from metastore.spark.work import Work
+
+FINER = r"\.\d{6}0*[1-9]"
+"""What the text of a time holds that has more than microseconds."""
+
+
+class CanNotKeep(Exception):
+    """Values that nobody asked to change would not stay what they are. The text says which, and what to do."""
+
+
+def check_columns(spark: SparkSession, table: AcidTableInfo, selected: Selected) -> None:
+    """Raise CanNotKeep for ORC files whose values are not all values of the table's columns. FileError."""
+    wanted = [(column.name, column.type) for column in table.table.sd.cols]
+    files: list[tuple[str, bool, int | None]] = [(path, not table.is_insert_only, None) for path in selected.inserts]
+    files += [(path, True, length) for path, length in selected.growing]
+    files += [(path, False, None) for path in selected.originals]
+    for path, events, length in files:
+        if (reason := loss(columns_of(spark, path, events=events, length=length), wanted)) is not None:
+            raise CanNotKeep(f"{path} does not fit {table.full_name} as it is now: {reason}; nothing was changed")
+
+
+def check_bucket(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> None:
+    """Raise CanNotKeep where rows of a folder have times of nanoseconds."""
+    finer = has_finer(table.columns, lambda name: F.col("row")[name])
+    if finer is not None and inserted_events(spark, _with_texts(table), [selected], snapshot).where(finer).limit(1).collect():
+        raise CanNotKeep(
+            f"{table.full_name} {selected.folder.name}: there are times of nanoseconds, of which Spark would write microseconds; nothing "
+            "was changed, let Hive compact it"
+        )
+
+
+def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
+    """Raise CanNotKeep where rows that are written anew (`row__id` and folder) have times of nanoseconds in columns not `given`."""
+    kept = StructType([column for column in table.columns if column.name not in set(given)])
+    finer = has_finer(kept, lambda name: F.col("row")[name])
+    if finer is None:
+        return
+    snapshot = work.snapshot(table)
+    # What Spark has written has microseconds at most.
+    selected = [replace(each, inserts=not_of_spark(work.spark, each.inserts)) for each in work.selected(table, snapshot)]
+    if not any(each.inserts or each.growing or each.originals for each in selected):
+        return
+    events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
+    ids = changed.select(F.col(ROW_ID).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
+    same = [F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
+            F.col("__changed.rowid") == F.col("rowId"), F.col("__changed_folder") == F.col(FOLDER)]
+    if events.join(ids, reduce(lambda left, right: left & right, same), "left_semi").limit(1).collect():
+        raise CanNotKeep(
+            f"{table.full_name}: a row that would be written anew has a time of nanoseconds, of which Spark would write microseconds; "
+            f"change it with Hive, or set the column too ({', '.join(kept.names)})"
+        )
+
+
+def has_finer(columns: StructType, value: Any) -> Column | None:
+    """Return the condition that a row read by `_with_texts` has a finer time than Spark's; None for columns without times."""
+    found = [each for column in columns if (each := _finer(column.dataType, value(column.name))) is not None]
+    return reduce(or_, found) if found else None
+
+
+def _finer(kind: DataType, value: Column) -> Column | None:
+    if isinstance(kind, TimestampType):
+        return F.coalesce(value.rlike(FINER), F.lit(False))
+    if isinstance(kind, StructType):
+        return has_finer(kind, lambda name: value[name])
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return None if not _has_times(element) else F.coalesce(F.exists(value, lambda each: _finer(element, each)), F.lit(False))  # type: ignore[arg-type, return-value]  # there are times
+    if isinstance(kind, MapType):
+        keys, items = _finer(ArrayType(kind.keyType), F.map_keys(value)), _finer(ArrayType(kind.valueType), F.map_values(value))
+        return items if keys is None else keys if items is None else keys | items
+    return None
+
+
+def _has_times(kind: DataType) -> bool:
+    return _finer(kind, F.lit(None)) is not None
+
+
+def _with_texts(table: AcidTableInfo) -> AcidTableInfo:
+    """Return a table with texts in the place of times."""
+    out = replace(table)
+    vars(out)["columns"] = _texts(table.columns)
+    return out
+
+
+def _texts(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, _texts(field.dataType)) for field in kind])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_texts(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_texts(kind.keyType), _texts(kind.valueType))
+    return StringType() if isinstance(kind, TimestampType) else kind
