@@ -1,11 +1,16 @@
 """Connections to MariaDB and MySQL that send statements together, and cursors on them.
 
 PyMySQL connects and escapes, and its errors are raised; what the server answers is read by `mysql_answers`.
+
+MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and minds spaces at the end of a text. There a text that ends in a
+space, or in the mark itself, is kept with a mark behind it, below all other characters so that ranges by prefixes hold it too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from pymysql import connections, err
@@ -20,6 +25,9 @@ TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
 CHUNK = 65536
 """Bytes that are asked of the system at once."""
+MARK = "\x01"
+MINDS_SPACES = (8, 0, 17)
+"""The first release of MySQL that has `utf8mb4_0900_bin`."""
 Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Sequence[Answer | None]]
 """Statements with `;` between them, and who is told what each returns."""
@@ -32,6 +40,12 @@ class Connection(connections.Connection):
     _next_seq_id: int
     _execute_command: Callable[[int, bytes], None]
     _force_close: Callable[[], None]
+
+    @cached_property
+    def marks(self) -> bool:
+        """Whether texts that end in a space get a mark."""
+        release = re.match(r"(\d+)\.(\d+)\.(\d+)", self.server_version)
+        return "MariaDB" not in self.server_version and release is not None and tuple(map(int, release.groups())) < MINDS_SPACES
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
@@ -46,7 +60,7 @@ class Connection(connections.Connection):
         answers = None
         try:
             self._execute_command(COMMAND.COM_QUERY, raw)
-            answers = Answers(self._receive, self._next_seq_id)
+            answers = Answers(self._receive, self._next_seq_id, MARK if self.marks else "")
             answers.read(results)
         except BaseException:
             if answers is None or not answers.ended:
@@ -168,7 +182,8 @@ class Cursor:
             if kind is int:
                 literals.append(value)
             elif kind is str and plain:
-                literals.append(f"'{escape_string(value)}'")
+                text = value + MARK if value.endswith((" ", MARK)) and connection.marks else value
+                literals.append(f"'{escape_string(text)}'")
             elif kind is tuple:
                 literals.append(f"({','.join(map(str, self._literals(value)))})")
             else:
