@@ -130,6 +130,19 @@ def lost(make_metastore: MetastoreMaker) -> Call:
 T = TableName("hive", "g", "t")
 
 
+def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Call) -> None:
+    name = make_table(
+        reaching, "t", keys=KEYS, kind="EXTERNAL_TABLE", parameters={**EXTERNAL, "external.table.purge": "true"},
+    )
+    add(reaching, name, [part(reaching, name, value, f"s3a://bucket/{value}") for value in ("1", "2")])
+    with capture_logs() as logs:
+        drop_partitions.drop_partition(reaching, name, ["1"], delete_data=True)
+        tables.drop_table(reaching, name, delete_data=True)
+    told = [(entry["log_level"], entry["location"]) for entry in logs if "not deleted" in entry["event"]]
+    assert told == [("warning", "s3a://bucket/1"), ("warning", "s3a://bucket/2")]
+    assert tables.get_tables(reaching, "hive", "default", None) == []
+
+
 @pytest.mark.parametrize(("drop", "left"), [
     (lambda call: tables.drop_table(call, T, delete_data=True), None),
     (lambda call: drop_partitions.drop_partition(call, T, ["1"], delete_data=True), ["k=2"]),
