@@ -222,6 +222,18 @@ def test_whatever_lies_at_or_in_a_partition_outlives_it(call: Call, tmp_path: Pa
     assert own.exists() is (where == "at")
 
 
+@pytest.mark.parametrize("spell", SPELLINGS)
+def test_the_table_directory_stays_when_its_last_partition_goes(call: Call, spell: Callable[[str], str]) -> None:
+    name = make_table(call, "t", keys=[("k", "string"), ("l", "string")])
+    base = path_of(place(call, name))
+    for value, below in (("2", "one"), ("3", "two/three")):
+        sd = deepcopy(tables.get_table(call, name).sd)
+        sd.location = spell(f"{base}/{below}")
+        add(call, name, [Partition(values=["1", value], dbName=name.database, tableName=name.table, sd=sd, parameters={})])
+    drop_partitions(call, name, ["k=1/l=2", "k=1/l=3"], delete_data=True, if_exists=False)
+    assert [*base.iterdir()] == []
+
+
 def test_a_partition_that_another_table_has_by_default_outlives_the_one_that_points_there(call: Call) -> None:
     """No row tells its place: it follows from its table's and its name."""
     holder = make_table(call, "holder", keys=KEYS)
