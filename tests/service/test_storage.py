@@ -10,12 +10,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
-from metastore.idl import Database, Partition, SerDeInfo, StorageDescriptor, Table
+from metastore.idl import Catalog, Database, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.service import databases, drop_partitions, partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalogs import create_catalog, create_startup_objects, drop_catalog
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
@@ -186,6 +186,19 @@ def test_a_location_without_scheme_belongs_to_the_file_system_above_it(make_meta
     moved.dbName, moved.tableName, moved.sd.location = "on_disk", "u", f"{local}/u"
     alter_table(call, name, moved)
     assert not Path(local).exists()
+
+
+def test_a_catalog_without_scheme_takes_nothing_of_the_servers_own_disk(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(warehouse="memory://m/wh")
+    create_startup_objects(metastore)
+    call, local = call_of(metastore), tmp_path / "catalog"
+    local.mkdir()
+    (local / "file").touch()
+    create_catalog(call, Catalog(name="c", locationUri=str(local)))
+    assert databases.get_database(call, "c", "default").locationUri == f"memory://m{local}"
+    drop_catalog(call, "c")
+    assert (local / "file").exists()
+    assert not metastore.warehouse.exists(f"memory://m{local}")
 
 
 @pytest.mark.parametrize("root", ["/", "file:/", "file:///", "file://localhost/", "s3a://bucket", "s3://b/", "hdfs://nn:8020/", "dbfs:/"])
