@@ -203,6 +203,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
                 raise NoSuchObject(f"{name} table not found")
+            chosen.clear()
             if not held.partitionKeys:
                 chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
