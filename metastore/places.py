@@ -15,6 +15,8 @@ ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs"
 """Schemes that name the same file system to fsspec."""
 LENGTH = 512
 """Characters of a place's text: what every database can have in an index."""
+END = "0"
+"""The character after the slash: `x0` is the first text behind all of what lies in `x`."""
 
 
 class Location(NamedTuple):

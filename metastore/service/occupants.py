@@ -6,13 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from metastore.places import LENGTH, above, is_in, place_of
+from metastore.places import END, LENGTH, above, is_in, place_of
 from metastore.store import places
 from metastore.store.database import Session
 from metastore.warehouse.locations import join
-
-END = "0"
-"""The character after the slash: `x0` is the first text behind all of what lies in `x`."""
 
 
 class Occupant(NamedTuple):
