@@ -210,6 +210,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
                 raise MetaError(f"{name} table not found")
+            chosen.clear()
             if not held.partitionKeys:
                 if partition_names:
                     raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
