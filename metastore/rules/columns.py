@@ -75,6 +75,12 @@ def repeated_column(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema] 
     return None
 
 
+def without_keys(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema]) -> list[FieldSchema]:
+    """Return the columns that have not the name of a partition key."""
+    names = {normalize(key.name) for key in keys}
+    return [column for column in columns if column.name is None or column.type is None or normalize(column.name) not in names]
+
+
 def is_clustered(sd: StorageDescriptor) -> bool:
     """Tell whether a storage descriptor names columns: those of buckets, of an order, or skewed ones."""
     return bool(sd.bucketCols or sd.sortCols or (sd.skewedInfo is not None and sd.skewedInfo.skewedColNames))

@@ -15,7 +15,15 @@ from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
-from metastore.rules.columns import change_of, follow, is_clustered, lost_columns, repeated_column, strangers
+from metastore.rules.columns import (
+    change_of,
+    follow,
+    is_clustered,
+    lost_columns,
+    repeated_column,
+    strangers,
+    without_keys,
+)
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns
@@ -232,10 +240,10 @@ class _Alteration:
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
-        if wrong := invalid_column(new.cols or []):
+        if wrong := invalid_column(without_keys(new.cols or [], self._table.partitionKeys)):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
-        if twice := repeated_column(new.cols or [], self._table.partitionKeys):
+        if twice := repeated_column(new.cols or []):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have the column {twice} twice")
         if self._checks_types and old is not None and new.cols:

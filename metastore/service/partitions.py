@@ -15,6 +15,7 @@ from metastore.rules.names import normalize
 from metastore.rules.partition_names import (
     make_partition_names,
     partial_values,
+    partition_spec,
     plain_names,
     stored_names,
     values_for_keys,
@@ -102,15 +103,21 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
-    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
+
+    Keys in another case than they are stored name none: that is Java's way, and Hive's clients expect it of this call alone.
+    """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
 
     def work(session: Session, table: Table) -> Partition:
+        keys = [key.name for key in table.partitionKeys]
         try:
-            values = values_for_keys([key.name for key in table.partitionKeys], partition)
+            values = values_for_keys(keys, partition)
         except InvalidObject as error:
             raise NoSuchObject(error.message) from error
+        if not {*keys} <= partition_spec(partition).keys():
+            raise NoSuchObject(f"partition {partition} of {name}: its keys are {', '.join(keys)}")
         found = partitions.find(call.database, session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")

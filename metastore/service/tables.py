@@ -212,7 +212,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
                 raise MetaError(f"{name} table not found")
             if not held.partitionKeys:
                 if partition_names:
-                    raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
+                    return  # Hive's clients name partitions of such tables, and expect no error
                 chosen[:] = [held.sd.location] if held.sd is not None else []
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
                 statistics.delete_table(session, held.id)
