@@ -142,7 +142,7 @@ def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> N
                 raise InvalidObject(f"Invalid column {wrong} in partition [{', '.join(partition.values)}] of {name}")
             if twice := repeated_column(sd.cols):
                 raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has the column {twice} twice")
-        if is_clustered(sd) and (missing := strangers(sd)):
+        if is_clustered(sd) and (missing := strangers(sd, table.sd)):
             raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has no columns {missing} to bucket, sort or skew by")
 
 

@@ -253,8 +253,7 @@ class _Alteration:
         """Return the storage descriptor with bucket, sort and skew columns under the names that they have now. InvalidOperation."""
         if old is not None and old.cols and new.cols and new.cols is not old.cols:
             new = follow(new, change_of(old.cols, new.cols).renamed)
-        missing = [each for each in strangers(new) if old is None or each not in strangers(old)]
-        if missing:
+        if missing := strangers(new, old, self._table.sd):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have no columns {missing} to bucket, sort or skew by")
         return new

@@ -211,8 +211,9 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
             if held is None or held.id is None:
                 raise MetaError(f"{name} table not found")
             if not held.partitionKeys:
-                if partition_names:
-                    return  # Hive's clients name partitions of such tables, and expect no error
+                if partition_names:  # Hive's clients name partitions of such tables, and expect no error
+                    current.event = AlterTable(client=call.info, before=held, after=held, environment=environment or {})
+                    return
                 chosen[:] = [held.sd.location] if held.sd is not None else []
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
                 statistics.delete_table(session, held.id)
