@@ -214,7 +214,7 @@ class _Alteration:
         stored.sd = sd
         stored.createTime = stored.createTime or old.createTime
         parameters = stored.parameters
-        has_other_data = stored.values == old.values and self._lies_elsewhere(old.sd, sd)
+        has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
         if has_other_data:
             parameters = accuracy.of_other_data(old.parameters or {}, parameters)
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
