@@ -34,7 +34,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _FEW = 32
+"""Positions up to which a set is put together number by number."""
 _BLOCKS = 64
+"""Sets of a key's least values that are kept for ranges."""
 
 
 class Selection(NamedTuple):
