@@ -191,14 +191,9 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
     """Delete the data of a table or of named partitions, keeping directories; statistics of columns go with it.
 
-    MetaError for a missing table or partition; NoSuchObject for a missing catalog.
+    NoSuchObject for a missing table, MetaError for a missing partition.
     """
-    try:
-        table = find_table(call, name)
-    except NoSuchObject as error:
-        if call.database.read(lambda session: catalogs.find(session, name.catalog)) is None:
-            raise
-        raise MetaError(error.message) from error
+    table = find_table(call, name)
     database = call.database
     chosen: list[str] = []
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
@@ -209,7 +204,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
         def work(session: Session) -> None:
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
-                raise MetaError(f"{name} table not found")
+                raise NoSuchObject(f"{name} table not found")
             if not held.partitionKeys:
                 if partition_names:  # Hive's clients name partitions of such tables, and expect no error
                     current.event = AlterTable(client=call.info, before=held, after=held, environment=environment or {})

@@ -54,6 +54,8 @@ def test_what_is_missing_is_told_as_the_method_declares(server: Server) -> None:
         client.create_table(described("t", "a"))
         with pytest.raises(MetaException, match="nope"):
             client.truncate_table("default", "nope", [])
+        with pytest.raises(MetaException, match="nope"):
+            client.truncate_table("default", "nope", ["k=1"])
         with pytest.raises(TApplicationException, match=r"Internal error processing get_table_objects_by_name: .*missing"):
             client.get_table_objects_by_name("missing", [])
 
