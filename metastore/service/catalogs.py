@@ -61,6 +61,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
             databases.insert(session, Database(
                 catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
                 locationUri=call.warehouse.qualified(catalog.locationUri), parameters={}, createTime=catalog.createTime,
+                ownerName=call.caller, ownerType=PrincipalType.USER,
             ))
             current.make_directories([catalog.locationUri])
 

@@ -19,7 +19,6 @@ from metastore.service.context import Call
 from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
-from metastore.warehouse.trash import own_user
 
 log = structlog.get_logger()
 DEFAULT_DATABASE = "default"
@@ -38,7 +37,7 @@ def create_database(call: Call, database: Database) -> None:
     name = database.name = normalize(database.name)
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
-    database.ownerName = database.ownerName if database.ownerName is not None else call.client.user or own_user()
+    database.ownerName = call.caller if database.ownerName is None else database.ownerName
     database.ownerType = database.ownerType or PrincipalType.USER
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
 
