@@ -62,7 +62,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
             place = call.warehouse.qualified(catalog.locationUri)
             databases.insert(session, Database(
                 catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
-                locationUri=place, parameters={}, createTime=catalog.createTime,
+                locationUri=place, parameters={}, createTime=catalog.createTime, ownerName=call.caller, ownerType=PrincipalType.USER,
             ))
             current.make_directories([place])
 
