@@ -128,9 +128,10 @@ def _tried(value: Column, wanted: DataType) -> Column:
     spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
     assert spark is not None
     jvm: Any = spark._jvm  # noqa: SLF001  # see above
+    column: Any = value
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     kind = jvm.org.apache.spark.sql.types.DataType.fromJson(wanted.json())
     no_zone = jvm.scala.Option.empty()
-    cast = expressions.Cast(value._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
+    cast = expressions.Cast(column._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
     made: Any = Column
     return made(jvm.org.apache.spark.sql.Column(cast))  # type: ignore[no-any-return]  # Spark 4 has no such class
