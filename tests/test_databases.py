@@ -143,3 +143,36 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
     assert migrate.upgrade(database)
     assert query("SELECT next, last_transaction, last_change FROM write_id_counters") == [(4, 4, 4)]
     database.close()
+
+
+def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database_url: str) -> None:
+    database = Database(fresh_database_url)
+    migrate.upgrade(database)
+    downgrade(database, "0010")
+    quote, long = "`" if database.driver.name == "mysql" else '"', "d" * 600
+    inserted = [
+        "catalogs (name, location, create_time) VALUES ('hive', '/wh', 0)",
+        (f"{quote}databases{quote} (id, catalog, name, location, managed_location, parameters, create_time) "
+         "VALUES (1, 'hive', 'd', 'file:///wh//d.db/', 's3a://b/d', '{}', 0)"),
+        *(
+            "tables (id, database_id, name, type, create_time, last_access_time, retention, location, partition_keys, parameters, "
+            f"rewrite_enabled) VALUES ({key}, 1, 't{key}', 'MANAGED_TABLE', 0, 0, 0, {location}, '[]', '{{}}', 0)"
+            for key, location in ((1, "'file:///wh/t'"), (2, "NULL"), (3, "'nowhere'"), (4, f"'/{long}'"))
+        ),
+        *(
+            "partitions (id, table_id, name, partition_values, location, parameters, create_time, last_access_time) "
+            f"VALUES ({key}, 1, '{name}', '[]', {location}, '{{}}', 0, 0)"
+            for key, name, location in (
+                (1, "k=1", "'./k=1'"), (2, "k=2", "'./odd//x'"), (3, "k=3", "'s3n://b/x/'"), (4, "k=4", "NULL"), (5, "k=5", "'nowhere'"),
+            )
+        ),
+    ]
+    for each in inserted:
+        asking(database, f"INSERT INTO {each}")
+    assert migrate.upgrade(database)
+    assert asking(database, f"SELECT place, managed_place FROM {quote}databases{quote}") == [("file:///wh/d.db", "s3://b/d")]
+    assert asking(database, "SELECT place FROM tables ORDER BY id") == [("file:///wh/t",), (None,), (None,), (f"file:///{long}"[:512],)]
+    assert asking(database, "SELECT place FROM partitions ORDER BY id") == [
+        (None,), ("file:///wh/t/odd/x",), ("s3://b/x",), (None,), ("",)
+    ]
+    database.close()

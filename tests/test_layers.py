@@ -17,7 +17,7 @@ LAYERS = (
     {"service"},
     {"listeners"},
     {"rules", "store", "warehouse"},
-    {"binary", "config", "errors", "hidden", "idl", "log"},
+    {"binary", "config", "errors", "hidden", "idl", "log", "places"},
     {"idl_reader"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -101,6 +101,7 @@ class Storage:
 
     def below(self, path: str) -> list[str]:
         """Return the paths of what lies in a directory, hidden or not; nothing when it is not there."""
+        self._system.invalidate_cache(path)
         try:
             return [str(found) for found in self._system.ls(path, detail=False)]
         except FileNotFoundError:

@@ -31,6 +31,7 @@ class FsspecFiles:
     def list(self, path: str) -> list[Status]:
         """Return what lies in a directory; nothing when it is not there."""
         system, inner = open_path(path)
+        system.invalidate_cache(inner)
         try:
             found = system.ls(inner, detail=True)
         except FileNotFoundError:

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from metastore.acid.hashing import buckets_of
+from metastore.acid.types import arrow_type
 from metastore.idl import Table
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.partition_names import make_partition_name
+from metastore.rules.partition_values import read_value, text_of
 
 
 class Portion(NamedTuple):
@@ -33,7 +35,7 @@ class Divider:
         self._zone = zone
         self._data = [column.name.lower() for column in table.sd.cols]
         self._kinds = {column.name.lower(): column.type for column in table.sd.cols}
-        self._keys = [key.name.lower() for key in table.partitionKeys or []] if fixed is None else []
+        self._keys = [(key.name.lower(), key.type) for key in table.partitionKeys or []] if fixed is None else []
         self._by = [name.lower() for name in table.sd.bucketCols or []]
         self.buckets = table.sd.numBuckets if self._by and (table.sd.numBuckets or 0) > 0 else 0
         """How many there are; 0 in a table that is not bucketed."""
@@ -58,16 +60,41 @@ class Divider:
         """Return the place of each row's partition in a list of names."""
         if not self._keys:
             return 0, [self._fixed or ""]
-        texts = [rows.column(name).cast(pa.string()).fill_null(DEFAULT_PARTITION).dictionary_encode() for name in self._keys]
+        columns = [rows.column(name).dictionary_encode("encode") for name, _ in self._keys]
         joined = np.zeros(len(rows), np.int64)
-        for text in texts:
-            joined = joined * len(text.dictionary) + np.asarray(text.indices)
+        for column in columns:
+            joined = joined * len(column.dictionary) + np.asarray(column.indices)
         _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
-        values = (text.dictionary.take(text.indices.take(pa.array(first))).to_pylist() for text in texts)
-        return inverse, [make_partition_name(self._keys, row) for row in zip(*values, strict=True)]
+        texts = [
+            [text_of(kind, value) for value in column.dictionary.take(column.indices.take(pa.array(first))).to_pylist()]
+            for column, (_, kind) in zip(columns, self._keys, strict=True)
+        ]
+        return self._named(inverse, [make_partition_name([name for name, _ in self._keys], row) for row in zip(*texts, strict=True)])
+
+    @staticmethod
+    def _named(places: Any, names: Sequence[str]) -> tuple[Any, Sequence[str]]:
+        """Give rows whose values have one name, such as an empty text and null, one place."""
+        single = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        return (places, names) if len(single) == len(names) else (np.array([single[name] for name in names])[places], list(single))
 
     def _buckets_of(self, rows: pa.RecordBatch) -> Any:
         if not self.buckets:
             return np.zeros(len(rows), np.int64)
         columns = [(rows.column(name), self._kinds[name]) for name in self._by]
         return buckets_of(columns, self.buckets, self._version, zone=self._zone)
+
+
+def repeated(kind: str, text: str, count: int) -> pa.Array:
+    """Return a partition's value so many times as the column of rows; `kind` is Hive's type, `text` as the partition spells it.
+
+    Null for a text that is no value of the type. Timestamps are wall-clock times.
+    """
+    value = read_value(kind, text)
+    if isinstance(value, tuple):
+        moment, nanoseconds = value
+        value = moment.replace(microsecond=nanoseconds // 1000)
+    wanted = arrow_type(kind)
+    try:
+        return pa.repeat(pa.scalar(value, wanted), count)
+    except pa.ArrowInvalid:
+        return pa.nulls(count, wanted)

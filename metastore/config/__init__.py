@@ -5,7 +5,7 @@ options, `document` prints the table of `docs/settings.md`. Nothing here acts on
 """
 
 from metastore.config.settings import Config, Setting, settings
-from metastore.config.sources import load
+from metastore.config.sources import changed, load
 from metastore.config.values import ConfigError
 
-__all__ = ["Config", "ConfigError", "Setting", "load", "settings"]
+__all__ = ["Config", "ConfigError", "Setting", "changed", "load", "settings"]

@@ -158,7 +158,7 @@ class Config:
         _hive("metastore.allow.incompatible.col.type.changes.serdes"),
     )
     special_characters_in_table_names: bool = _setting(
-        False, "Allows characters other than letters, digits and `_` in table names.",
+        True, "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -54,6 +55,14 @@ def load(
     return Config(
         **collected.values, sources=collected.sources, other=collected.other, warnings=tuple(collected.warnings)
     )
+
+
+def changed(config: Config, name: str, text: str, source: str) -> Config:
+    """Return settings of which one has another value, by any name of it; a name that is none of ours is kept as Hive's. ConfigError."""
+    setting = by_name().get(name)
+    if setting is None:
+        return replace(config, other={**config.other, name: text})
+    return replace(config, **{setting.name: _value(setting.name, text, source)})  # type: ignore[arg-type]  # a setting's own type
 
 
 class _Collected:

@@ -122,6 +122,15 @@ def of_empty(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str,
     return with_columns({**parameters, **dict.fromkeys(_COUNTS, "0"), ACCURATE: orjson.dumps({_BASIC: "true"}).decode()}, columns)
 
 
+def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of a table or partition that was given another place: without what counted the data at the one before.
+
+    Counts that the request changes are of the new data.
+    """
+    stale = {name for name in _COUNTS if name in after and after[name] == before.get(name)}
+    return {key: value for key, value in after.items() if key not in stale and (key != ACCURATE or value != before.get(ACCURATE))}
+
+
 def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return parameters that call nothing exact."""
     return {key: value for key, value in parameters.items() if key != ACCURATE}

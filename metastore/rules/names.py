@@ -1,6 +1,6 @@
 """Say what a catalog, database, table, function or column may be called, and match names against patterns.
 
-Source: Hive's MetaStoreUtils (validateName, parseDbName), StringUtils.normalizeIdentifier and
+Source: Hive's MetaStoreUtils (validateName, encodeTableName, parseDbName), StringUtils.normalizeIdentifier and
 ObjectStore.appendPatternCondition. A name that passes here never makes a path leave its parent. This module never
 looks a name up.
 """
@@ -23,8 +23,8 @@ MAXIMUM_LENGTH = 256
 """Characters in a table name: the width of Hive's column for it. Databases and functions have 128."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
-# Hive also lists the slash; here it never passes, for it would name another directory.
-_SPECIAL = re.compile(r"[A-Za-z0-9_ \"#%&'()*+,\-.:;<=>?\[\]|{}$^!~@]+")
+# Hive also lists the slash; here it never passes, for in a database's name it would name another directory.
+_SPECIAL = re.compile(r"[A-Za-z0-9_ \"#%&'()*+,\-.:;<=>?\[\]|{}$^!~@`]+")
 
 
 def normalize(name: str) -> str:
@@ -32,23 +32,35 @@ def normalize(name: str) -> str:
     return name.strip().lower()
 
 
-def validate_table_name(name: str | None, special_characters: bool = False) -> None:
+def validate_table_name(name: str | None, special_characters: bool = True) -> None:
     """Raise InvalidObject unless `name` may name a table or view."""
+    if not _passes(name, MAXIMUM_LENGTH, special_characters):
+        raise InvalidObject(f"{name} is not a valid object name{_allowed(special_characters)}")
+
+
+def validate_database_name(name: str | None, special_characters: bool = True) -> None:
+    """Raise InvalidObject unless `name` may name a database: `@` at the begin marks a catalog, and `!` alone no name, in later calls."""
+    if name is None or not _passes(name, 128, special_characters) or name.startswith("@") or name == NULL_NAME_MARK:
+        raise InvalidObject(f"{name} is not a valid database name{_allowed(special_characters)}")
+
+
+def _passes(name: str | None, longest: int, special_characters: bool) -> bool:
     allowed = _SPECIAL if special_characters else _PLAIN
-    if (
-        name is None
-        or len(name) > MAXIMUM_LENGTH
-        or not allowed.fullmatch(name)
-        or name in (".", "..")
-        or name != name.strip()
-    ):
-        raise InvalidObject(f"{name} is not a valid object name")
+    return (
+        name is not None and len(name) <= longest and allowed.fullmatch(name) is not None and name not in (".", "..")
+        and name == name.strip()
+    )
 
 
-def validate_database_name(name: str | None) -> None:
-    """Raise InvalidObject unless `name` may name a database."""
-    if name is None or len(name) > 128 or not _PLAIN.fullmatch(name):
-        raise InvalidObject(f"{name} is not a valid database name")
+def _allowed(special_characters: bool) -> str:
+    if special_characters:
+        return ": use ASCII letters, digits, blanks inside and punctuation but / and \\"
+    return ": use ASCII letters, digits and _, or switch special_characters_in_table_names on"
+
+
+def directory_name(table: str) -> str:
+    """Return what a table's directory is called by default: what is no letter, digit or `_` stands as its number, `a-45-b` for `a-b`."""
+    return table if _PLAIN.fullmatch(table) else "".join(each if each.isalnum() or each == "_" else f"-{ord(each)}-" for each in table)
 
 
 def validate_catalog_name(name: str | None) -> None:

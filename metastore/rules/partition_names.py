@@ -105,16 +105,25 @@ def _pairs(name: str | None) -> list[tuple[str, str]]:
 def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
     """Return the values of `name` in the order of the table's partition `keys`, whatever order the name has.
 
-    InvalidObject when the name lacks a key; a key that the table does not have is passed over, as in Hive.
+    Keys are found in any case. InvalidObject when the name lacks a key; a key that the table does not have is passed over, as in Hive.
     """
     try:
-        spec = partition_spec(name)
+        spec = {key.lower(): value for key, value in _pairs(name)}
     except MetaError as error:
         raise InvalidObject(error.message) from error
     for key in keys:
-        if key not in spec:
+        if key.lower() not in spec:
             raise InvalidObject(f"incomplete partition name - missing {key}: {name}")
-    return [spec[key] for key in keys]
+    return [spec[key.lower()] for key in keys]
+
+
+def stored_names(keys: Sequence[str], names: Iterable[str], default_name: str = DEFAULT_PARTITION) -> list[str]:
+    """Return partition names as they are stored: the one rule by which all calls read a name.
+
+    Keys in any case and order, values escaped or not. InvalidObject for a name that lacks a key.
+    """
+    is_plain = plain_names(tuple(keys)).fullmatch
+    return [name if is_plain(name) else make_partition_name(keys, values_for_keys(keys, name), default_name) for name in names]
 
 
 @lru_cache(maxsize=256)
@@ -167,6 +176,10 @@ def partial_values(
     return prefix, matches
 
 
-def lower_keys(name: str) -> str:
-    """Return a partition name with its keys in lower case; values keep theirs."""
-    return "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
+def canonical_name(name: str) -> str:
+    """Return a partition name as it is stored, whatever the case of its keys and however its values are escaped.
+
+    Without the table's keys their order can not be told: it stays. What is no `key=value` is lowered, as a key.
+    """
+    parts = (part.partition("=") for part in name.split("/"))
+    return "/".join(escape(unescape(key).lower()) + mark + escape(unescape(value)) for key, mark, value in parts)

@@ -19,6 +19,9 @@ INSERT_ONLY = "insert_only"
 EXTERNAL = "EXTERNAL"
 PURGE = "external.table.purge"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
+FORMATS = ("iceberg", "delta", "hudi", "paimon")
+"""Tables that have columns of their own beside those in the catalog, and read them by their own rules."""
+_FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
 VIEWS = frozenset({"VIRTUAL_VIEW"})
 """What has no data and no directory; a materialized view has both."""
 
@@ -36,6 +39,12 @@ def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:
 
 def is_true(text: str | None) -> bool:
     return text is not None and text.strip().lower() == "true"
+
+
+def keeps_own_columns(table: Table) -> bool:
+    """Tell whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way."""
+    values = [(parameter(table.parameters, name) or "").lower() for name in _FORMAT_PARAMETERS]
+    return any(each in value for value in values if value for each in FORMATS)
 
 
 def is_external(table: Table) -> bool:

@@ -84,6 +84,8 @@ class Roots:
     database_managed: str | None = None
     """`managedLocationUri`."""
     database_name: str = "default"
+    keeps_own: bool = False
+    """Whether managed tables, too, lie in the database's own location, which is not the one that it would have by default."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ def default_directory(root: Root, roots: Roots) -> str | None:
     """Return the directory that a table without a location gets its own in, None for a view.
 
     Without an external root all tables lie in the database's location. With one, an external table never lands below
-    the managed root nor a managed one outside it, even if the database's own locations say so.
+    the managed root nor a managed one outside it, even if the database's own locations say so, unless `keeps_own`.
     """
     if root == "none":
         return None
@@ -215,7 +217,8 @@ def default_directory(root: Root, roots: Roots) -> str | None:
     if root == "managed":
         if roots.database_managed:
             return roots.database_managed
-        return roots.database if is_below(roots.database, roots.managed) else roots.managed.rstrip("/") + folder
+        own = roots.keeps_own or is_below(roots.database, roots.managed)
+        return roots.database if own else roots.managed.rstrip("/") + folder
     if is_below(roots.database, roots.managed) and not is_below(roots.database, roots.external):
         return roots.external.rstrip("/") + folder
     return roots.database

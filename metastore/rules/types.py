@@ -30,6 +30,8 @@ NUMBERS = INTEGERS | FLOATS | {"decimal"}
 TIMES = frozenset({"date", "datetime", "timestamp", "timestamp with time zone"})
 PRIMITIVES = STRINGS | NUMBERS | TIMES | {"void", "boolean", "binary", "interval_year_month", "interval_day_time"}
 NESTED = frozenset({"array", "map", "struct", "uniontype"})
+FOREIGN = frozenset({"variant", "unknown"})
+"""What Hive 4.2 and Iceberg 1.11 have beside the others: `unknown` holds nothing but nulls."""
 
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4, "decimal": 5, "float": 6, "double": 7}
 _ALIASES = {"integer": "int", "numeric": "decimal", "dec": "decimal", "list": "array"}
@@ -101,6 +103,8 @@ def _parse(text: str, position: int, depth: int) -> tuple[HiveType, int]:
     name = _ALIASES.get(name, name)
     if name in NESTED:
         return _parse_nested(text, word.end(), name, depth)
+    if name in FOREIGN:
+        return HiveType(name), word.end()
     if name not in PRIMITIVES:
         raise ValueError(f"unknown type name '{name[:50]}'")
     numbers = _PARAMETERS.match(text, word.end())
@@ -169,7 +173,7 @@ def _expect(text: str, position: int, character: str) -> int:
 def is_compatible_change(old: str, new: str) -> bool:
     """Tell whether a column of type `old` may become `new`: the same kind, strings, wider numbers, text of anything."""
     before, after = type_name(old), type_name(new)
-    if before == after:
+    if before in (after, "unknown"):
         return True
     if before not in PRIMITIVES or after not in PRIMITIVES:
         return False
@@ -210,7 +214,7 @@ def invalid_column(columns: Sequence[FieldSchema]) -> str | None:
             raise MetaError(f"Column {column.name} needs a name and a type; its type is {column.type}")
         if "\0" in column.name:
             return f"name: {column.name}"
-        if column.type != FROM_DESERIALIZER and type_name(column.type) not in PRIMITIVES | NESTED:
+        if column.type != FROM_DESERIALIZER and type_name(column.type) not in PRIMITIVES | NESTED | FOREIGN:
             return f"type: {column.type}"
     return None
 
@@ -228,7 +232,7 @@ def validate_columns(
     if partition_keys and (wrong := invalid_column(partition_keys)):
         raise InvalidObject(f"Invalid partition column {wrong}")
     if skewed is not None and skewed.skewedColNames:
-        known = {column.name for column in columns}
-        strangers = [name for name in skewed.skewedColNames if name not in known]
+        known = {column.name.lower() for column in columns}
+        strangers = [name for name in skewed.skewedColNames if name.lower() not in known]
         if strangers:
             raise InvalidObject(f"Invalid skew column [{', '.join(strangers)}]")

@@ -11,9 +11,11 @@ from functools import lru_cache
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
+from metastore.rules.columns import is_clustered, repeated_column, strangers
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
 from metastore.rules.table_kinds import VIEWS
+from metastore.rules.types import invalid_column
 from metastore.service import quick_stats
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -22,6 +24,7 @@ from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
 from metastore.store import partitions
 from metastore.store.database import Session
+from metastore.warehouse import Reach
 from metastore.warehouse.locations import join
 
 INHERIT = "metastore.partition.inherit.table.properties"
@@ -46,9 +49,11 @@ def add_partitions(
     with change(call, event, subject) as current:
         named = _named(call, name, table, new)
         partitions.share_columns(call.database, new)
+        _check_columns(name, table, new)
         subject[-1] = [each for each, _ in named]
 
-        initialized = _all_initialized(call, table, named, environment)
+        reach = quick_stats.reach_of(table)
+        initialized = _all_initialized(call, table, named, environment, reach)
 
         def work(session: Session) -> list[Partition]:
             held, there = partitions.existing_in(call.database, session, table, [each for each, _ in named])
@@ -57,14 +62,15 @@ def add_partitions(
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             existing[:] = [partition for each, partition in named if each in there]
-            ready = initialized if held is table else _all_initialized(call, held, named, environment)
+            ready = initialized if held is table else _all_initialized(call, held, named, environment, reach)
             added = [(each, partition) for each, partition in ready if each not in there]
             current.event = AddPartitions(
                 client=call.info, table=held, partitions=[partition for _, partition in added], environment=environment
             )
             if added:
                 partitions.insert(session, held, added)
-                current.make_directories([each.sd.location for _, each in added if each.sd is not None and each.sd.location])
+                places = [each.sd.location for _, each in added if each.sd is not None and each.sd.location]
+                current.make_directories(places, reach)
             return [partition for _, partition in added]
 
         added = current.write(work)
@@ -123,6 +129,23 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
     return named
 
 
+def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
+    """Refuse columns that are none, that come twice, or that are missing: InvalidObject. Partitions share lists of them."""
+    checked = {id(table.sd.cols)} if table.sd is not None else set()
+    for partition in new:
+        sd = partition.sd
+        if sd is None:
+            continue
+        if sd.cols is not None and id(sd.cols) not in checked:
+            checked.add(id(sd.cols))
+            if wrong := invalid_column(sd.cols):
+                raise InvalidObject(f"Invalid column {wrong} in partition [{', '.join(partition.values)}] of {name}")
+            if twice := repeated_column(sd.cols, table.partitionKeys):
+                raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has the column {twice} twice")
+        if is_clustered(sd) and (missing := strangers(sd)):
+            raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has no columns {missing} to bucket, sort or skew by")
+
+
 def _check_belongs(name: TableName, partition: Partition) -> None:
     database, table, catalog = partition.dbName, partition.tableName, partition.catName
     if (
@@ -143,18 +166,18 @@ def whitelist(text: str) -> re.Pattern[str] | None:
 
 
 def _all_initialized(
-    call: Call, table: Table, named: Sequence[tuple[str, Partition]], environment: Mapping[str, str]
+    call: Call, table: Table, named: Sequence[tuple[str, Partition]], environment: Mapping[str, str], reach: Reach
 ) -> list[tuple[str, Partition]]:
     """Return (name, partition) as they will be stored in a table of these parameters at this place."""
     inherited = _inherited(call, table)
     return call.warehouse.each(
-        lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment)), named,
+        lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment, reach)), named,
         (table.sd.location if table.sd is not None else None) or call.warehouse.root,
     )
 
 
 def _initialized(
-    call: Call, table: Table, each: str, partition: Partition, inherited: Mapping[str, str], environment: Mapping[str, str]
+    call: Call, table: Table, each: str, partition: Partition, inherited: Mapping[str, str], environment: Mapping[str, str], reach: Reach
 ) -> Partition:
     """Return the partition as it will be stored: place, times, inherited parameters, basic statistics of data that is there."""
     stored = copy(partition)
@@ -166,12 +189,15 @@ def _initialized(
     elif not sd.location:
         sd.location = join(table.sd.location, each)
     else:
-        sd.location = call.warehouse.qualified(sd.location)
+        sd.location = call.warehouse.qualified(sd.location, table.sd.location)
     stored.createTime = int(time.time())
     parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))
-    if sd is not None and sd.location and quick_stats.wanted(call, parameters, environment) and call.warehouse.is_directory(sd.location):
-        parameters = quick_stats.from_directory(call, parameters, sd.location, environment)
+    if (
+        sd is not None and sd.location and quick_stats.wanted(call, parameters, environment)
+        and reach.look(call.warehouse.is_directory, sd.location, False)
+    ):
+        parameters = quick_stats.from_directory(call, parameters, sd.location, environment, reach)
     stored.parameters = quick_stats.without_marker(parameters)
     return stored
 

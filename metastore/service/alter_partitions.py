@@ -1,7 +1,8 @@
 """Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
 
-A rename moves the directory when it lies at its default place in a table whose data the server may move, and moves it back when the
-transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted on a rename.
+A rename moves the directory to its default place when it lies in the table's, whose data the server may move, with nothing of others in it,
+and moves it back when the transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted
+on a rename.
 """
 
 from __future__ import annotations
@@ -10,29 +11,36 @@ import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 
+import structlog
+
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules.columns import change_of, follow, is_clustered, lost_columns, repeated_column, strangers
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
-from metastore.rules.table_kinds import VIEWS, is_transactional
+from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns
 from metastore.rules.table_types import moves_on_rename
-from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
+from metastore.rules.types import invalid_column, validate_column_changes
 from metastore.service import quick_stats
 from metastore.service.add_partitions import whitelist
+from metastore.service.alter_table import checks_types
 from metastore.service.change import change
 from metastore.service.context import Call
+from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
+from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_known_table
 from metastore.store import followers, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
-from metastore.warehouse.locations import is_absolute, join, same_place
+from metastore.warehouse.locations import is_absolute, is_below, join, same_place
 
+log = structlog.get_logger()
 DDL_TIME = "transient_lastDdlTime"
 
 
@@ -70,14 +78,15 @@ def _alter(
             held, locked, rows = _locked(call, name, locking)
             found = {each: (key, old) for key, each, old in locked}
             alteration = _Alteration(call, held, environment)
-            before, after, changed, other_columns = [], [], [], []
+            before, after, changed, other_columns, other_data = [], [], [], [], []
             for each, stored in zip(names, sent, strict=True):
                 if each not in found:
                     raise InvalidOperation(
                         f"alter is not possible: partition {each} of {name} does not exist, values [{', '.join(stored.values)}]"
                     )
                 key, old = found[each]
-                alteration.complete(stored, old, by)
+                if alteration.complete(stored, old, by):
+                    other_data.append(key)
                 before.append(old)
                 after.append(stored)
                 changed.append((key, each, stored))
@@ -86,6 +95,8 @@ def _alter(
             if changed:
                 partitions.replace(session, held, changed, rows)
                 _keep_statistics(session, other_columns)
+                if other_data:
+                    statistics.delete_partitions(session, other_data)
                 session.send()
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
@@ -118,7 +129,7 @@ def rename_partition(
     event = AlterPartitions(client=call.info, table=table, before=[], after=[new], environment=environment)
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
-        def work(session: Session) -> None:
+        def work(session: Session) -> tuple[Table, tuple[str, str] | None]:
             held, found, _ = _locked(call, name, partitions.Locking(session, table, [old_name, new_name]))
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
@@ -128,7 +139,7 @@ def rename_partition(
             key, old = by_name[old_name]
             stored = _from_request(held, new, str(int(time.time())))
             _Alteration(call, held, environment).complete(stored, old, NOBODY)
-            move = _new_place(call, held, old, stored, old_name, new_name)
+            move = _new_place(call, session, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if is_transactional(held):
@@ -136,11 +147,14 @@ def rename_partition(
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)
+            return held, move
 
         try:
-            current.write(work)
+            held, move = current.write(work)
         except AlreadyExists as error:
             raise InvalidOperation(error.message) from error
+    if move:
+        remove_empty_parents(call, held, [move[0]])
 
 
 def _check_belongs(name: TableName, partition: Partition) -> None:
@@ -182,22 +196,34 @@ class _Alteration:
         self._environment = environment
         self._is_transactional = is_transactional(table)
         self._has_directories = table.tableType not in VIEWS
+        self._stats_are_given = quick_stats.are_given(environment)
+        self._keeps_own_columns = keeps_own_columns(table)
+        self._checks_types = checks_types(call, table)
         self._says_who_counted = "STATS_GENERATED" in environment
+        self._reach = quick_stats.reach_of(table)
 
-    def complete(self, stored: Partition, old: Partition, by: Writer) -> None:
-        """Make a partition what will be stored. InvalidOperation, MetaError."""
+    def complete(self, stored: Partition, old: Partition, by: Writer) -> bool:
+        """Make a partition what will be stored; tell whether it is given a place with other data. InvalidOperation, MetaError."""
         sd = stored.sd if stored.sd is not None else old.sd
         if sd is not None:
             if old.sd is None or sd.cols is not old.sd.cols:
                 self._check_columns(old.sd, sd, stored.values)
+            if is_clustered(sd):
+                sd = self._clustered(old.sd, sd, stored.values)
             if not sd.location and old.sd is not None:
                 sd = copy(sd)
                 sd.location = old.sd.location
+            elif sd.location and sd.location[0] == "/" and self._table.sd is not None:
+                sd = copy(sd)
+                sd.location = self._call.warehouse.qualified(sd.location, self._table.sd.location)
         stored.sd = sd
         stored.createTime = stored.createTime or old.createTime
         parameters = stored.parameters
+        has_other_data = stored.values == old.values and self._lies_elsewhere(old.sd, sd)
+        if has_other_data:
+            parameters = accuracy.of_other_data(old.parameters or {}, parameters)
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
-            parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, force=True)
+            parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, self._reach, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
             label = f"{self._table.dbName}.{self._table.tableName}"
@@ -206,14 +232,37 @@ class _Alteration:
                 by = by._replace(write_id=stored.writeId)
             stored.parameters = accuracy.after_change(label, old.parameters or {}, counted, old.writeId, by)
             stored.writeId = accuracy.new_write_id(old.writeId, by)
+        if sd is not None and old.sd is not None and sd.cols is not old.sd.cols and (lost := lost_columns(old.sd.cols, sd.cols)):
+            stored.parameters = accuracy.without_columns(stored.parameters, lost)
+        return has_other_data
+
+    def _lies_elsewhere(self, old: StorageDescriptor | None, new: StorageDescriptor | None) -> bool:
+        if old is None or new is None or not old.location or old.location == new.location or self._stats_are_given:
+            return False
+        if not self._has_directories or self._keeps_own_columns:
+            return False
+        return not (is_absolute(old.location) and is_absolute(new.location) and same_place(old.location, new.location))
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
         if wrong := invalid_column(new.cols or []):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
-        if self._call.config.disallow_incompatible_col_type_changes and old is not None and new.cols:
+        if twice := repeated_column(new.cols or [], self._table.partitionKeys):
+            table = f"{self._table.dbName}.{self._table.tableName}"
+            raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have the column {twice} twice")
+        if self._checks_types and old is not None and new.cols:
             validate_column_changes(old.cols or [], new.cols)
+
+    def _clustered(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> StorageDescriptor:
+        """Return the storage descriptor with bucket, sort and skew columns under the names that they have now. InvalidOperation."""
+        if old is not None and old.cols and new.cols and new.cols is not old.cols:
+            new = follow(new, change_of(old.cols, new.cols).renamed)
+        missing = [each for each in strangers(new) if old is None or each not in strangers(old)]
+        if missing:
+            table = f"{self._table.dbName}.{self._table.tableName}"
+            raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have no columns {missing} to bucket, sort or skew by")
+        return new
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
         """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
@@ -231,25 +280,31 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
     """Delete the statistics of columns that went or changed their type."""
     lost: dict[int, list[str]] = {}
     for key, old, new in changed:
-        had, has = _columns(old), _columns(new)
-        if not columns_equal(had, has):
-            kept = {(normalize(column.name), column.type) for column in has}
-            gone = [normalize(column.name) for column in had if (normalize(column.name), column.type) not in kept]
-            if gone:
-                lost[key] = gone
+        if gone := lost_columns(_columns(old), _columns(new)):
+            lost[key] = gone
     if lost:
         statistics.delete_partition_columns(session, lost)
 
 
-def _new_place(call: Call, table: Table, old: Partition, new: Partition, old_name: str, new_name: str) -> tuple[str, str] | None:
+def _new_place(
+    call: Call, session: Session, table: Table, old: Partition, new: Partition, old_name: str, new_name: str
+) -> tuple[str, str] | None:
     """Set the location after a rename, whatever the request says; return the move that it asks for."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     new.sd = copy(new.sd)
     place = new.sd.location = old.sd.location
-    if not moves_on_rename(table) or not is_absolute(place) or not same_place(place, join(table.sd.location, old_name)):
+    target = join(table.sd.location, new_name)
+    if not moves_on_rename(table) or not is_absolute(place) or same_place(place, table.sd.location):
         return None
-    new.sd.location = join(table.sd.location, new_name)
+    if not is_below(place, table.sd.location) or is_below(place, target) or is_below(target, place):
+        return None
+    found = occupants(session, [place], below=table.sd.location, own=(table.id, [old_name]))
+    if others := sorted({each.label for each in found if (each.table_id, each.partition) != (table.id, old_name)}):
+        what = "the directory of a renamed partition stays, others lie in it"
+        log.warning(what, object=f"{table.dbName}.{table.tableName} {old_name}", location=place, kept=others)
+        return None
+    new.sd.location = target
     if call.warehouse.exists(new.sd.location):
         raise InvalidOperation(f"New location for this partition {new_name} already exists : {new.sd.location}")
     return (place, new.sd.location) if call.warehouse.is_directory(place) else None

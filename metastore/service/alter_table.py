@@ -6,24 +6,30 @@ import time
 from collections.abc import Mapping
 from copy import copy
 
+import structlog
+
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules.columns import Change, change_of, follow, lost_columns, repeated_column, strangers
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.table_kinds import VIEWS, is_transactional, table_label
+from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
-from metastore.service import quick_stats, translation
+from metastore.service import constraints, quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
+from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
 from metastore.store import databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import same_place
+
+log = structlog.get_logger()
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 DDL_TIME = "transient_lastDdlTime"
@@ -57,8 +63,13 @@ def alter_table(
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name))
             move = _new_place(call, session, before, after, database)
+            has_other_data = not move and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
+            if has_other_data and not quick_stats.are_given(environment):
+                after.parameters = accuracy.of_other_data(before.parameters or {}, after.parameters)
+                statistics.delete_table(session, before.id)
+            reach = quick_stats.reach_of(after)
             if _gathers(call, after, environment) and new_name == name:
-                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, force=True)
+                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, reach, force=True)
             after.parameters = quick_stats.without_marker(after.parameters)
             if is_transactional(before):
                 counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
@@ -66,17 +77,20 @@ def alter_table(
                 after.writeId = accuracy.new_write_id(before.writeId, by)
             elif is_transactional(after):
                 after.parameters = accuracy.without_mark(after.parameters)
+            if before.sd is not None and after.sd is not None and (lost := lost_columns(before.sd.cols, after.sd.cols)):
+                after.parameters = accuracy.without_columns(after.parameters, lost)
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
-            _follow(session, before, after, cascade=cascade, moved=bool(move))
+            _follow(call, session, before, after, cascade=cascade, moved=bool(move))
             if new_name != name:
                 view_sources.rename_table(session, name, new_name)
                 if is_transactional(after):
                     followers.rename_table(session, Key(*name), Key(*new_name))
             if move:
-                current.move_directory(*move)
+                if call.warehouse.is_directory(move[0]):
+                    current.move_directory(*move)
             elif _lies_elsewhere(before, after):
-                current.make_directories([after.sd.location])
+                current.make_directories([after.sd.location], reach)
             if new_name != name and is_transactional(after):
                 followers.renamed(session, Key(*name), Key(*new_name))
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
@@ -119,11 +133,23 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
         raise InvalidOperation(f"Invalid column {wrong}")
     if environment.get("allow_partition_key_change", "").lower() != "true" and not _same_keys(old, new):
         raise InvalidOperation("partition keys can not be changed.")
-    if call.config.disallow_incompatible_col_type_changes and old.tableType not in VIEWS and old.sd is not None:
-        serde = old.sd.serdeInfo
-        if serde is None or serde.serializationLib not in call.config.allow_incompatible_col_type_changes_serdes:
-            validate_column_changes(old.sd.cols, columns)
+    same_keys = columns_equal(old.partitionKeys, new.partitionKeys or [])
+    if not same_keys and (wrong := invalid_column(new.partitionKeys or [])):
+        raise InvalidOperation(f"Invalid partition column {wrong}")
+    same = same_keys and columns_equal(old.sd.cols if old.sd is not None else [], columns)
+    if not same and (twice := repeated_column(columns, new.partitionKeys)):
+        raise InvalidOperation(f"Table {name} would have the column {twice} twice; names are the same in any case")
+    if checks_types(call, old) and not keeps_own_columns(new) and old.sd is not None:
+        validate_column_changes(old.sd.cols, columns)
     return new_name
+
+
+def checks_types(call: Call, table: Table) -> bool:
+    """Tell whether a column's type may only become one as which its data can be read."""
+    if not call.config.disallow_incompatible_col_type_changes or table.tableType in VIEWS or keeps_own_columns(table):
+        return False
+    serde = table.sd.serdeInfo if table.sd is not None else None
+    return serde is None or serde.serializationLib not in call.config.allow_incompatible_col_type_changes_serdes
 
 
 def _same_keys(old: Table, new: Table) -> bool:
@@ -163,6 +189,10 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
     after = copy(new)
     after.catName, after.dbName, after.tableName = new_name
     after.sd = copy(new.sd)
+    if before.sd is not None and after.sd is not None and after.tableType not in VIEWS:
+        after.sd = follow(after.sd, change_of(before.sd.cols, after.sd.cols).renamed)
+        if missing := [name for name in strangers(after.sd) if name not in strangers(before.sd)]:
+            raise InvalidOperation(f"Table {new_name} would have no columns {missing}, by which it is bucketed, sorted or skewed")
     after.partitionKeys = new.partitionKeys or []
     after.createTime = before.createTime
     after.owner = new.owner if new.owner is not None else before.owner
@@ -176,39 +206,66 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
 
 
 def _new_place(call: Call, session: Session, before: Table, after: Table, database: Database) -> tuple[str, str] | None:
-    """Set the location after a rename; return the move that it asks for.
+    """Set the location after a rename; return the move that it asks for, though no directory may be there.
 
-    The directory moves when the table's data is the server's to move and lies where the old name put it.
+    The directory moves when the table's data is the server's to move and lies where the old name put it, with nothing of others in it.
     """
     if before.sd is None or after.sd is None or not before.sd.location:
         return None
     old_place = before.sd.location
-    after.sd.location = call.warehouse.qualified(after.sd.location)
+    after.sd.location = call.warehouse.qualified(after.sd.location, old_place)
     renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
     if not renamed or not moves_on_rename(before) or not same_place(old_place, after.sd.location):
         return None
     old_database = databases.find(session, before.catName or "", before.dbName)
-    old_default = None if old_database is None else translation.default_location(call, old_database, before)
     new_default = translation.default_location(call, database, after)
-    if old_default is None or new_default is None or not same_place(old_place, old_default):
+    if old_database is None or new_default is None or not translation.lies_by_default(call, old_database, before):
+        return None
+    found = occupants(session, [old_place], below=old_place)
+    if others := sorted({each.label for each in found if each.table_id != before.id}):
+        what = "the directory of a renamed table stays, others lie in it"
+        log.warning(what, object=table_label(before), location=old_place, kept=others)
         return None
     after.sd.location = new_default
     if call.warehouse.exists(new_default):
         raise InvalidOperation(f"New location for this table {table_label(after)} already exists : {new_default}")
-    return (old_place, new_default) if call.warehouse.is_directory(old_place) else None
+    return old_place, new_default
 
 
-def _follow(session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:
-    """Let partitions and column statistics follow a changed table."""
+def _follow(call: Call, session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:
+    """Let partitions, column statistics and constraints follow a changed table."""
     assert before.id is not None
     if before.sd is None or after.sd is None:
         return
-    if after.partitionKeys and before.sd.location and not moved and before.sd.location != after.sd.location:
-        partitions.detach(session, before.id, before.sd.location)
+    if after.partitionKeys and before.sd.location:
+        if moved:
+            partitions.follow(session, before.id, before.sd.location, after.sd.location)
+        elif before.sd.location != after.sd.location and not same_place(before.sd.location, after.sd.location):
+            partitions.detach(session, before.id, before.sd.location)
+    changed = change_of(before.sd.cols, after.sd.cols)
     if not columns_equal(before.sd.cols, after.sd.cols):
-        kept = {(normalize(column.name), column.type) for column in after.sd.cols}
-        lost = [normalize(column.name) for column in before.sd.cols if (normalize(column.name), column.type) not in kept]
+        lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
             statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
+        if changed.gone and after.partitionKeys and not cascade:
+            statistics.delete_columns_of_partitions(session, before.id, changed.gone)
+        if changed.gone:
+            constraints.follow_columns(session, before.id, changed)
     if cascade and after.partitionKeys:
         partitions.set_columns(session, before.id, after.sd.cols)
+        if changed.gone:
+            _follow_in_partitions(call, session, after, changed)
+
+
+def _follow_in_partitions(call: Call, session: Session, table: Table, change: Change) -> None:
+    """Let what partitions say of columns follow: bucket, sort and skew columns, and which columns' statistics are exact."""
+    changed = []
+    for key, name, partition in partitions.lock_all(call.database, session, table):
+        sd = follow(partition.sd, change.renamed) if partition.sd is not None else partition.sd
+        parameters = accuracy.without_columns(partition.parameters, change.gone)
+        if sd is not partition.sd or parameters != partition.parameters:
+            stored = copy(partition)
+            stored.sd, stored.parameters = sd, parameters
+            changed.append((key, name, stored))
+    if changed:
+        partitions.replace(session, table, changed)

@@ -10,7 +10,8 @@ from metastore.listeners.events import AlterCatalog, CreateCatalog, DropCatalog
 from metastore.rules.names import normalize, validate_catalog_name
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
-from metastore.service.databases import DEFAULT_DATABASE, delete_directory
+from metastore.service.deletion import delete_data
+from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import catalogs, databases, roles
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
@@ -58,11 +59,12 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
             if catalogs.find(session, catalog.name) is not None:
                 raise AlreadyExists(f"Catalog {catalog.name} already exists")
             catalogs.insert(session, catalog)
+            place = call.warehouse.qualified(catalog.locationUri)
             databases.insert(session, Database(
                 catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
-                locationUri=call.warehouse.qualified(catalog.locationUri), parameters={}, createTime=catalog.createTime,
+                locationUri=place, parameters={}, createTime=catalog.createTime,
             ))
-            current.make_directories([catalog.locationUri])
+            current.make_directories([place])
 
         current.write(work)
 
@@ -116,5 +118,5 @@ def drop_catalog(call: Call, name: str | None) -> None:
             current.write(work)
         except ReferenceViolation as error:
             raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
-    for location in {default.locationUri if default is not None else None, catalog.locationUri}:
-        delete_directory(call, location, purge=False)
+    locations = [location for location in (default.locationUri if default is not None else None, catalog.locationUri) if location]
+    delete_data(call, f"catalog {wanted}", [(locations, False)])

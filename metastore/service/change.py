@@ -13,7 +13,7 @@ from metastore.listeners.events import Event
 from metastore.service.context import Call
 from metastore.service.recovery import take_back
 from metastore.store.database import Session
-from metastore.warehouse import MadeDirectories
+from metastore.warehouse import MadeDirectories, Reach
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -81,9 +81,9 @@ class Change:
         else:
             made.leave(noted=False)
 
-    def make_directories(self, locations: Sequence[str]) -> list[bool]:
-        """Make directories that go again if the change fails; tell for each whether it was missing."""
-        return self._made.make(locations)
+    def make_directories(self, locations: Sequence[str], reach: Reach | None = None) -> list[bool]:
+        """Make directories that go again if the change fails; tell for each whether it was missing. MetaError unless `reach` passes it."""
+        return self._made.make(locations, reach)
 
     def move_directory(self, source: str, target: str) -> None:
         """Move a directory, which goes back if the change fails. MetaError when the target is there."""

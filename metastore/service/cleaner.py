@@ -29,12 +29,12 @@ from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
 from metastore.service.compactions import following_transaction, succeed
 from metastore.service.context import Metastore
+from metastore.service.occupants import occupants
 from metastore.store import compaction_sources, compactions, tables
-from metastore.store import places as stored_places
 from metastore.store.compactions import Entry, Object, Ready
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED
-from metastore.warehouse.locations import is_absolute, join, parse
+from metastore.warehouse.locations import join
 
 log = structlog.get_logger()
 
@@ -183,20 +183,9 @@ def _clean_dropped(metastore: Metastore, entry: Entry, location: str) -> bool:
     """Delete the folder of a dropped table or partition; tell whether the entry ended well. MetaError when something lies there again."""
 
     def work(session: Session) -> bool:
-        for place in _in_use(session, entry, location):
-            if is_absolute(place) and metastore.warehouse.is_below(place, location):
-                raise MetaError(f"{location} is not deleted: a table, database or partition lies at {place}")
+        for each in occupants(session, [location]):
+            raise MetaError(f"{location} is not deleted: a table, database or partition lies at {each.location}")
         metastore.warehouse.delete(location, purge=True)
         return succeed(session, entry, None)
 
     return metastore.database.write(work)
-
-
-def _in_use(session: Session, entry: Entry, location: str) -> Iterable[str]:
-    """Return locations that may lie at or in a folder, those of its own partition's successor too."""
-    for key, place in stored_places.of_objects(session):
-        yield place
-        if key is not None and is_absolute(place) and parse(location).path.startswith(parse(place).path.rstrip("/") + "/"):
-            inside = parse(location).path[len(parse(place).path.rstrip("/")) + 1 :]
-            yield from (join(place, name) for name in stored_places.of_partitions_inside(session, key, [inside, entry.partition or inside]))
-    yield from stored_places.of_partitions_outside(session, parse(location).path)

@@ -46,6 +46,7 @@ from metastore.rules.compactions import (
     type_letter,
     write_properties,
 )
+from metastore.rules.partition_names import canonical_name
 from metastore.rules.transactions import COMPACTION
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
@@ -64,7 +65,7 @@ ABORT_REASON = "Compaction Aborted by Abort Comapction request."
 
 
 def object_of(call: Call, database: str | None, table: str | None, partition: str | None) -> Object:
-    """Return what a request is about, its names normalised, the keys of a partition's name in lower case. MetaError for a missing name."""
+    """Return what a request is about, its names normalised, a partition's name as it is stored. MetaError for a missing name."""
     name = table_name(database, table, None, call.config.default_catalog)
     return Object(*name, partition_of(partition))
 
@@ -72,7 +73,7 @@ def object_of(call: Call, database: str | None, table: str | None, partition: st
 def partition_of(name: str | None) -> str | None:
     if not name:
         return None
-    return "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
+    return canonical_name(name)
 
 
 def compact(call: Call, request: CompactionRequest) -> CompactionResponse:

@@ -22,6 +22,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.events import AddConstraints, DropConstraint
+from metastore.rules.columns import Change, renamed_in
 from metastore.rules.names import normalize
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -199,6 +200,31 @@ def drop(call: Call, name: TableName, constraint: str | None) -> None:
                 raise InvalidObject(f"The constraint: {constraint} does not exist for the associated table: {name}")
 
         current.write(work)
+
+
+def follow_columns(session: Session, table_id: int, change: Change) -> None:
+    """Let the constraints of a table, and the foreign keys that refer to it, follow its columns; one that needs a dropped column goes."""
+    changed, gone = [], []
+    for row in rows.referring(session, table_id):
+        body = _followed(row, table_id, change)
+        if body is None:
+            gone.append(row.id)
+        elif body != row.decoded():
+            changed.append(row.changed(body))
+    rows.replace(session, changed, gone)
+
+
+def _followed(row: rows.Stored, table_id: int, change: Change) -> dict[str, Any] | None:
+    body = row.decoded()
+    lists = [*(["columns"] if row.table_id == table_id else ()), *(["parent_columns"] if row.parent_table_id == table_id else ())]
+    for columns in lists:
+        body[columns] = change.of(body[columns])
+        if body[columns] is None:
+            return None
+    if row.kind == CHECK and body.get("value"):
+        body["value"] = renamed_in(body["value"], change)
+        return None if body["value"] is None else body
+    return body
 
 
 def get(call: Call, name: TableName, kind: str | None = None) -> list[Any]:

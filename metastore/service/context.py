@@ -74,6 +74,8 @@ class Client:
     used_get_table: bool = False
     """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False
+    config: Config | None = None
+    """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
     works: dict[int, Work] = field(default_factory=dict)
     """What it asked for in the transactions that it opened last, by their ids (`work_in`, `has_opened`)."""
 
@@ -104,8 +106,8 @@ class Call:
 
     @property
     def config(self) -> Config:
-        """The server's settings."""
-        return self.metastore.config
+        """The server's settings, with those that the connection has of its own."""
+        return self.client.config or self.metastore.config
 
     @property
     def database(self) -> Database:

@@ -10,6 +10,7 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObje
 from metastore.idl import PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
 from metastore.rules import accuracy
+from metastore.rules.columns import repeated_column, strangers
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
@@ -59,17 +60,18 @@ def create_table(
                 raise AlreadyExists(f"Table {name} already exists")
             stored = translation.on_create(call, database, table, capabilities, identifier)
             place = stored.sd.location if stored.tableType not in VIEWS else None
-            if columns is not None and place and call.warehouse.is_empty(place):
+            reach = quick_stats.reach_of(stored)
+            if columns is not None and place and reach.look(call.warehouse.is_empty, place, False):
                 stored.parameters = accuracy.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
-            if gathers and place and call.warehouse.is_directory(place):
-                stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment)
+            if gathers and place and reach.look(call.warehouse.is_directory, place, False):
+                stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment, reach)
             stored.id = tables.insert(session, key, stored)
             if table.privileges is not None:
                 privileges.grant_with_table(session, stored, table.privileges)
             if constraints:
                 constraint_service.insert(call, session, stored, constraints)
             if place:
-                current.make_directories([place])
+                current.make_directories([place], reach)
             current.event = CreateTable(client=call.info, table=stored, environment=environment)
             if constraints:
                 current.further = [AddConstraints(client=call.info, table=stored, constraints=constraints)]
@@ -103,4 +105,10 @@ def _check(call: Call, table: Table) -> None:
     for key in table.partitionKeys:
         if normalize(key.name) in columns:
             raise InvalidObject(f"Partition column name {key.name} conflicts with table columns.")
+    if twice := repeated_column(table.sd.cols, table.partitionKeys):
+        raise InvalidObject(f"Table {table.dbName}.{table.tableName} has the column {twice} twice; names are the same in any case")
+    if missing := strangers(table.sd):
+        raise InvalidObject(
+            f"Table {table.dbName}.{table.tableName} has no columns {missing} to bucket, sort or skew by: name some of its columns"
+        )
 

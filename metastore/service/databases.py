@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from copy import copy
 
-import structlog
-
-from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
-from metastore.idl import Database, Table
+from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
+from metastore.idl import Database, PrincipalType, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
+from metastore.places import place_of
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.table_kinds import is_transactional, table_label
 from metastore.rules.table_types import purges_data
+from metastore.service import deletion, translation
 from metastore.service.change import change
 from metastore.service.context import Call
+from metastore.service.occupants import Occupant
+from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
-
-log = structlog.get_logger()
-DEFAULT_DATABASE = "default"
-"""The database that every catalog begins with."""
+from metastore.warehouse.trash import own_user
 
 
 def create_database(call: Call, database: Database) -> None:
-    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError."""
+    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError.
+
+    Without an owner it belongs to the caller; to the server's own user if the client has not said who calls.
+    """
     if database.name is None:
         raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
-    validate_database_name(database.name)
-    name = database.name = normalize(database.name)
+    name = normalize(database.name)
+    validate_database_name(name, call.config.special_characters_in_table_names)
+    database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
+    database.ownerName = database.ownerName if database.ownerName is not None else call.client.user or own_user()
+    database.ownerType = database.ownerType or PrincipalType.USER
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
 
         def work(session: Session) -> None:
@@ -43,16 +49,12 @@ def create_database(call: Call, database: Database) -> None:
             if databases.find(session, catalog, name) is not None:
                 raise AlreadyExists(f"Database {name} already exists")
             root = None if catalog == call.config.default_catalog else found.locationUri
-            warehouse = call.warehouse
-            database.locationUri = (
-                warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
-            )
-            wanted = [database.locationUri]
-            if database.managedLocationUri:
-                database.managedLocationUri = warehouse.qualified(database.managedLocationUri)
-                wanted.append(database.managedLocationUri)
-            databases.insert(session, database)
-            current.make_directories(wanted)
+            stored, warehouse = copy(database), call.warehouse
+            stored.managedLocationUri = translation.managed_location(call, database)
+            stored.locationUri = warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
+            databases.insert(session, stored)
+            current.make_directories([place for place in (stored.locationUri, stored.managedLocationUri) if place])
+            current.event = CreateDatabase(client=call.info, database=stored)
 
         try:
             current.write(work)
@@ -91,11 +93,13 @@ def get_database_objects(call: Call, catalog: str, pattern: str | None) -> list[
 
 
 def alter_database(call: Call, catalog: str, name: str | None, new: Database) -> None:
-    """Change location, owner, comment and parameters; the name stays. NoSuchObject, MetaError."""
+    """Change location, owner, comment and parameters. NoSuchObject, MetaError; InvalidOperation for another name."""
     if name is None:
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
     before = find_database(call, catalog, name)
+    if new.name is not None and normalize(new.name) != name:
+        raise InvalidOperation(f"Database {catalog}.{name} can not be renamed to {new.name}: make that one and rename the tables into it")
     with change(call, AlterDatabase(client=call.info, before=before, after=_altered(call, before, new))) as current:
 
         def work(session: Session) -> None:
@@ -119,7 +123,9 @@ def _altered(call: Call, before: Database, new: Database) -> Database:
             setattr(after, field, value)
     for field in ("locationUri", "managedLocationUri"):
         if getattr(new, field):
-            setattr(after, field, call.warehouse.qualified(getattr(new, field)))
+            setattr(after, field, call.warehouse.qualified(getattr(new, field), before.locationUri))
+    if before.locationUri and before.managedLocationUri == before.locationUri == after.managedLocationUri:
+        after.managedLocationUri = after.locationUri
     return after
 
 
@@ -140,7 +146,7 @@ def drop_database(
             return
         raise
     dropped: list[Table] = []
-    outside: dict[int, list[str]] = {}
+    outside: dict[int | None, list[str]] = defaultdict(list)
     environment = environment or {}
     with change(call, DropDatabase(client=call.info, database=database, environment=environment)) as current:
         asked: set[int | None] = set()
@@ -173,10 +179,10 @@ def drop_database(
                     raise MetaError(f"Cannot drop database {name} as its tables are used in the following materialized views {used}")
             dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
             call.listeners.within([ask(table) for table in dropped], session)
-            for table in dropped:
-                if table.partitionKeys and delete_data and purges_data(table):
-                    assert table.id is not None
-                    outside[table.id] = partitions.locations_outside(session, table.id)
+            outside.clear()
+            if delete_data and any(table.partitionKeys for table in dropped):
+                for table_id, location in partitions.locations_outside_in(session, key):
+                    outside[table_id].append(location)
             if has_tables or has_functions:
                 bulk.delete_contents(session, key)
             if any(is_transactional(table) for table in dropped):
@@ -187,20 +193,30 @@ def drop_database(
     purge = environment.get("ifPurge", "").lower() == "true"
     for table in dropped:
         call.listeners.after(DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment), None)
-        if delete_data and purges_data(table) and table.sd is not None:
-            for location in [*outside.get(table.id or 0, ()), table.sd.location]:
-                delete_directory(call, location, purge=purge or skips_trash(table))
     if delete_data:
-        for location in (database.managedLocationUri, database.locationUri):
-            if location:
-                delete_directory(call, location, purge=purge, only_empty=_holds_kept_tables(call, location, dropped))
+        _delete_contents(call, database, dropped, outside, purge=purge)
 
 
-def _holds_kept_tables(call: Call, location: str, dropped: list[Table]) -> bool:
-    """Tell whether data of an external table that must survive its database lies in the database's directory."""
-    return any(
-        not purges_data(table) and table.sd is not None and table.sd.location and call.warehouse.is_below(table.sd.location, location)
-        for table in dropped
+def _delete_contents(
+    call: Call, database: Database, dropped: Sequence[Table], outside: Mapping[int | None, Sequence[str]], *, purge: bool
+) -> None:
+    """Delete the directories of a dropped database and its tables; `outside` are partitions' beside their table's, by its key.
+
+    The data of its external tables outlives it, wherever it lies.
+    """
+    doomed: dict[bool, list[str]] = {False: [], True: []}
+    kept: list[Occupant] = []
+    for table in dropped:
+        locations = [*outside.get(table.id, ()), *([table.sd.location] if table.sd is not None and table.sd.location else ())]
+        if purges_data(table):
+            doomed[purge or skips_trash(table)] += locations
+        else:
+            label = f"data of the external table {table.catName}.{table_label(table)}"
+            kept += [Occupant(place, location, label) for location in locations if (place := place_of(location))]
+    own = [location for location in (database.managedLocationUri, database.locationUri) if location]
+    deletion.delete_data(
+        call, f"database {database.catalogName}.{database.name}", [*((places, skips) for skips, places in doomed.items()), (own, purge)],
+        below=database.locationUri, kept=kept,
     )
 
 
@@ -208,16 +224,3 @@ def skips_trash(table: Table) -> bool:
     """Tell whether a table's data is to go for good when dropped (`auto.purge`, `skip.trash`)."""
     parameters = table.parameters or {}
     return any(parameters.get(key, "").lower() == "true" for key in ("auto.purge", "skip.trash"))
-
-
-def delete_directory(call: Call, location: str | None, *, purge: bool, only_empty: bool = False) -> None:
-    """Delete a dropped object's directory. The metadata is gone already, so a failure is only logged."""
-    if not location:
-        return
-    try:
-        if not only_empty:
-            call.warehouse.delete(location, purge=purge)
-        else:
-            call.warehouse.remove_if_empty(location)
-    except (MetastoreError, OSError):
-        log.exception("data of a dropped object was not deleted", location=location)

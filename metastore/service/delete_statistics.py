@@ -10,7 +10,7 @@ from metastore.rules import accuracy
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.statistics import columns_named, stored_names
+from metastore.service.statistics import columns_named, partitions_named
 from metastore.service.tables import find_table
 from metastore.store import statistics, tables
 from metastore.store.database import Session
@@ -48,7 +48,7 @@ def from_partitions(
     """Delete statistics of partitions, as `from_table` does for a table."""
     table = find_table(call, name)
     wanted = columns_named(columns) or None
-    names = stored_names(call, table, partitions)
+    names = partitions_named(call, table, partitions)
     event = DeleteStatistics(client=call.info, table=table, partitions=names, columns=wanted or [])
     with change(call, event) as current:
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import structlog
-
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
@@ -16,15 +14,14 @@ from metastore.service import soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import skips_trash
+from metastore.service.deletion import delete_data
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_name
+from metastore.service.partitions import names_as_stored, partition_name
 from metastore.service.tables import find_table
 from metastore.store import followers, partitions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_below
-
-log = structlog.get_logger()
 
 
 def drop_partition(
@@ -58,7 +55,9 @@ def drop_partitions(
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
     """Drop the named partitions; with `if_exists` missing ones are left out. Returns the dropped. NoSuchObject, MetaError."""
-    return drop_named(call, name, _table(call, name), list(wanted), delete_data=delete_data, if_exists=if_exists, environment=environment)
+    table = _table(call, name)
+    wanted = names_as_stored(call, table, wanted)
+    return drop_named(call, name, table, wanted, delete_data=delete_data, if_exists=if_exists, environment=environment)
 
 
 def _table(call: Call, name: TableName) -> Table:
@@ -75,7 +74,7 @@ def drop_named(
     event = DropPartitions(client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment)
     with change(call, event) as current:
 
-        def work(session: Session) -> tuple[Table, bool]:
+        def work(session: Session) -> tuple[Table, bool, list[str]]:
             locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked(call.database)
             if locked is None:
                 raise NoSuchObject(f"{name} table not found")
@@ -94,11 +93,11 @@ def drop_named(
                     if not delete_data and soft_drops.dropping_transaction(environment):
                         places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
                         soft_drops.hand_over(call, session, name, places, environment, purge=_purges(held, environment))
-            return held, purges
+            return held, purges, [each for _, each, _ in found]
 
-        held, purges = current.write(work)
+        held, purges, names = current.write(work)
     if purges:
-        _delete_data(call, held, dropped, purge=_purges(held, environment))
+        _delete_data(call, name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
     return dropped
 
 
@@ -121,11 +120,11 @@ def _data(partition: Partition) -> str | None:
     return partition.sd.location if partition.sd is not None else None
 
 
-def _delete_data(call: Call, table: Table, dropped: Sequence[Partition], *, purge: bool) -> None:
+def _delete_data(call: Call, name: TableName, table: Table, dropped: Mapping[str, Partition], *, purge: bool) -> None:
     """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
-    locations = list(dict.fromkeys(location for partition in dropped if (location := _data(partition))))
-    for location, error in call.warehouse.delete_all(locations, purge=purge).items():
-        log.error("data of a dropped partition was not deleted", location=location, error=error.message)
+    locations = list(dict.fromkeys(location for partition in dropped.values() if (location := _data(partition))))
+    subject = f"partition {name} {min(dropped)}" if len(dropped) == 1 else f"{len(dropped)} partitions of {name}"
+    delete_data(call, subject, [(locations, purge)], below=table.sd.location, own=(table.id, dropped.keys()))
     remove_empty_parents(call, table, locations)
 
 

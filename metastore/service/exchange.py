@@ -20,6 +20,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
+from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
 from metastore.store import databases, partitions, tables
 from metastore.store.database import Session
@@ -60,7 +61,9 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
             if taken := partitions.existing(session, there.id, names):
                 raise MetaError(f"The partition {min(taken)} already exists in the table {target}")
             moved = [(key, name, _moved(there, name, partition)) for key, name, partition in found]
-            moves = _moves(call, here, [(name, old, new) for (_, name, old), (_, _, new) in zip(found, moved, strict=True)])
+            exchanged = [(name, old, new) for (_, name, old), (_, _, new) in zip(found, moved, strict=True)]
+            moves = _moves(call, here, exchanged)
+            _check_alone(session, here, exchanged)
             partitions.hand_over(session, here, there, moved)
             current.move_directories(moves)
             added = [partition for _, _, partition in moved]
@@ -141,6 +144,15 @@ def _moved(target: Table, name: str, partition: Partition) -> Partition:
         new.sd = copy(partition.sd)
         new.sd.location = join(target.sd.location, name)
     return new
+
+
+def _check_alone(session: Session, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> None:
+    """Refuse to move a directory at or in which others lie. MetaError."""
+    names = {name for name, _, _ in exchanged}
+    found = occupants(session, [old.sd.location for _, old, _ in exchanged], below=table.sd.location, own=(table.id, names))
+    for each in found:
+        if each.table_id != table.id or each.partition not in names:
+            raise MetaError(f"The directory {each.location} is that of {each.label} too: no partition can move away with it")
 
 
 def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> Moves:

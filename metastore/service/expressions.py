@@ -16,10 +16,8 @@ from metastore.idl import Partition, Table
 from metastore.rules.filters import (
     NotUnderstood,
     compile_expression,
-    compile_partition_filter,
     is_expression,
     leading_prefixes,
-    parse,
     read_expression,
     weakened,
 )
@@ -27,7 +25,7 @@ from metastore.rules.filters.values import key_type
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_named
 from metastore.service.names import TableName
-from metastore.service.partitions import check_count, with_table
+from metastore.service.partitions import Selected, check_count, rows_by_filter, with_table
 from metastore.service.tables import find_table
 from metastore.store import partitions
 from metastore.store.database import Session
@@ -45,13 +43,6 @@ class Dropped(NamedTuple):
 
     expression: bytes
     archive_level: int | None = None
-
-
-class Selected(NamedTuple):
-    """Rows (`partitions.FIELDS`), ascending by name, and whether one of them may not match."""
-
-    rows: list[Row]
-    unknown: bool
 
 
 def get_partitions_by_expression(
@@ -127,6 +118,8 @@ def _select(call: Call, session: Session, table: Table, expression: bytes, defau
         raise MetaError(
             f"java.lang.UnsupportedOperationException: the setting expression_proxy is {REFUSING}, which reads no partition expressions"
         )
+    if not is_expression(expression):
+        return rows_by_filter(call, session, table, _text(expression), default_name)
     default_name = default_name or call.config.default_partition_name
     keys = [(key.name, key.type) for key in table.partitionKeys]
     prefixes, judge = _judge(expression, keys, default_name, exactly=exactly)
@@ -140,9 +133,6 @@ def _judge(
     expression: bytes, keys: Sequence[tuple[str, str]], default_name: str, *, exactly: bool
 ) -> tuple[list[str] | None, Judge | None]:
     """Return prefixes of the names that may match, None for any, and what judges values: None if nothing can."""
-    if not is_expression(expression):
-        node = parse(_text(expression))
-        return leading_prefixes(node, keys, default_name), compile_partition_filter(node, keys, default_name)
     try:
         tree = read_expression(expression)
     except NotUnderstood:

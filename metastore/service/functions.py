@@ -86,7 +86,7 @@ def get_all_functions(call: Call) -> list[Function]:
 
 
 def alter_function(call: Call, database: str | None, name: str | None, new: Function | None) -> None:
-    """Replace a function, also its name and database; time of creation and resources stay.
+    """Replace a function, also its name and database; its time of creation stays.
 
     InvalidObject for what can not be stored and a missing new database; InvalidOperation, MetaError, MissingArgument.
     """
@@ -110,7 +110,7 @@ def alter_function(call: Call, database: str | None, name: str | None, new: Func
                 raise MetaError(f"function {'.'.join(where)} doesn't exist")
             if new_where != where and functions.find(session, *new_where) is not None:
                 raise MetaError(f"function {'.'.join(new_where)} already exists")
-            stored.createTime, stored.resourceUris = locked.createTime, locked.resourceUris
+            stored.createTime = locked.createTime
             current.event = AlterFunction(client=call.info, before=locked, after=stored)
             functions.update(session, key, target, stored)
 

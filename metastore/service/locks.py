@@ -13,7 +13,7 @@ from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import lower_keys
+from metastore.rules.partition_names import canonical_name
 from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
 from metastore.service import house_keeping
 from metastore.service.clock import now_ms
@@ -162,7 +162,8 @@ def _component(call: Call, each: LockComponent | None) -> Component:
     if each is None or name is None or kind not in WAITS_FOR:
         raise MetaError(f"Lock component on {database} needs dbname and a type of LockType, not {kind}")
     table, partition = each.tablename, each.partitionname
-    return Component(catalog, name, None if table is None else normalize(table), None if partition is None else lower_keys(partition), kind)
+    where = None if table is None else normalize(table), None if partition is None else canonical_name(partition)
+    return Component(catalog, name, *where, kind)
 
 
 def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list[Intent]:
@@ -225,7 +226,7 @@ def show_locks(
         database = before.rsplit(".", 1)[-1]
     catalog, name = database_name(database or None, None, call.config.default_catalog)
     wanted_table = normalize(table) if table else None
-    wanted_partition = lower_keys(partition) if partition else None
+    wanted_partition = canonical_name(partition) if partition else None
     rows = locks.all_of(call.database)
     if not rows:
         return []

@@ -41,7 +41,7 @@ def _marked(call: Call, name: TableName, values: Mapping[str, str] | None, kind:
         table = find_table(call, name)
     except NoSuchObject as error:
         raise UnknownTable(f"Table: {name} is not found.") from error
-    values, keys = values or {}, [key.name for key in table.partitionKeys]
+    values, keys = {key.lower(): value for key, value in (values or {}).items()}, [key.name for key in table.partitionKeys]
     if len(values) != len(keys):
         raise InvalidPartition(
             f"Number of partition columns in table: {len(keys)} doesn't match with number of supplied partition values: {len(values)}"

@@ -10,9 +10,15 @@ import orjson
 from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject, RequestTooLarge
 from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
 from metastore.listeners.events import ReadTable
-from metastore.rules.filters import compile_partition_filter, leading_prefixes, parse
+from metastore.rules.filters import leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import make_partition_names, partial_values, values_for_keys
+from metastore.rules.partition_names import (
+    make_partition_names,
+    partial_values,
+    plain_names,
+    stored_names,
+    values_for_keys,
+)
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -34,6 +40,20 @@ def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | Non
     return make_partition_names(
         [key.name for key in table.partitionKeys], [values or () for values in many], call.config.default_partition_name
     )
+
+
+def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]:
+    """Return names of partitions of a table as they are stored; one that can be none of it stays as it is, and is not there."""
+    keys = [key.name for key in table.partitionKeys]
+    is_plain = plain_names(tuple(keys)).fullmatch
+
+    def stored(name: str) -> str:
+        try:
+            return stored_names(keys, [name], call.config.default_partition_name)[0]
+        except InvalidObject:
+            return name
+
+    return list(dict.fromkeys(name if is_plain(name) else stored(name) for name in names))
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
@@ -129,7 +149,10 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
     def work(session: Session, table: Table) -> list[Partition]:
         if 0 <= call.config.limit_partition_request < len(wanted):
             _too_many(call, table, len(wanted))
-        found = partitions.named(call.database, session, table, list(dict.fromkeys(wanted))) if wanted else []
+        distinct = list(dict.fromkeys(wanted))
+        found = partitions.named(call.database, session, table, distinct) if wanted else []
+        if len(found) < len(distinct) and (stored := names_as_stored(call, table, distinct)) != distinct:
+            found = partitions.named(call.database, session, table, stored)
         return [partition for _, _, partition in found]
 
     return with_table(call, name, work)
@@ -178,7 +201,7 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
     """Return the partitions that pass a filter string, ascending by name. NoSuchObject; MetaError for a bad filter."""
 
     def work(session: Session, table: Table) -> list[Partition]:
-        rows = _rows_by_filter(call, session, table, text)
+        rows = rows_by_filter(call, session, table, text).rows
         check_count(call, table, len(rows), limit)
         return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
 
@@ -187,7 +210,7 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
 
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
     """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
-    return with_table(call, name, lambda session, table: len(_rows_by_filter(call, session, table, text)))
+    return with_table(call, name, lambda session, table: len(rows_by_filter(call, session, table, text).rows))
 
 
 def get_partition_values(
@@ -204,7 +227,7 @@ def get_partition_values(
                 raise MetaError(f"{key.name} is not a partitioning key of {name}")
         chosen = [positions[normalize(key.name)] for key in wanted]
         rows = [[values[position] for position in chosen] for values in map(orjson.loads, (
-            row[2] for row in _rows_by_filter(call, session, table, text)
+            row[2] for row in rows_by_filter(call, session, table, text).rows
         ))]
         if distinct:
             rows = [list(values) for values in dict.fromkeys(map(tuple, rows))]
@@ -217,14 +240,24 @@ def get_partition_values(
         raise MetaError(error.message) from error
 
 
-def _rows_by_filter(call: Call, session: Session, table: Table, text: str | None) -> list[Row]:
-    node = parse(text)
+class Selected(NamedTuple):
+    """Rows (`partitions.FIELDS`), ascending by name, and whether one of them may not match."""
+
+    rows: list[Row]
+    unknown: bool
+
+
+def rows_by_filter(call: Call, session: Session, table: Table, text: str | None, default_name: str | None = None) -> Selected:
+    """Return what a filter string selects; what it can not judge is there too, since clients filter again. MetaError."""
     keys = [(key.name, key.type) for key in table.partitionKeys]
-    passes = compile_partition_filter(node, keys, call.config.default_partition_name)
-    prefixes = leading_prefixes(node, keys, call.config.default_partition_name)
+    node = parse(text, [name for name, _ in keys])
+    default_name = default_name or call.config.default_partition_name
     assert table.id is not None
-    rows = partitions.keyed_rows(session, table.id, prefixes)
-    return rows if node is None else [row for row in rows if passes(orjson.loads(row[2]))]
+    rows = partitions.keyed_rows(session, table.id, leading_prefixes(node, keys, default_name))
+    if node is None:
+        return Selected(rows, unknown=False)
+    found = select_partitions(node, keys, [orjson.loads(row[2]) for row in rows], default_name)
+    return Selected([rows[position] for position in found.positions], not found.is_certain)
 
 
 def _check_limit(call: Call, session: Session, table: Table, wanted: int) -> None:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from metastore.idl import Table
+from metastore.rules.table_kinds import is_external
 from metastore.service.context import Call
+from metastore.warehouse import DirectorySummary, Reach
 
 DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 ACCURATE = "COLUMN_STATS_ACCURATE"
@@ -23,6 +26,16 @@ def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, 
     return call.config.stats_autogather and "true" not in said
 
 
+def reach_of(table: Table) -> Reach:
+    """Return what the server has to reach for a table: storage of an external one is its clients' affair."""
+    return Reach(f"{table.dbName}.{table.tableName}", required=not is_external(table))
+
+
+def are_given(environment: Mapping[str, str]) -> bool:
+    """Tell whether a request says that it brings statistics of the data as it is now."""
+    return environment.get("STATS_GENERATED") in ("TASK", "USER")
+
+
 def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Tell whether a request has numFiles and totalSize, neither of them changed."""
     for key in FAST:
@@ -33,17 +46,19 @@ def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
 
 
 def from_directory(
-    call: Call, parameters: Mapping[str, str], location: str, environment: Mapping[str, str], *, force: bool = False
+    call: Call, parameters: Mapping[str, str], location: str, environment: Mapping[str, str], reach: Reach, *, force: bool = False
 ) -> dict[str, str]:
-    """Return parameters with numFiles and totalSize of a directory; unchanged if they are there and `force` is not set.
+    """Return parameters with numFiles and totalSize of a directory; unchanged if it is not reached, or has them and `force` is not set.
 
     COLUMN_STATS_ACCURATE goes unless the request says that a task made the statistics.
     """
     if not force and all(key in parameters for key in FAST):
         return dict(parameters)
-    summary = call.warehouse.summarize(location)
+    summary: DirectorySummary | None = reach.look(call.warehouse.summarize, location, None)
+    if summary is None:
+        return dict(parameters)
     out = {**parameters, "numFiles": str(summary.files), "totalSize": str(summary.size)}
-    if environment.get("STATS_GENERATED") not in ("TASK", "USER"):
+    if not are_given(environment):
         out.pop(ACCURATE, None)
     return out
 

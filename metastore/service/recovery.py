@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from posixpath import commonpath
 from typing import TYPE_CHECKING
 
 import structlog
 
 from metastore.errors import MetastoreError
+from metastore.service.occupants import occupants
 from metastore.store import places
 from metastore.store.database import Session
 from metastore.warehouse.locations import parse
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from metastore.service.context import Metastore
 
 log = structlog.get_logger()
-
-Key = tuple[str, str, str]
 
 
 def recover(metastore: Metastore) -> int:
@@ -55,7 +53,7 @@ def take_back(
 
     def work(session: Session) -> int:
         places.claim(session, subject)
-        used = _used(session, [*directories, *(place for move in moves for place in move)])
+        used = {parse(each.location).key for each in occupants(session, [*directories, *(place for move in moves for place in move)])}
         count = 0
         for source, target in reversed(moves):
             if parse(target).key in used or not warehouse.exists(target):
@@ -77,33 +75,3 @@ def _removed(metastore: Metastore, place: str) -> bool:
     was_there = metastore.warehouse.is_directory(place)
     metastore.warehouse.remove_if_empty(place)
     return was_there and not metastore.warehouse.is_directory(place)
-
-
-def _used(session: Session, wanted: Sequence[str]) -> set[Key]:
-    """Return the keys of those locations at which a catalog, database, table or partition lies."""
-    keys = {parse(place).key for place in wanted}
-    if not keys:
-        return set()
-    used: set[Key] = set()
-    for table, place in places.of_objects(session):
-        key = parse(place).key if _is_location(place) else None
-        if key is None:
-            continue
-        if key in keys:
-            used.add(key)
-        if table is not None:
-            base = key[2].rstrip("/") + "/"
-            inside = {path[len(base) :] for protocol, authority, path in keys if (protocol, authority) == key[:2] and path.startswith(base)}
-            if inside:
-                used |= {(*key[:2], base + path) for path in places.of_partitions_inside(session, table, sorted(inside))}
-    common = commonpath([path for _, _, path in keys])
-    return used | {parse(place).key for place in places.of_partitions_outside(session, common) if _is_location(place)} & keys
-
-
-def _is_location(text: str) -> bool:
-    """Tell whether a stored text names a place: an alter may have stored one that does not."""
-    try:
-        parse(text)
-    except MetastoreError:
-        return False
-    return True

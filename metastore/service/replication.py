@@ -8,6 +8,7 @@ from __future__ import annotations
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import CompactionRequest, CompactionType, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize
+from metastore.rules.partition_names import canonical_name
 from metastore.rules.snapshots import parse_table
 from metastore.rules.transactions import INSERT, Intent
 from metastore.service import compactions
@@ -65,7 +66,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     _, seen = parse_table(request.validWriteIdlist)
     aborted = sorted(seen.aborted)
 
-    parts: list[str | None] = [*request.partNames] if request.partNames else [None]
+    parts: list[str | None] = [canonical_name(name) for name in request.partNames] if request.partNames else [None]
 
     def work(session: Session) -> bool:
         if write_ids.last(session, key) is not None:

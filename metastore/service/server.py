@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 
+from metastore.config import ConfigError, changed
 from metastore.errors import ConfigValueSecurity, MetaError
 from metastore.service.context import Call
 from metastore.store import catalogs
 
+ITS_OWN = frozenset({
+    "hive.metastore.partition.name.whitelist.pattern", "hive.metastore.client.capability.check", "hive.metastore.expression.proxy",
+    "hive.metastore.disallow.incompatible.col.type.changes",
+})
+"""Settings that a connection may have of its own. Source: Hive's MetastoreConf.metaConfs."""
+WITHOUT_EFFECT = {
+    "hive.metastore.try.direct.sql": "true", "hive.metastore.try.direct.sql.ddl": "true", "hive.metastore.client.socket.timeout": "600s",
+    "hive.metastore.partition.order.expr": '"PART_NAME" asc',
+}
+"""Those of them that only Java's server heeds, with their defaults: they are kept for who asks."""
 READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
 
 
@@ -22,10 +33,29 @@ def get_config_value(call: Call, name: str | None, default: str | None) -> str |
 
 def get_meta_conf(call: Call, key: str | None) -> str | None:
     """Return a setting that Hive lets clients see through getMetaConf. MetaError for an unknown one."""
-    value = call.config.hive_value(key or "", None)
+    value = call.config.hive_value(key or "", WITHOUT_EFFECT.get(_long_name(key or "")))
     if value is None:
         raise MetaError(f"Invalid configuration key {key}")
     return value
+
+
+def set_meta_conf(call: Call, key: str | None, value: str | None) -> None:
+    """Change a setting for the calls of this connection, as long as it lasts. MetaError for a key that Hive does not let clients set."""
+    name = _long_name(key or "")
+    if name not in ITS_OWN and name not in WITHOUT_EFFECT:
+        raise MetaError(f"Invalid configuration key {key}: a connection can set {', '.join(sorted([*ITS_OWN, *WITHOUT_EFFECT]))}")
+    if value is None:
+        raise MetaError(f"Invalid configuration value null for key {key}")
+    try:
+        if name.endswith(".whitelist.pattern"):
+            re.compile(value)
+        call.client.config = changed(changed(call.config, name, value, call.method), name.removeprefix("hive."), value, call.method)
+    except (ConfigError, re.error) as error:
+        raise MetaError(f"Invalid configuration value {value} for key {key}: {error}") from error
+
+
+def _long_name(key: str) -> str:
+    return key if key.startswith("hive.") else f"hive.{key}"
 
 
 def database_uuid(call: Call) -> str:

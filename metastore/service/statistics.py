@@ -12,13 +12,12 @@ from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, Table
 from metastore.rules import accuracy
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import plain_names, values_for_keys
+from metastore.rules.partition_names import stored_names
 from metastore.rules.snapshots import Snapshot
 from metastore.rules.statistics import aggregate
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_name
 from metastore.service.tables import find_table
 from metastore.store import statistics, tables
 from metastore.store.database import Session
@@ -30,20 +29,13 @@ StoredColumn = tuple[str, str, bytes]
 """A column's name, its type, and its ColumnStatisticsData in the binary protocol."""
 
 
-def stored_names(call: Call, table: Table, names: Iterable[str | None]) -> list[str]:
-    """Return the names as they are stored. MetaError for one that is missing or is none of this table."""
-    keys = tuple(key.name for key in table.partitionKeys)
-    is_plain = plain_names(keys).fullmatch
-    found = []
-    for name in names:
-        if name is None:
-            raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
-        if is_plain(name):
-            found.append(name)
-        else:
-            lowered = "/".join(key.lower() + mark + value for key, mark, value in (part.partition("=") for part in name.split("/")))
-            found.append(partition_name(call, table, values_for_keys(keys, lowered)))
-    return found
+def partitions_named(call: Call, table: Table, names: Iterable[str | None]) -> list[str]:
+    """Return the names as they are stored. MetaError for one that is missing, InvalidObject for one that is none of this table."""
+    given = list(names)
+    if None in given:
+        raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
+    keys = [key.name for key in table.partitionKeys]
+    return stored_names(keys, (name for name in given if name is not None), call.config.default_partition_name)
 
 
 def get_table(
@@ -122,7 +114,7 @@ def _read(
     table = find_table(call, name)
     key = table.id
     assert key is not None
-    names = stored_names(call, table, dict.fromkeys(partitions))
+    names = partitions_named(call, table, dict.fromkeys(partitions))
     if seen is None or not is_transactional(table):
         return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
     found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))

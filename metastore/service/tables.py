@@ -10,15 +10,16 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules.filters import TableFacts, compile_table_filter, parse
+from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
-from metastore.service import soft_drops
+from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import delete_directory, skips_trash
+from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
-from metastore.store import catalogs, databases, followers, partitions, tables, view_sources
+from metastore.service.partitions import names_as_stored
+from metastore.store import catalogs, databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
@@ -118,7 +119,7 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
     if text is None:
         raise InvalidOperation(f"{text} cannot apply null filter")
 
-    passes = compile_table_filter(parse(text))
+    passes = compile_table_filter(parse(text, keys_in(text)))
     rows = call.database.read(lambda session: tables.facts(session, catalog, database))
     if not rows and call.database.read(lambda session: catalogs.find(session, catalog)) is None:
         raise UnknownDatabase(f"Could not find database {catalog}.{database}: there is no catalog {catalog}")
@@ -179,8 +180,7 @@ def drop_table(
             return held, data
 
         dropped, data = current.write(work)
-    for location in data:
-        delete_directory(call, location, purge=_purges(dropped, environment))
+    deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
 
 
 def _purges(table: Table, environment: Mapping[str, str]) -> bool:
@@ -188,10 +188,19 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
-    """Delete the data of a table or of named partitions, keeping directories. NoSuchObject, MetaError."""
-    table = find_table(call, name)
+    """Delete the data of a table or of named partitions; statistics of columns go with it.
+
+    Directories are kept, and what other objects have in them. MetaError for a missing table or partition, and for a directory that another
+    object has too: then nothing is deleted. NoSuchObject for a missing catalog.
+    """
+    try:
+        table = find_table(call, name)
+    except NoSuchObject as error:
+        if call.database.read(lambda session: catalogs.find(session, name.catalog)) is None:
+            raise
+        raise MetaError(error.message) from error
     database = call.database
-    chosen: list[str] = []
+    chosen: dict[str, list[str]] = {}
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
@@ -200,31 +209,42 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
         def work(session: Session) -> None:
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
-                raise NoSuchObject(f"{name} table not found")
+                raise MetaError(f"{name} table not found")
             if not held.partitionKeys:
-                chosen[:] = [held.sd.location] if held.sd is not None else []
+                if partition_names:
+                    raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
+                chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
+                statistics.delete_table(session, held.id)
                 return
             if partition_names:
-                found = partitions.lock_named(database, session, held, partition_names)
+                wanted = names_as_stored(call, held, partition_names)
+                found = partitions.lock_named(database, session, held, wanted)
+                if missing := {*wanted} - {each for _, each, _ in found}:
+                    raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
             else:
                 found = partitions.lock_all(database, session, held)
-            chosen[:] = [partition.sd.location for _, _, partition in found if partition.sd is not None]
+            places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
+            chosen.update(deletion.to_empty(session, name, held, places, wholly=not partition_names))
             changed = [(key, each, copy(partition)) for key, each, partition in found]
             for _, _, partition in changed:
                 partition.parameters = _truncated(partition.parameters)
             if changed:
                 partitions.replace(session, held, changed)
+                statistics.delete_partitions(session, [key for key, _, _ in changed])
             current.event = AlterPartitions(
                 client=call.info, table=held, before=[partition for _, _, partition in found],
                 after=[partition for _, _, partition in changed], environment=environment or {},
             )
 
         current.write(work)
-    for location in chosen:
+    for location, kept in chosen.items():
         if call.warehouse.is_directory(location):
-            call.warehouse.delete(location, purge=purge)
-            call.warehouse.make(location)
+            if kept:
+                call.warehouse.delete_but(location, kept, purge=purge)
+            else:
+                call.warehouse.delete(location, purge=purge)
+                call.warehouse.make(location)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:

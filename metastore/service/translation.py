@@ -7,23 +7,55 @@ from copy import copy
 from itertools import count
 from typing import cast
 
-from metastore.errors import MetaError
+from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access
-from metastore.rules.table_kinds import TRANSLATED, VIEWS
+from metastore.rules.names import directory_name
+from metastore.rules.table_kinds import TRANSLATED, VIEWS, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
-from metastore.warehouse.locations import join
+from metastore.warehouse.locations import join, parse, same_place
 
+DEFAULT_DATABASE = "default"
+"""The database that every catalog begins with."""
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 
 def _roots(call: Call, database: Database) -> Roots:
+    """Return where a database's tables may lie. A database of another catalog has no other place than its own, as in Java's server."""
+    warehouse, name = call.warehouse, database.name or DEFAULT_DATABASE
     return Roots(
-        managed=call.warehouse.root, external=call.warehouse.external_root, database=database.locationUri or call.warehouse.root,
-        database_managed=database.managedLocationUri, database_name=database.name or "default",
+        managed=warehouse.root, external=warehouse.external_root if is_default_catalog(call, database.catalogName) else None,
+        database=database.locationUri or warehouse.root, database_managed=database.managedLocationUri, database_name=name,
+        keeps_own=call.config.table_translation == "legacy" and not _lies_by_default(call, name, database.locationUri),
     )
+
+
+def is_default_catalog(call: Call, catalog: str | None) -> bool:
+    """Tell whether a catalog, or none, is the one to which the warehouse's roots belong."""
+    return (catalog or call.config.default_catalog).lower() == call.config.default_catalog.lower()
+
+
+def _lies_by_default(call: Call, name: str, location: str | None) -> bool:
+    warehouse = call.warehouse
+    default = warehouse.external_root or warehouse.root if name == DEFAULT_DATABASE else warehouse.database_location(name)
+    return not location or same_place(location, default)
+
+
+def managed_location(call: Call, database: Database) -> str | None:
+    """Return the managed location of a new database, which also keeps its managed tables together where two roots would part them.
+
+    In legacy mode a client that gives a location writes all tables there, as Spark does, though it be the one that the database would have
+    had by default.
+    """
+    given, qualified = database.locationUri, call.warehouse.qualified
+    if database.managedLocationUri:
+        return qualified(database.managedLocationUri)
+    if not given or call.warehouse.external_root is None or not is_default_catalog(call, database.catalogName):
+        return None
+    parted = call.config.table_translation == "legacy" and _lies_by_default(call, database.name, qualified(given))
+    return qualified(given) if parted else None
 
 
 def _client_name(call: Call, identifier: str | None = None) -> str:
@@ -34,7 +66,9 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
     """Return the table as it will be stored, with its location. MetaError when the rules refuse it."""
     given = table.sd.location if table.sd is not None else None
     if given and table.tableType not in VIEWS:
-        table.sd.location = call.warehouse.qualified(given)
+        table.sd.location = call.warehouse.qualified(given, database.locationUri)
+        if parse(given).key[2] == "/":
+            raise InvalidObject(f"{table_label(table)} can not lie at {given}, the root of a file system: give a directory in it")
     roots = _roots(call, database)
     translated = table_types.translate(
         table, mode=cast(Mode, call.config.table_translation), roots=roots, capabilities=capabilities,
@@ -55,7 +89,8 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
 
     Source: Hive's MetastoreDefaultTransformer.TableLocationStrategy. MetaError.
     """
-    place, mode = join(directory, table.tableName), call.config.translated_location
+    name, mode = directory_name(table.tableName), call.config.translated_location
+    place = join(directory, name)
     if mode == "force" or TRANSLATED not in table.parameters or not call.warehouse.is_directory(place):
         return place
     if mode == "prohibit":
@@ -63,12 +98,15 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
             f"Default location is not available for table: {place}: remove the directory, give the table a location, or set "
             "translated_location to something other than prohibit"
         )
-    names = (f"{number}_{table.tableName}" if mode == "seqprefix" else f"{table.tableName}_{number}" for number in count(1))
-    return next(place for place in (join(directory, name) for name in names) if not call.warehouse.is_directory(place))
+    names = (f"{number}_{name}" if mode == "seqprefix" else f"{name}_{number}" for number in count(1))
+    return next(place for place in (join(directory, each) for each in names) if not call.warehouse.is_directory(place))
 
 
 def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
-    """Return the altered table as it will be stored. MetaError when the rules refuse it."""
+    """Return the altered table as it will be stored. MetaError when the rules refuse it, InvalidOperation for the root of a file system."""
+    place = new.sd.location if new.sd is not None and new.tableType not in VIEWS else None
+    if place and parse(place).key[2] == "/" and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
+        raise InvalidOperation(f"{table_label(new)} can not lie at {place}, the root of a file system: give a directory in it")
     return table_types.translate_alter(
         old, new, mode=cast(Mode, call.config.table_translation), roots=_roots(call, database),
         default_catalog=call.config.default_catalog,
@@ -78,7 +116,17 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
 def default_location(call: Call, database: Database, table: Table) -> str | None:
     """Return where a table of this kind and name lies by default in a database; None for a view."""
     directory = table_types.default_directory(table_types.root_of(table), _roots(call, database))
-    return None if directory is None else join(directory, table.tableName)
+    return None if directory is None else join(directory, directory_name(table.tableName))
+
+
+def lies_by_default(call: Call, database: Database, table: Table) -> bool:
+    """Tell whether a table lies directly in its default directory, called by its name: in any case, as Hive asks, and encoded or not."""
+    default, parsed = default_location(call, database, table), parse(table.sd.location)
+    if default is None or same_place(table.sd.location, default):
+        return default is not None
+    parent, _, name = parsed.key[2].rpartition("/")
+    wanted = parse(default).key
+    return (*parsed.key[:2], parent) == (*wanted[:2], wanted[2].rpartition("/")[0]) and name.lower() == table.tableName
 
 
 def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | None) -> None:

@@ -18,7 +18,7 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.listeners.events import AllocateWriteIds
-from metastore.rules.partition_names import lower_keys
+from metastore.rules.partition_names import canonical_name
 from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
 from metastore.rules.transactions import CHANGES, UPDATE, Intent, operation_of
 from metastore.service.clock import now_ms
@@ -308,7 +308,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     """Say which partitions of a table a transaction writes, in place of the table as a whole. NoSuchTransaction, TransactionAborted."""
     key = Key(*table_name(request.dbname, request.tablename, None, call.config.default_catalog))
     operation = UPDATE if request.operationType is None else operation_of(request.operationType, LockType.SHARED_WRITE)
-    names = dict.fromkeys(lower_keys(name) for name in request.partitionnames or ())
+    names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())
 
     def work(session: Session) -> None:
         if not transactions.hold(session, request.txnid, COMPONENTS, now_ms()):

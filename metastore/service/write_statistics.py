@@ -24,7 +24,7 @@ from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
-from metastore.service.statistics import ENGINE, stored_names
+from metastore.service.statistics import ENGINE, partitions_named
 from metastore.service.tables import find_table, on_known_table
 from metastore.store import overwriting, partitions, statistics, tables
 from metastore.store.database import Session
@@ -140,7 +140,7 @@ def _update(
     call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer
 ) -> bool:
     table = known.table
-    names = stored_names(call, table, [each.statsDesc.partName for each in new])
+    names = partitions_named(call, table, [each.statsDesc.partName for each in new])
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
@@ -297,8 +297,13 @@ def _checked(
 
 
 def _encoded(structs: Mapping[Key, Sequence[ColumnStatisticsObj]]) -> dict[Key, Columns]:
-    """Return what is written of the same structs, by the same keys."""
-    texts, now = iter(statistics.encode([column for each in structs.values() for column in each])), int(time.time())
+    """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing."""
+    columns = [column for each in structs.values() for column in each]
+    encoded, now = statistics.encode(columns), int(time.time())
+    if statistics.EMPTY in encoded:
+        column = columns[encoded.index(statistics.EMPTY)]
+        raise InvalidObject(f"Statistics of the column {column.colName} are empty: set the member of statsData for its type")
+    texts = iter(encoded)
     return {key: Columns(each, texts, now) for key, each in structs.items()}
 
 

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 
 from metastore.acid.characters import is_limited, limit_of
 from metastore.acid.types import parts
-from metastore.spark.catalog import spark_type
+from metastore.spark.catalog import AcidTableInfo, spark_type
 
 MARK = "DOES_NOT_FIT"
 _TOLD = re.compile(rf"\[{MARK}\] (.*?) \[{MARK}\]", re.DOTALL)
@@ -61,6 +61,11 @@ def told() -> Iterator[None]:
 def type_of(rows: DataFrame, value: Column) -> DataType:
     """Return the type that a value has as a column of rows. AnalysisException."""
     return rows.select(value).schema[0].dataType
+
+
+def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
+    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
+    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
 
 
 def assigned(value: Column, there: DataType, kind: str, what: str) -> Column:

@@ -11,13 +11,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
 
 from metastore import idl
+from metastore.acid.partitions import found
 from metastore.client import Client
+from metastore.errors import InvalidObject, MetaError
 from metastore.idl import GetTableRequest, Partition, Table
+from metastore.rules.partition_names import canonical_name, make_partition_name, values_for_keys
+from metastore.rules.partition_values import hive_name
 
 CAPABILITIES = [
     "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTREAD", "EXTWRITE",
 ]
 URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+_NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+_NAME = re.compile(rf"(?:{_NAME_PART.pattern})(?:\.(?:{_NAME_PART.pattern}))*")
 _CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _LOCAL_TIME = re.compile(r"\btimestamp with local time zone\b", re.IGNORECASE)
 
@@ -31,15 +37,40 @@ class NotTransactional(Exception):
     """The table is not one that this module reads or writes."""
 
 
+class WrongColumns(ValueError):
+    """The rows or values that were given do not fit the table's columns."""
+
+
 def metastore_uri(spark: SparkSession) -> str:
     """Return the address of the metastore that a Spark session uses. ValueError when none is set."""
     for name in URI_SETTINGS:
-        if found := spark.conf.get(name, None):
-            return found
-    found = spark._jsc.hadoopConfiguration().get("hive.metastore.uris")  # noqa: SLF001  # where hive-site.xml and spark.hadoop.* end
-    if not found:
+        if uri := spark.conf.get(name, None):
+            return uri
+    uri = spark._jsc.hadoopConfiguration().get("hive.metastore.uris")  # noqa: SLF001  # where hive-site.xml and spark.hadoop.* end
+    if not uri:
         raise ValueError("Spark knows no metastore: set spark.hadoop.hive.metastore.uris=thrift://HOST:9083")
-    return str(found)
+    return str(uri)
+
+
+def name_parts(name: str) -> list[str]:
+    """Return the parts of a name that dots divide; a part may stand in back quotes, within which dots do not. ValueError."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name: parts are divided by dots, and stand in back quotes where they hold other characters")
+    return [inner.replace("``", "`") or plain for inner, plain in _NAME_PART.findall(name)]
+
+
+def split_table_name(name: str) -> tuple[str | None, str]:
+    """Return database, if named, and table of `table`, `database.table` or `spark_catalog.database.table`, in lower case. ValueError."""
+    parts = name_parts(name)
+    if len(parts) > 3 or (len(parts) == 3 and parts[0].lower() != "spark_catalog"):
+        raise ValueError(f"{name!r} names no table of the metastore: give database.table")
+    return parts[-2].lower() if len(parts) > 1 else None, parts[-1].lower()
+
+
+def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
+    """Return database and table that a name means in a session. ValueError."""
+    database, table = split_table_name(name)
+    return database or spark.catalog.currentDatabase().lower(), table
 
 
 def ddl_type(text: str) -> str:
@@ -74,12 +105,12 @@ class AcidTableInfo:
             dbName=database, tblName=name, capabilities=idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES]),
             processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark",
         )
-        found = cls(client.get_table_req(request).table)
-        if (found.parameters.get("transactional") or "").lower() != "true":
+        table = cls(client.get_table_req(request).table)
+        if (table.parameters.get("transactional") or "").lower() != "true":
             raise NotTransactional(
                 f"{database}.{name} is not transactional: read it with spark.table, or set its property transactional=true"
             )
-        return found
+        return table
 
     @property
     def database(self) -> str:
@@ -149,27 +180,40 @@ class AcidTableInfo:
                 return name, _csv_options(parameters, quoted="opencsv" in library.lower()) if name == "csv" else {}
         raise NotTransactional(f"{self.full_name}: Spark has no reader for {library}")
 
+    def given(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the columns of rows that are to be written, by their names in lower case. WrongColumns for one that is there twice."""
+        given = {name.lower(): name for name in names}
+        if len(given) < len(names):
+            twice = sorted({name for name in given if sum(name == each.lower() for each in names) > 1})
+            raise WrongColumns(f"{self.full_name}: the rows have a column twice: {', '.join(twice)}")
+        return given
+
     def folders(self, client: Client, partition_filter: str | None = None) -> list[Folder]:
         """Return where the table's rows lie; `partition_filter` as in get_partitions_by_filter keeps some partitions. MetaException."""
         if not self.table.partitionKeys:
             return [Folder(self.location)]
         if partition_filter:
-            found: Sequence[Partition] = client.get_partitions_by_filter(self.database, self.name, partition_filter, -1)
+            partitions: Sequence[Partition] = client.get_partitions_by_filter(self.database, self.name, partition_filter, -1)
         else:
-            found = client.get_partitions(self.database, self.name, -1)
-        return [self.folder(partition) for partition in found]
+            partitions = client.get_partitions(self.database, self.name, -1)
+        return [self.folder(partition) for partition in partitions]
+
+    def existing_partition(self, client: Client, name: str) -> str:
+        """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""
+        keys = [(key.name, key.type) for key in self.table.partitionKeys or []]
+        try:
+            hives = hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
+        except (MetaError, InvalidObject) as error:
+            raise WrongColumns(f"{self.full_name}: {name} is no name of a partition: {error}") from error
+        partition = found(client, self.table, [hives]).get(hives)
+        if partition is None:
+            raise WrongColumns(f"{self.full_name} has no partition {name}")
+        return self.folder(partition).name
 
     def folder(self, partition: Partition) -> Folder:
         """Return where a partition's rows lie."""
         keys = [key.name for key in self.table.partitionKeys]
-        return Folder(partition.sd.location.rstrip("/"), partition_name(keys, partition.values), tuple(partition.values))
-
-
-def partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
-    """Return `k=v/..` as Hive escapes it."""
-    from metastore.rules.partition_names import make_partition_name
-
-    return make_partition_name(list(keys), list(values))
+        return Folder(partition.sd.location.rstrip("/"), make_partition_name(keys, partition.values), tuple(partition.values))
 
 
 def _csv_options(parameters: dict[str, str], *, quoted: bool) -> dict[str, str]:

@@ -49,7 +49,7 @@ class Job:
 
 def prepare(work: Work, entry: CompactionInfoStruct) -> Job:
     """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional."""
-    table = work.load(f"{entry.dbname}.{entry.tablename}")
+    table = work.load(entry.dbname, entry.tablename)
     if entry.partitionname:
         partition = work.txn.call(lambda client: client.get_partition_by_name(table.database, table.name, entry.partitionname))
         folder = table.folder(partition)

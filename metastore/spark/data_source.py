@@ -42,9 +42,9 @@ from metastore.idl import DataOperationType, LockType
 from metastore.rules.acid_directories import WriteIds
 from metastore.spark.alive import Alive
 from metastore.spark.arrow import arrow_schema
-from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri
+from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri, split_table_name
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
-from metastore.spark.reading import DEFAULT_PARTITION, time_zone
+from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ class HiveAcidDataSource(DataSource):
 
 
 def _names(options: Any) -> tuple[str, str]:
-    database, mark, table = options.get("table", "").lower().rpartition(".")
-    if not mark:
-        raise ValueError('the option table names no table: .option("table", "database.table")')
+    database, table = split_table_name(options.get("table", ""))
+    if database is None:
+        raise ValueError('the option table names no table of a database: .option("table", "database.table")')
     return database, table
 
 
@@ -135,6 +135,7 @@ class HiveAcidReader(DataSourceReader):
         self._table = table
         self._schema = schema
         self._zone = zone
+        self._keys = {key.name: key.type for key in table.table.partitionKeys or []}
         self._filter = partition_filter
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -144,10 +145,14 @@ class HiveAcidReader(DataSourceReader):
         """
         database, name = self._table.database, self._table.name
         txn = Transaction.begin(self._uri, read_only=True)
-        txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
-        snapshot = txn.snapshots([(database, name)])[database, name]
-        folders = txn.call(lambda client: self._table.folders(client, self._filter))
-        found = select(FsspecFiles(), folders, snapshot, insert_only=False)
+        try:
+            txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
+            snapshot = txn.snapshots([(database, name)])[database, name]
+            folders = txn.call(lambda client: self._table.folders(client, self._filter))
+            found = select(FsspecFiles(), folders, snapshot, insert_only=False)
+        except BaseException:
+            txn.abort()
+            raise
         txn.leave_open()
         return [Bucket(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
             Bucket(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
@@ -159,11 +164,12 @@ class HiveAcidReader(DataSourceReader):
 
         from metastore.acid.deleted import Deleted, kept
         from metastore.acid.orc_files import cast, event_schema, read_events, read_original
+        from metastore.acid.portions import repeated
 
         assert isinstance(partition, Bucket)
-        keys = {key.name: place for place, key in enumerate(self._table.table.partitionKeys or [])}
+        given = dict(zip(self._keys, partition.folder.values, strict=False))
         wanted = arrow_schema(self._schema)
-        events = event_schema(pa.struct([field for field in wanted if field.name not in keys]))
+        events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
         columns = [(column.name, column.type) for column in self._table.table.sd.cols]
         files = partition.files
         with Alive(self._uri, partition.transaction):
@@ -174,12 +180,8 @@ class HiveAcidReader(DataSourceReader):
                 for batch in kept(source, gone, partition.write_ids):
                     rows = batch.column("row")
                     values = [
-                        cast(pa.array([_value(partition.folder.values[keys[field.name]])] * len(rows)), field.type, self._zone)
-                        if field.name in keys else rows.field(rows.type.get_field_index(field.name))
+                        cast(repeated(self._keys[field.name], given[field.name], len(rows)), field.type, self._zone)
+                        if field.name in given else rows.field(rows.type.get_field_index(field.name))
                         for field in wanted
                     ]
                     yield pa.record_batch(values, schema=wanted) if values else pa.record_batch([pa.nulls(len(rows))], names=["_"])
-
-
-def _value(text: str) -> str | None:
-    return None if text == DEFAULT_PARTITION else text

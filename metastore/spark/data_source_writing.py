@@ -32,8 +32,7 @@ from metastore.idl import AbortTxnRequest, DataOperationType, LockType, Table, T
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import once
 from metastore.spark.alive import Alive
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.writing import WrongColumns
+from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +100,7 @@ class Request:
         cls, uri: str, info: AcidTableInfo, schema: StructType, zone: str, options: Any, *, overwrite: bool, stream: bool = False
     ) -> Request:
         """Check the columns and the kind of the table. WrongColumns, CanNotPlace."""
-        given = tuple(name.lower() for name in schema.names)
+        given = tuple(info.given(schema.names))
         known = [column.name for column in [*info.table.sd.cols, *(info.table.partitionKeys or [])]]
         if unknown := [name for name in given if name not in known]:
             raise WrongColumns(f"{info.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(known)}")
@@ -128,7 +127,7 @@ class Request:
         txn = Transaction.begin(self.uri, agent=self.agent(query))
         try:
             kind, operation = (
-                (LockType.EXCL_WRITE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
+                (LockType.EXCLUSIVE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
             plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
@@ -272,17 +271,17 @@ def _place(plan: Plan, txn: Transaction, storage: Storage, files: Sequence[Stage
     """Rename files to their places, noting the directories that were made; return the names of the partitions."""
     info, number = plan.info, plan.write_id
     names = sorted({file.partition for file in files if file.partition})
-    found = txn.call(lambda client: found_or_added(client, info.table, names)) if names else {}
-    locations = {"": info.location, **{name: partition.sd.location.rstrip("/") for name, partition in found.items()}}
+    found = txn.call(lambda client: found_or_added(client, info.table, names, overwrite=plan.overwrite)) if names else {}
+    folders = {"": Folder(info.location), **{name: info.folder(partition) for name, partition in found.items()}}
     if plan.overwrite and not files and not info.table.partitionKeys:
         _make(plan, storage, storage.path(f"{info.location}/{base_name(number)}"), made)
     for file in files:
         name = base_name(number) if plan.overwrite else delta_name(number, number, file.statement)
-        directory = storage.path(f"{locations[file.partition]}/{name}")
+        directory = storage.path(f"{folders[file.partition].location}/{name}")
         if directory not in made:
             _make(plan, storage, directory, made)
         storage.rename(file.path, f"{directory}/{file.name}")
-    return names
+    return sorted(folders[name].name for name in names)
 
 
 def _make(plan: Plan, storage: Storage, directory: str, made: list[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,7 +19,7 @@ from metastore.acid.evolution import loss
 from metastore.acid.transactions import TableSnapshot
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.physical import columns_of, not_of_spark
-from metastore.spark.reading import ROW_ID, inserted_events
+from metastore.spark.reading import FOLDER, ROW_ID, inserted_events
 from metastore.spark.selecting import Selected
 from metastore.spark.work import Work
 
@@ -53,7 +53,7 @@ def check_bucket(spark: SparkSession, table: AcidTableInfo, selected: Selected, 
 
 
 def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
-    """Raise CanNotKeep where rows that are written anew (`row__id`, partition columns) have times of nanoseconds in columns not `given`."""
+    """Raise CanNotKeep where rows that are written anew (by `row__id` and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])
     if finer is None:
@@ -64,11 +64,12 @@ def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iter
     if not any(each.inserts or each.growing or each.originals for each in selected):
         return
     events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
-    keys = table.partition_columns.names
-    ids = changed.select(F.col(ROW_ID).alias("__changed"), *(F.col(name).alias(f"__changed_{name}") for name in keys))
-    same = [F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
-            F.col("__changed.rowid") == F.col("rowId"), *(F.col(f"__changed_{name}").eqNullSafe(F.col(name)) for name in keys)]
-    if events.join(ids, reduce(lambda left, right: left & right, same), "left_semi").limit(1).collect():
+    ids = changed.select(F.col(ROW_ID).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
+    same = [
+        F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
+        F.col("__changed.rowid") == F.col("rowId"), F.col("__changed_folder") == F.col(FOLDER),
+    ]
+    if events.join(ids, reduce(and_, same), "left_semi").limit(1).collect():
         raise CanNotKeep(
             f"{table.full_name}: a row that would be written anew has a time of nanoseconds, of which Spark would write microseconds; "
             f"change it with Hive, or set the column too ({', '.join(kept.names)})"

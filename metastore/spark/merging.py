@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.idl import DataOperationType
 from metastore.spark import writing
-from metastore.spark.assignment import type_of
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.clauses import (
+    Expression,
+    all_columns,
+    chosen,
+    column,
+    field,
+    first_that_holds,
+    fitting,
+    inserted_columns,
+    quoted,
+    set_columns,
+)
 from metastore.spark.faithful import check_kept
-from metastore.spark.reading import ROW_ID
+from metastore.spark.reading import FOLDER, ROW_ID
 from metastore.spark.work import Work
 
 if TYPE_CHECKING:
-    from metastore.spark.table import AcidTable, Expression
+    from metastore.spark.table import AcidTable
 
-TARGET, SOURCE = "target", "source"
-"""The names by which conditions may call the table and the new rows unless they have aliases of their own."""
-SOURCE_ROW, ACTION = "__source_row", "__action"
+SOURCE = "source"
+"""The name by which expressions may call the new rows, whatever alias they have."""
+ALL = "*"
+"""What stands for all columns in a clause."""
+SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
 
 
 class SeveralMatches(Exception):
@@ -36,17 +51,17 @@ class Clause:
     """What happens to the rows for which `condition` holds and no earlier clause did. `values` None: a delete."""
 
     condition: Expression | None
-    values: Mapping[str, Expression] | None = field(default=None)
+    values: Mapping[str, Expression] | None = None
 
 
 class MergeBuilder:
     """Clauses are looked at in the order in which they are given; `execute` does the merge in one transaction."""
 
-    def __init__(self, table: AcidTable, source: DataFrame, condition: Expression, alias: str | None) -> None:
+    def __init__(self, table: AcidTable, source: DataFrame, condition: Expression, alias: str) -> None:
         self._table = table
         self._source = source
         self._condition = condition
-        self._alias = alias or TARGET
+        self._alias = alias
         self._matched: list[Clause] = []
         self._missing: list[Clause] = []
 
@@ -58,8 +73,8 @@ class MergeBuilder:
         return self
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
-        """Give rows that are matched the source's values in all columns that it has, the table's own partition and bucket columns aside."""
-        self._matched.append(Clause(condition, {"*": "*"}))
+        """Give rows that are matched the source's values in all columns but partition and bucket columns."""
+        self._matched.append(Clause(condition, {ALL: ALL}))
         return self
 
     def whenMatchedDelete(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
@@ -76,7 +91,7 @@ class MergeBuilder:
 
     def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
         """Insert each row of the source that matches none as it is."""
-        self._missing.append(Clause(condition, {"*": "*"}))
+        self._missing.append(Clause(condition, {ALL: ALL}))
         return self
 
     def execute(self) -> dict[str, int]:
@@ -86,124 +101,110 @@ class MergeBuilder:
     def _execute(self, work: Work, info: AcidTableInfo) -> dict[str, int]:
         from metastore.spark.table import lock_to_change
 
-        lock_to_change(work, info)
-        source = _alias_of(self._source)
+        statement = lock_to_change(work, info)
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            joined = work.rows(info, row_id=True).alias(self._alias).join(new.alias(source), _column(self._condition), "inner")
-            matched = self._decided(info, joined, source).persist(StorageLevel.MEMORY_AND_DISK)
+            matched, rows = self._planned(info, work.rows(info, row_id=True, folder=True), new)
             try:
-                return self._write(work, info, matched, new, source)
+                return self._write(work, info, matched, rows, statement)
             finally:
                 matched.unpersist()
         finally:
             new.unpersist()
 
+    def _planned(self, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> tuple[DataFrame, DataFrame | None]:
+        """Return one row for each match, to be computed once, and the rows to insert.
+
+        The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use.
+        """
+        own = _alias_of(self._source)
+        if own is not None:
+            with suppress(AnalysisException):
+                return self._planned_as(SOURCE, info, target, new)
+        return self._planned_as(own or SOURCE, info, target, new)
+
+    def _planned_as(self, source: str, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> tuple[DataFrame, DataFrame | None]:
+        joined = target.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
+        matched = self._decided(info, joined, source).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            return matched, self._inserted(info, matched, new, source) if self._missing else None
+        except BaseException:
+            matched.unpersist()
+            raise
+
     def _decided(self, info: AcidTableInfo, joined: DataFrame, source: str) -> DataFrame:
         """Return one row for each match: what is to be done, the row's id and partition, and its new values."""
-        action = reduce(
-            lambda rest, numbered: F.when(_holds(numbered[1].condition), F.lit(numbered[0])).otherwise(rest),
-            reversed(list(enumerate(self._matched))), F.lit(-1),
-        )
-        values = []
-        for name in info.schema.names:
-            value = F.col(f"{self._alias}.{name}")
-            for number, clause in reversed(list(enumerate(self._matched))):
-                changed = self._value(info, clause, name, source)
-                if changed is not None:
-                    value = F.when(action == number, writing.stored(info, name, changed, type_of(joined, changed))).otherwise(value)
-            values.append(value.alias(name))
+        action = first_that_holds([clause.condition for clause in self._matched])
+        sets = [self._set(info, clause, source) for clause in self._matched]
+        values = [
+            chosen(action, [given.get(name) for given in sets], field(self._alias, name), fitting(info, name, joined)).alias(name)
+            for name in info.schema.names
+        ]
         return joined.select(
-            action.alias(ACTION), F.col(f"{source}.{SOURCE_ROW}").alias(SOURCE_ROW), F.col(f"{self._alias}.{ROW_ID}").alias(ROW_ID), *values
+            action.alias(ACTION), field(source, SOURCE_ROW).alias(SOURCE_ROW), field(self._alias, ROW_ID).alias(ROW_ID),
+            field(self._alias, FOLDER).alias(FOLDER), *values,
         )
 
-    def _value(self, info: AcidTableInfo, clause: Clause, name: str, source: str) -> Column | None:
-        """Return a column's new value in an update, None where it stays."""
+    def _set(self, info: AcidTableInfo, clause: Clause, source: str) -> dict[str, Column]:
+        """Return the columns that a clause sets in rows that are matched."""
         if clause.values is None:
-            return None
-        if "*" in clause.values:
-            fixed = name in info.partition_columns.names or name in info.bucket_columns
-            return F.col(f"{source}.{name}") if name in _lowered(self._source) and not fixed else None
-        return _column(clause.values[name]) if name in clause.values else None
+            return {}
+        if ALL in clause.values:
+            return all_columns(info, self._source, source, self._expressions(), insert=False)
+        return set_columns(info, clause.values, self._alias)
 
-    def _write(self, work: Work, info: AcidTableInfo, matched: DataFrame, new: DataFrame, source: str) -> dict[str, int]:
-        from metastore.spark.table import _check_settable, _tell
+    def _inserted(self, info: AcidTableInfo, matched: DataFrame, new: DataFrame, source: str) -> DataFrame:
+        """Return the rows that are to be inserted."""
+        rest = new.join(matched.select(SOURCE_ROW).distinct(), SOURCE_ROW, "left_anti").alias(source)
+        action = first_that_holds([clause.condition for clause in self._missing])
+        gives = [
+            all_columns(info, self._source, source, self._expressions(), insert=True) if ALL in (clause.values or {})
+            else inserted_columns(info, clause.values or {}, self._alias)
+            for clause in self._missing
+        ]
+        values = [
+            chosen(action, [given.get(name) for given in gives], F.lit(None), fitting(info, name, rest)).alias(name)
+            for name in info.schema.names
+        ]
+        return rest.where(action >= 0).select(*values)
 
-        for clause in self._matched:
-            if clause.values is not None and "*" not in clause.values:
-                _check_settable(info, clause.values)
+    def _expressions(self) -> list[Expression]:
+        """Return all expressions of the merge."""
+        clauses = [*self._matched, *self._missing]
+        conditions = [clause.condition for clause in clauses if clause.condition is not None]
+        return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
+
+    def _write(self, work: Work, info: AcidTableInfo, matched: DataFrame, rows: DataFrame | None, statement: int) -> dict[str, int]:
+        from metastore.spark.table import tell
+
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
         counts = {row[ACTION]: row["count"] for row in matched.groupBy(ACTION).count().collect()}
         updated = sum(count for number, count in counts.items() if number in updates)
         deleted = sum(count for number, count in counts.items() if number >= 0) - updated
         if updated:
-            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), self._given(info))
-        changed = matched.where(F.col(ACTION).isin(updates)).select(*info.schema.names) if updated else None
-        inserted, rows = self._inserted(info, matched, new, source)
-        statement = work.txn.next_statement(info.database, info.name)
+            sets = [set(self._set(info, clause, SOURCE)) for clause in self._matched if clause.values is not None]
+            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), set[str].intersection(*sets))
+        inserted = rows.count() if rows is not None else 0
+        fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
+        fresh += [rows] if rows is not None and inserted else []
         if updated or deleted:
-            gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, *info.partition_columns.names)
-            _tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
-        fresh = [part for part in (changed, rows) if part is not None]
+            gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, FOLDER)
+            tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
         if fresh:
             reached = writing.insert(work, info, reduce(lambda left, right: left.unionByName(right), fresh), statement=statement)
-            _tell(work, info, reached, DataOperationType.INSERT)
+            tell(work, info, reached, DataOperationType.INSERT)
         return {"updated": updated, "deleted": deleted, "inserted": inserted}
-
-    def _given(self, info: AcidTableInfo) -> list[str]:
-        """Return the columns to which each update gives a value."""
-        updates = [clause for clause in self._matched if clause.values is not None]
-        return [name for name in info.columns.names if all(self._value(info, each, name, SOURCE) is not None for each in updates)]
-
-    def _inserted(self, info: AcidTableInfo, matched: DataFrame, new: DataFrame, source: str) -> tuple[int, DataFrame | None]:
-        """Return how many rows of the source are to be inserted, and the rows."""
-        if not self._missing:
-            return 0, None
-        rest = new.join(matched.select(SOURCE_ROW).distinct(), SOURCE_ROW, "left_anti").alias(source)
-        action = reduce(
-            lambda other, numbered: F.when(_holds(numbered[1].condition), F.lit(numbered[0])).otherwise(other),
-            reversed(list(enumerate(self._missing))), F.lit(-1),
-        )
-        values = []
-        for name in info.schema.names:
-            value = F.lit(None).cast(info.schema[name].dataType)
-            for number, clause in reversed(list(enumerate(self._missing))):
-                given = clause.values or {}
-                found = (
-                    F.col(f"{source}.{name}") if "*" in given and name in _lowered(self._source)
-                    else _column(given[name]) if name in given else None
-                )
-                if found is not None:
-                    value = F.when(action == number, writing.stored(info, name, found, type_of(rest, found))).otherwise(value)
-            values.append(value.alias(name))
-        for clause in self._missing:
-            if unknown := [name for name in clause.values or {} if name != "*" and name not in info.schema.names]:
-                raise writing.WrongColumns(f"{info.full_name} has no column {', '.join(unknown)}")
-        rows = rest.where(action >= 0).select(*values)
-        return (count, rows) if (count := rows.count()) else (0, None)
 
 
 def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
-    twice = matched.where(F.col(ACTION) >= 0).groupBy(ROW_ID, *info.partition_columns.names).count().where("count > 1").limit(1).collect()
+    twice = matched.where(F.col(ACTION) >= 0).groupBy(ROW_ID, FOLDER).count().where("count > 1").limit(1).collect()
     if twice:
         row = twice[0].asDict(recursive=True)
         raise SeveralMatches(f"{info.full_name}: several rows of the source match the row {row}; make the source unique")
 
 
-def _alias_of(source: DataFrame) -> str:
-    """Return the alias that the source has, else the usual name."""
+def _alias_of(source: DataFrame) -> str | None:
+    """Return the alias that the source has."""
     plan = source._jdf.queryExecution().analyzed()  # noqa: SLF001  # PySpark tells an alias nowhere else
-    return str(plan.alias()) if plan.getClass().getSimpleName() == "SubqueryAlias" else SOURCE
-
-
-def _lowered(source: DataFrame) -> set[str]:
-    return {name.lower() for name in source.columns}
-
-
-def _holds(condition: Expression | None) -> Column:
-    return F.lit(True) if condition is None else F.coalesce(_column(condition), F.lit(False))
-
-
-def _column(value: Expression) -> Column:
-    return F.expr(value) if isinstance(value, str) else value
+    return str(plan.alias()) if plan.getClass().getSimpleName() == "SubqueryAlias" else None

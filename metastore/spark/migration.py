@@ -23,7 +23,7 @@ from metastore.idl import (
     LockType,
     Table,
 )
-from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder
+from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
 from metastore.spark.hadoop import FileError
 from metastore.spark.table import AcidTable
 from metastore.spark.work import Work
@@ -73,9 +73,9 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
 
 
 def _load(work: Work, name: str) -> Table:
-    database, _, table = name.replace("`", "").lower().rpartition(".")
+    database, table = table_name(work.spark, name)
     request = GetTableRequest(
-        dbName=database or work.spark.catalog.currentDatabase(), tblName=table, processorCapabilities=CAPABILITIES,
+        dbName=database, tblName=table, processorCapabilities=CAPABILITIES,
         processorIdentifier="metastore-spark",
     )
     found: Table = work.txn.call(lambda client: client.get_table_req(request).table)
@@ -110,7 +110,7 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     """
     work = Work(spark, uri)
     with work.txn:
-        info = work.load(name)
+        info = work.load(*table_name(spark, name))
         work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
         rows = work.rows(info)
         beside = f"{info.name}__plain"

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from metastore.acid.buckets import Original
 from metastore.acid.transactions import TableSnapshot
 from metastore.rules.acid_directories import WriteIds
+from metastore.rules.partition_names import DEFAULT_PARTITION, escape
+from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 ROW_ID = "row__id"
 """The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
-FOLDER = "__folder"
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+FOLDER = "__metastore_folder"
+"""The column that holds the name `k=v/..` of the partition in which a row lies; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 PLACE = "cast(rowId & 63 as int)"
 """SQL of the bit that stands for a row among the 64 of its word."""
@@ -52,16 +54,21 @@ def event_schema(row: StructType) -> StructType:
     ])
 
 
-def rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool) -> DataFrame:
-    """Return the table's rows at a snapshot: data columns, partition columns, and `row__id` where it is asked for."""
+def rows(
+    spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool,
+    folder: bool = False,
+) -> DataFrame:
+    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` if asked for."""
+    keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
-        return _plain_rows(spark, table, selected)
-    events = _live(spark, table, selected, snapshot)
+        return _plain_rows(spark, table, selected, keys)
     columns = [F.col("row")[name].alias(name) for name in table.columns.names]
-    columns += [F.col(name) for name in table.partition_columns.names]
+    columns += keys
     if row_id:
         columns.append(_row_id().alias(ROW_ID))
-    return events.select(*columns)
+    if folder:
+        columns.append(F.col(FOLDER))
+    return _live(spark, table, selected, snapshot).select(*columns)
 
 
 def live_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> DataFrame:
@@ -108,7 +115,7 @@ def _row_id() -> Column:
 
 
 def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot) -> DataFrame:
-    """Return the events of rows that were inserted, whether or not delete events name them; six columns, `__folder`, partition columns."""
+    """Return the events of rows that were inserted, whether or not delete events name them: six columns and the folder."""
     schema = event_schema(table.columns)
     parts = []
     mixed = any(each.mixed for each in selected)
@@ -116,7 +123,7 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
         if is_nameless(names):
             for folder, paths in files:
                 read = _in_arrow(spark, [(path, WHOLE) for path in paths], schema, _read_growing, table)
-                parts.append(_valid(_in_folder(read, table, folder), snapshot.write_ids, mixed=mixed))
+                parts.append(_valid(_in_folder(read, folder), snapshot.write_ids, mixed=mixed))
             continue
         same = is_called_so(table.columns, names)
         scanned = _scan(spark, table, files, schema if same else event_schema(as_called(table.columns, names)))
@@ -126,13 +133,12 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
     for each in selected:
         if each.growing:
             read = _in_arrow(spark, each.growing, schema, _read_growing, table)
-            parts.append(_valid(_in_folder(read, table, each.folder), snapshot.write_ids, mixed=True))
+            parts.append(_valid(_in_folder(read, each.folder), snapshot.write_ids, mixed=True))
         if each.originals:
             read = _in_arrow(spark, numbered(each.originals), schema, _read_originals, table)
-            parts.append(_in_folder(read, table, each.folder))
+            parts.append(_in_folder(read, each.folder))
     if not parts:
-        name = StructField(FOLDER, StringType())
-        return spark.createDataFrame([], StructType([*schema.fields, name, *table.partition_columns.fields]))
+        return spark.createDataFrame([], StructType([*schema.fields, StructField(FOLDER, StringType())]))
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
@@ -164,10 +170,11 @@ def _scan(
     spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]], schema: StructType,
     source: str = "orc", options: dict[str, str] | None = None,
 ) -> DataFrame | None:
-    """Read files with Spark's own source; add `__folder`, the partition's name, and the partition columns.
+    """Read files with Spark's own source; add `__metastore_folder`.
 
     Spark's own discovery of partitions would put columns into the reader's schema, and ORC no longer see that the files are transactional.
-    The values are taken from the files' paths instead, by which Spark prunes files too. Folders that lie elsewhere have scans of their own.
+    The partition is taken from the files' paths instead, by which Spark prunes files too. Folders that lie elsewhere have scans of
+    their own.
     """
     reader = spark.read.format(source).options(**(options or {})).schema(schema)
     usual: list[str] = []
@@ -180,12 +187,11 @@ def _scan(
             usual += paths
             names.append(folder.name)
         else:
-            parts.append(_in_folder(reader.load(list(paths)), table, folder))
+            parts.append(_in_folder(reader.load(list(paths)), folder))
     if usual:
-        path = F.col("_metadata.file_path")
         escaped = not all(map(_PLAIN.fullmatch, names))
-        found = reader.load(usual).select("*", _folder_of(path, len(table.partition_columns), escaped=escaped))
-        parts.append(found.select("*", *_partition_columns(table, escaped=escaped)))
+        folder_column = _folder_of(F.col("_metadata.file_path"), len(table.partition_columns), escaped=escaped)
+        parts.append(reader.load(usual).select("*", folder_column))
     return reduce(lambda left, right: left.unionByName(right), parts) if parts else None
 
 
@@ -197,41 +203,51 @@ def _is_flat(folder: Folder, paths: Sequence[str]) -> bool:
 def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
     """Return the name of the partition in whose base or delta a file lies; paths are encoded as URIs."""
     name = F.substring_index(F.substring_index(path, "/", -(keys + 2)), "/", keys)
-    return (_decoded(name) if escaped else name).alias(FOLDER)
+    return (F.url_decode(F.replace(name, F.lit("+"), F.lit("%2B"))) if escaped else name).alias(FOLDER)
 
 
-def _decoded(text: Column) -> Column:
-    return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
-
-
-def _partition_columns(table: AcidTableInfo, *, escaped: bool) -> list[Column]:
-    """Return the partition columns of rows whose `__folder` is known."""
+def key_texts(table: AcidTableInfo) -> list[str]:
+    """Return SQL for the texts of the partition columns of rows by their `__metastore_folder`, as the partition's name spells them."""
     out = []
-    keys = table.partition_columns
-    for place, column in enumerate(keys):
-        part = F.substring_index(F.substring_index(F.col(FOLDER), "/", place - len(keys)), "/", 1)
-        text = F.substring(part, len(column.name) + 2, 1_000_000)
-        value = F.nullif(_decoded(text) if escaped else text, F.lit(DEFAULT_PARTITION))
-        out.append(value.cast(column.dataType).alias(column.name))
+    for place, column in enumerate(table.partition_columns):
+        part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"
+        text = f"substring({part}, {len(escape(column.name)) + 2})"
+        out.append(f"if(contains({text}, '%'), url_decode(replace({text}, '+', '%2B')), {text})")
     return out
 
 
-def _in_folder(rows: DataFrame, table: AcidTableInfo, folder: Folder) -> DataFrame:
+def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
+    """Return the partition columns of rows whose `__metastore_folder` is known; null for a text that is no value of the type, as in Hive.
+
+    Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
+    """
+    keys = zip(key_texts(table), table.partition_columns, table.table.partitionKeys or [], strict=True)
+    return [F.expr(_value(text, column.dataType, key.type, zone)).alias(column.name) for text, column, key in keys]
+
+
+def _value(text: str, wanted: DataType, kind: str, zone: str) -> str:
+    value = f"nullif({text}, '{DEFAULT_PARTITION}')"
+    name = type_name(kind)
+    if name == "char":
+        return f"rtrim({value})"
+    if name == "timestamp":
+        value = f"concat({value}, if(length({text}) <= {len('2024-07-01')}, ' 00:00:00', ''), ' {zone}')"
+    return value if isinstance(wanted, StringType) else f"try_cast({value} as {wanted.simpleString()})"
+
+
+def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
     """Add what `_scan` adds, for the rows of one folder."""
-    values = [
-        F.lit(None if value == DEFAULT_PARTITION else value).cast(column.dataType).alias(column.name)
-        for column, value in zip(table.partition_columns, folder.values, strict=False)
-    ]
-    return rows.select("*", F.lit(folder.name).alias(FOLDER), *values)
+    return rows.select("*", F.lit(folder.name).alias(FOLDER))
 
 
-def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected]) -> DataFrame:
+def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], keys: Sequence[Column]) -> DataFrame:
     files = [(each.folder, [*each.originals, *each.inserts]) for each in selected]
-    parts = [found.select(*table.schema.names) for found in _plain_scans(spark, table, files)]
+    columns = [F.col(f"`{name}`") for name in table.columns.names]
+    parts = [found.select(*columns, *keys) for found in plain_scans(spark, table, files)]
     return reduce(lambda left, right: left.unionByName(right), parts) if parts else spark.createDataFrame([], table.schema)
 
 
-def _plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
+def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
     """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
     source, options = table.format
     if source != "orc":
@@ -245,7 +261,7 @@ def _plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tupl
             yield found
         elif found is not None:
             row = F.struct(*(F.col(f"`{name}`") for name, _ in zip(names, table.columns, strict=False)))
-            yield found.select(*_renamed(row, table.columns, names), FOLDER, *table.partition_columns.names)
+            yield found.select(*_renamed(row, table.columns, names), FOLDER)
 
 
 def _in_arrow(

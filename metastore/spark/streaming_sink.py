@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.hadoop import Files
 from metastore.spark.once import PARAMETER, add_parameter, is_new, note, parameter_of
 from metastore.spark.table import AcidTable
@@ -31,7 +31,7 @@ def write_stream(
     `trigger` holds the arguments of DataStreamWriter.trigger, `name` is the query's in Spark. NoSuchObjectException, NotTransactional; what
     a batch raises ends the query.
     """
-    target = AcidTable.forName(rows.sparkSession, table, uri)
+    AcidTable.forName(rows.sparkSession, table, uri)
     found = uri or metastore_uri(rows.sparkSession)
     parameter = ""
 
@@ -40,10 +40,9 @@ def write_stream(
         if not parameter:
             name_of_query = parameter_of(Files(batch.sparkSession).read, checkpoint)
             with Work(batch.sparkSession, found).txn as txn:
-                database, _, table_name = target.name.rpartition(".")
-                add_parameter(txn, database, table_name, name_of_query)
+                add_parameter(txn, *table_name(batch.sparkSession, table), name_of_query)
             parameter = name_of_query
-        insert_once(batch, number, target.name, found, parameter)
+        insert_once(batch, number, table, found, parameter)
 
     writer = rows.writeStream.outputMode("append").option("checkpointLocation", checkpoint).foreachBatch(run)
     if name is not None:
@@ -57,11 +56,11 @@ def insert_once(batch: DataFrame, number: int, table: str, uri: str, parameter: 
     """Insert a batch and note its number in the table by the same commit; return False if it was there already. NoTableId."""
     work = Work(batch.sparkSession, uri)
     with work.txn:
-        database, _, name = table.rpartition(".")
+        database, name = table_name(batch.sparkSession, table)
         if not is_new(work.txn, database, name, parameter, number):
             return False
-        noted = note(work.load(table), parameter, number)
-        AcidTable.within(work, table).insert(batch)
+        noted = note(work.load(database, name), parameter, number)
+        AcidTable.within(work, database, name).insert(batch)
         work.txn.commit(table_parameter=noted)
     return True
 

@@ -15,68 +15,65 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql import DataFrame, SparkSession
 
 from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
-from metastore.spark.assignment import told
-from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.assignment import stored, told
+from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
+from metastore.spark.clauses import TARGET, Expression, field, quoted, set_columns
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
-from metastore.spark.reading import ROW_ID
-from metastore.spark.work import LEASE, Work
+from metastore.spark.readers import LEASE, Reader, give_way
+from metastore.spark.reading import FOLDER, ROW_ID
+from metastore.spark.work import CanNotChange, Work
 
 T = TypeVar("T")
 KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", CompactionType.REBALANCE: "rebalance"}
-Expression = str | Column
-"""SQL text or a column."""
-
-
-class CanNotChange(Exception):
-    """The operation does not fit the kind of table."""
-
 
 class AcidTable:
     """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and what Spark raises."""
 
-    def __init__(self, spark: SparkSession, name: str, uri: str, work: Work | None = None, alias: str | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, database: str, table: str, uri: str, work: Work | None = None, alias: str | None = None
+    ) -> None:
         self._spark = spark
-        self._name = name
+        self._database = database
+        self._table = table
         self._uri = uri
         self._work = work
-        self._alias = alias
-        self._readers: list[Work] = []
+        self._alias = alias or TARGET
+        self._readers: list[Reader] = []
 
     @classmethod
     def forName(cls, spark: SparkSession, name: str, uri: str | None = None) -> AcidTable:  # noqa: N802  # as DeltaTable names it
         """Return the table `database.table`; `uri` is the metastore's, by default that of Spark's own configuration.
 
+        A part of the name with other characters than letters, digits and `_` stands in back quotes. ValueError for no name,
         NoSuchObjectException; NotTransactional for any other kind of table.
         """
         found = uri or metastore_uri(spark)
-        database, _, table = name.replace("`", "").rpartition(".")
-        full = f"{database or spark.catalog.currentDatabase()}.{table}".lower()
+        database, table = table_name(spark, name)
         with connect(found) as client:
-            AcidTableInfo.load(client, *full.rsplit(".", 1))
-        return cls(spark, full, found)
+            AcidTableInfo.load(client, database, table)
+        return cls(spark, database, table, found)
 
     @property
     def name(self) -> str:
         """`database.table`."""
-        return self._name
+        return f"{self._database}.{self._table}"
 
     @classmethod
-    def within(cls, work: Work, name: str) -> AcidTable:
+    def within(cls, work: Work, database: str, table: str) -> AcidTable:
         """Return a table whose operations belong to a transaction."""
-        info = work.load(name)
-        return cls(work.spark, info.full_name, "", work)
+        info = work.load(database, table)
+        return cls(work.spark, info.database, info.name, work.uri, work)
 
     def alias(self, name: str) -> AcidTable:
         """Return the table under a name by which conditions of a merge may call it."""
-        return AcidTable(self._spark, self._name, self._uri, self._work, name)
+        return AcidTable(self._spark, self._database, self._table, self._uri, self._work, name)
 
     def __enter__(self) -> AcidTable:  # noqa: PYI034  # Self needs Python 3.11
         return self
@@ -95,50 +92,67 @@ class AcidTable:
         """Return the rows as they are now: data columns, partition columns, with `row_id` also `row__id`.
 
         `partitions` is a filter on partition columns that the metastore evaluates, as in get_partitions_by_filter; without it Spark prunes
-        by directory names. The files are kept from the cleaner for `lease` seconds, or until `close`; within a transaction, until it ends.
+        by directory names. Within a transaction the rows can be computed until it ends. Outside, the files are kept from the cleaner, and
+        the table from being dropped or overwritten, while Spark works, for `lease` seconds behind its last job, and no longer than until
+        `close` or until the DataFrame and those made from it are gone.
         """
-        work = self._work
-        if work is None:
-            work = Work(self._spark, self._uri, read_only=True)
-            self._readers.append(work)
-            work.release_after(lease)
-        info = work.load(self._name)
-        if row_id and info.is_insert_only:
-            raise CanNotChange(f"{self._name} is insert-only: its rows have no ids")
-        work.lock_to_read([info])
-        return work.rows(info, row_id=row_id, partition_filter=partitions)
+        if self._work is not None:
+            info = self._work.load(self._database, self._table)
+            _check_row_ids(info, row_id=row_id)
+            self._work.lock_to_read([info])
+            return self._work.rows(info, row_id=row_id, partition_filter=partitions)
+        reader = Reader(self._spark, self._uri, self._database, self._table, lease)
+        try:
+            _check_row_ids(reader.table, row_id=row_id)
+        except CanNotChange:
+            reader.close()
+            raise
+        frame = reader.rows(row_id=row_id, partition_filter=partitions)
+        self._readers.append(reader)
+        return frame
 
     def insert(self, rows: DataFrame) -> None:
         """Add rows; columns are matched by name, missing ones are null. WrongColumns."""
         self._insert(rows, LockType.SHARED_READ, overwrite=False)
 
     def insert_overwrite(self, rows: DataFrame) -> None:
-        """Put rows in the place of all rows of the table, or of the partitions that they lie in. WrongColumns."""
-        self._insert(rows, LockType.EXCL_WRITE, overwrite=True)
+        """Put rows in the place of all rows of the table, or of the partitions that they lie in. WrongColumns.
+
+        It waits for all who read or write the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
+        and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
+        """
+        self._insert(rows, LockType.EXCLUSIVE, overwrite=True)
 
     def _insert(self, rows: DataFrame, lock: int, *, overwrite: bool) -> None:
         def run(work: Work, info: AcidTableInfo) -> None:
+            statement = work.next_statement(info, overwrite=overwrite)
+            if overwrite:
+                give_way(self._spark, info)
             work.lock(info, lock, DataOperationType.UPDATE if overwrite else DataOperationType.INSERT)
-            statement = work.txn.next_statement(info.database, info.name)
             reached = writing.insert(work, info, writing.fitted(info, rows), statement=statement, overwrite=overwrite)
-            _tell(work, info, reached, DataOperationType.INSERT)
+            tell(work, info, reached, DataOperationType.INSERT)
 
         self._run(run)
 
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
-        """Change columns of the rows that fulfil a condition (None: all); return how many there were. CanNotChange, CanNotKeep."""
-        values = dict(set or {})
+        """Change columns of the rows that fulfil a condition (None: all); return how many there were.
+
+        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them. WrongColumns, CanNotChange,
+        DoesNotFit; CanNotKeep for rows with times of nanoseconds in columns that are not set.
+        """
 
         def run(work: Work, info: AcidTableInfo) -> int:
-            with self._matched(work, info, condition) as rows:
-                _check_settable(info, values)
+            values = set_columns(info, set or {}, self._alias)
+            with self._matched(work, info, condition) as (rows, statement):
                 check_kept(work, info, rows, values)
-                given = rows.select(*(_column(values[name]).alias(name) if name in values else F.col(name) for name in info.schema.names))
-                changed = given.select(*(
-                    writing.stored(info, name, F.col(name), given.schema[name].dataType) if name in values else F.col(name)
-                    for name in info.schema.names
+                given = rows.select(*(
+                    (values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names
                 ))
-                return _replace(work, info, rows, changed, DataOperationType.UPDATE)
+                changed = given.select(*(
+                    stored(info, name, value, given.schema[name].dataType) if name in values else value
+                    for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
+                ))
+                return _replace(work, info, rows, changed, DataOperationType.UPDATE, statement)
 
         return self._run(run)
 
@@ -146,8 +160,8 @@ class AcidTable:
         """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
 
         def run(work: Work, info: AcidTableInfo) -> int:
-            with self._matched(work, info, condition) as rows:
-                return _replace(work, info, rows, None, DataOperationType.DELETE)
+            with self._matched(work, info, condition) as (rows, statement):
+                return _replace(work, info, rows, None, DataOperationType.DELETE, statement)
 
         return self._run(run)
 
@@ -156,48 +170,53 @@ class AcidTable:
         return MergeBuilder(self, source, condition, self._alias)
 
     @contextmanager
-    def _matched(self, work: Work, info: AcidTableInfo, condition: Expression | None) -> Iterator[DataFrame]:
-        """Lock the table and yield the rows to change with their ids, computed once."""
-        lock_to_change(work, info)
-        rows = work.rows(info, row_id=True)
+    def _matched(self, work: Work, info: AcidTableInfo, condition: Expression | None) -> Iterator[tuple[DataFrame, int]]:
+        """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
+        statement = lock_to_change(work, info)
+        rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
         found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            yield found
+            yield found, statement
         finally:
             found.unpersist()
 
     def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
-        """Run an operation in the table's transaction, or in one of its own that is committed or aborted. DoesNotFit."""
+        """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
         if self._work is not None:
             with told():
-                return operation(self._work, self._work.load(self._name))
+                return operation(self._work, self._work.load(self._database, self._table))
         work = Work(self._spark, self._uri)
         with work.txn, told():
-            return operation(work, work.load(self._name))
+            return operation(work, work.load(self._database, self._table))
 
     def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:
         """Queue a compaction, `major` or `minor`, of the table or a partition `k=v/..`; return its id in `SHOW COMPACTIONS`.
 
-        A worker (`metastore compactor`) of the pool does it. Raises CanNotChange when one is queued already.
+        A worker (`metastore compactor`) of the pool does it. CanNotChange when one is queued already, for an unknown
+        kind, and for a partition that is not there.
         """
-        database, table = self._name.rsplit(".", 1)
-        number = next(number for number, name in KINDS.items() if name == kind.lower())
-        request = CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=number, poolName=pool)
-        with connect(self._uri or metastore_uri(self._spark)) as client:
+        number = {name: number for number, name in KINDS.items()}.get(kind.lower())
+        if number is None:
+            raise CanNotChange(f"{self.name}: there is no compaction of the kind {kind!r}; the kinds are {', '.join(KINDS.values())}")
+        with connect(self._uri) as client:
+            if partition is not None:
+                partition = AcidTableInfo.load(client, self._database, self._table).existing_partition(client, partition)
+            request = CompactionRequest(
+                dbname=self._database, tablename=self._table, partitionname=partition, type=number, poolName=pool,
+            )
             answer = client.compact2(request)
         if not answer.accepted:
-            raise CanNotChange(f"{self._name}: {answer.errormessage or answer.state}")
+            raise CanNotChange(f"{self.name}: {answer.errormessage or answer.state}")
         return int(answer.id)
 
     def history(self) -> DataFrame:
         """Return the compactions of the table, newest first: id, partition, type, state, worker, times in milliseconds, error."""
-        database, table = self._name.rsplit(".", 1)
-        with connect(self._uri or metastore_uri(self._spark)) as client:
-            found = client.show_compact(ShowCompactRequest(dbName=database, tbName=table)).compacts
+        with connect(self._uri) as client:
+            found = client.show_compact(ShowCompactRequest(dbName=self._database, tbName=self._table)).compacts
         rows = [
             (each.id, each.partitionname, KINDS.get(each.type), each.state, each.workerid, each.enqueueTime, each.start, each.endTime,
              each.errorMessage)
-            for each in sorted(found, key=lambda each: -(each.id or 0)) if (each.dbname, each.tablename) == (database, table)
+            for each in sorted(found, key=lambda each: -(each.id or 0)) if (each.dbname, each.tablename) == (self._database, self._table)
         ]
         return self._spark.createDataFrame(
             rows, "id bigint, partition string, type string, state string, worker string, enqueued bigint, started bigint, ended bigint, "
@@ -224,39 +243,35 @@ class AcidTable:
         return self._run(run)
 
 
-def lock_to_change(work: Work, info: AcidTableInfo) -> None:
-    """Lock a table against all other writers that update or delete. CanNotChange for an insert-only table."""
+def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
+    if row_id and info.is_insert_only:
+        raise CanNotChange(f"{info.full_name} is insert-only: its rows have no ids")
+
+
+def lock_to_change(work: Work, info: AcidTableInfo) -> int:
+    """Lock a table against all other writers that update or delete, and return the number of the statement.
+
+    CanNotChange for an insert-only table, or one that the transaction has overwritten.
+    """
     if info.is_insert_only:
         raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
+    statement = work.next_statement(info)
     work.lock(info, LockType.EXCL_WRITE, DataOperationType.UPDATE)
+    return statement
 
 
-def _check_settable(info: AcidTableInfo, values: Mapping[str, Expression]) -> None:
-    fixed = {*info.partition_columns.names, *info.bucket_columns}
-    for name in values:
-        if name not in info.schema.names:
-            raise writing.WrongColumns(f"{info.full_name} has no column {name}; its columns are {', '.join(info.schema.names)}")
-        if name in fixed:
-            raise CanNotChange(f"{info.full_name}: {name} says in which partition or bucket a row lies; delete the row and insert it again")
-
-
-def _column(value: Expression) -> Column:
-    return F.expr(value) if isinstance(value, str) else value
-
-
-def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int) -> int:
+def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, statement: int) -> int:
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
     if count:
-        statement = work.txn.next_statement(info.database, info.name)
-        reached = writing.delete(work, info, gone.select(ROW_ID, *info.partition_columns.names), statement=statement)
+        reached = writing.delete(work, info, gone.select(ROW_ID, FOLDER), statement=statement)
         if new is not None:
-            writing.insert(work, info, new, statement=statement)
-        _tell(work, info, reached, operation)
+            reached = sorted({*reached, *writing.insert(work, info, new, statement=statement)})
+        tell(work, info, reached, operation)
     return count
 
 
-def _tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
+def tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
     """Tell the metastore what was written, before the commit."""
     statistics.forget(work.txn, info.table, partitions)
     if partitions:

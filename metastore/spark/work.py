@@ -9,7 +9,6 @@ Each operation sees what was committed when it began - after its locks were give
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from metastore import log
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
 from metastore.idl import DataOperationType, LockType
-from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.hadoop import Files
 from metastore.spark.reading import rows
 from metastore.spark.selecting import Selected, select
@@ -27,8 +26,9 @@ from metastore.spark.selecting import Selected, select
 if TYPE_CHECKING:
     from metastore.spark.table import AcidTable
 
-LEASE = 3600.0
-"""Seconds for which the rows of a `toDF` outside a transaction are kept from the cleaner unless the caller says otherwise."""
+
+class CanNotChange(Exception):
+    """The operation does not fit the kind of table, or what its transaction has done before."""
 
 
 class Work:
@@ -40,19 +40,32 @@ class Work:
         self.uri = uri or metastore_uri(spark)
         context = spark.sparkContext
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
+        self._overwritten: set[str] = set()
         self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
 
     def table(self, name: str) -> AcidTable:
-        """Return a table whose operations belong to this transaction. NoSuchObjectException, NotTransactional."""
+        """Return a table, named as in `AcidTable.forName`, whose operations belong to this transaction."""
         from metastore.spark.table import AcidTable
 
-        return AcidTable.within(self, name)
+        return AcidTable.within(self, *table_name(self.spark, name))
 
-    def load(self, name: str) -> AcidTableInfo:
-        """Read what the metastore says about `database.table`, or a table of Spark's current database."""
-        database, _, table = name.replace("`", "").rpartition(".")
-        found = database or self.spark.catalog.currentDatabase()
-        return self.txn.call(lambda client: AcidTableInfo.load(client, found.lower(), table.lower()))
+    def load(self, database: str, table: str) -> AcidTableInfo:
+        """Read what the metastore says about a table. NoSuchObjectException, NotTransactional."""
+        return self.txn.call(lambda client: AcidTableInfo.load(client, database, table))
+
+    def next_statement(self, table: AcidTableInfo, *, overwrite: bool = False) -> int:
+        """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.
+
+        A base of a write id hides all other files of this write id, and a transaction has one for each table.
+        """
+        if table.full_name in self._overwritten:
+            raise CanNotChange(
+                f"{table.full_name}: this transaction has overwritten it, and nothing else that it writes there would be seen; "
+                "commit first, or write all rows by one overwrite"
+            )
+        if overwrite:
+            self._overwritten.add(table.full_name)
+        return self.txn.next_statement(table.database, table.name)
 
     def lock(self, table: AcidTableInfo, kind: int, operation: int, *, patience: float | None = None) -> None:
         """Lock a table until the transaction ends. LockTimeout."""
@@ -70,20 +83,16 @@ class Work:
         folders = self.txn.call(lambda client: table.folders(client, partition_filter))
         return select(self.files, folders, snapshot, insert_only=table.is_insert_only)
 
-    def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
-        """Return the table's rows as they are now. FileError, NotEnoughHistory."""
+    def rows(
+        self, table: AcidTableInfo, *, row_id: bool = False, folder: bool = False, partition_filter: str | None = None
+    ) -> DataFrame:
+        """Return the table's rows as they are now, with `row_id` and `folder` as `reading.rows`. FileError, NotEnoughHistory."""
         snapshot = self.snapshot(table)
-        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id)
+        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)
 
     def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
         """Take shared locks, which hold back whoever would drop the tables."""
         self.txn.lock([component(table.database, table.name, LockType.SHARED_READ, DataOperationType.SELECT) for table in tables])
-
-    def release_after(self, seconds: float) -> None:
-        """End the transaction by itself, for readers that do not tell when they have read."""
-        timer = threading.Timer(seconds, self.close)
-        timer.daemon = True
-        timer.start()
 
     def close(self) -> None:
         """End a transaction that only read."""

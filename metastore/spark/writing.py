@@ -13,42 +13,45 @@ W is the transaction's write id, S its statement. Source: Hive's OrcRecordUpdate
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
-from pyspark.sql.types import DataType
+from pyspark.sql.types import TimestampType
 
 from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
+from metastore.acid.orc_files import cast
 from metastore.acid.partitions import found_or_added
-from metastore.hidden import is_hidden
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
-from metastore.spark.assignment import assigned
-from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
+from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
+from metastore.rules.types import type_name
+from metastore.spark.assignment import stored
+from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
-from metastore.spark.reading import ROW_ID
+from metastore.spark.reading import ROW_ID, key_texts, time_zone
 from metastore.spark.work import Work
 
-BUCKET = "__bucket"
+BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
+KEY = "__metastore_key"
+"""What the columns, and so the directories, of partition values in the staging folder begin with: their own names may be anything."""
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of a task."""
 _PART = re.compile(r"part-(\d+)-")
-
-
-class WrongColumns(ValueError):
-    """The rows that were given do not have the table's columns."""
+_OF_SPARK = ("_SUCCESS", "_temporary", "_metadata", "_common_metadata")
 
 
 def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns, DoesNotFit."""
-    given = {name.lower(): name for name in new.columns}
+    given = table.given(new.columns)
     if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
     if missing := [name for name in table.partition_columns.names if name not in given]:
@@ -60,11 +63,6 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     ))
 
 
-def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
-    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
-    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
-
-
 def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
     """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached.
 
@@ -72,11 +70,11 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
     """
     write_id = work.txn.write_id(table.database, table.name)
     name = base_name(write_id) if overwrite else delta_name(write_id, write_id, statement)
-    partitions = table.partition_columns.names
-    with_buckets, events = _placed(table, new)
+    keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
+    with_buckets, events = _placed(table, new.select("*", *_key_texts(table)), keys)
     if table.is_insert_only:
         source, options = table.format
-        rows = events
+        rows = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *keys, *([BUCKET] if with_buckets else [])]))
     else:
         source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
@@ -86,20 +84,47 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
             F.monotonically_increasing_id().bitwiseAND(F.lit(ROW_NUMBERS)).alias("rowId"),
             F.lit(write_id).cast("bigint").alias("currentTransaction"),
             F.struct(*(F.col(f"`{column}`") for column in table.columns.names)).alias("row"),
-            *(F.col(column) for column in partitions), *([F.col(BUCKET)] if with_buckets else []),
+            *keys, *([BUCKET] if with_buckets else []),
         )
-    by = [*partitions, *([BUCKET] if with_buckets else [])]
+    by = [*keys, *([BUCKET] if with_buckets else [])]
     if by and not table.is_insert_only:
         rows = rows.sortWithinPartitions(*by, "rowId")
     part = f"{statement}_insert"
     found = write_staged(work, table, rows, part, source, options, by)
     if not table.is_insert_only:
         describe(work.spark, lengths(found), deletes=False)
-    if overwrite and not partitions and not found:
+    if overwrite and not keys and not found:
         make_directory(work, table, f"{table.location}/{name}")
-    reached = _move(work, table, found, name)
-    remove_staged(work, table, part)
-    return reached
+    try:
+        return _move(work, table, found, name, lambda texts: _hive_name(table, texts, time_zone(work.spark)), overwrite=overwrite)
+    finally:
+        remove_staged(work, table, part)
+
+
+def _key_texts(table: AcidTableInfo) -> list[Column]:
+    """Return the values of the partition columns as texts from which `_hive_name` makes names: timestamps in microseconds since 1970."""
+    out = []
+    for place, (column, key) in enumerate(zip(table.partition_columns, table.table.partitionKeys or [], strict=True)):
+        value = F.col(f"`{column.name}`")
+        if isinstance(column.dataType, TimestampType):
+            value = F.unix_micros(value)
+        elif type_name(key.type) == "char":
+            value = F.rtrim(value)
+        out.append(value.cast("string").alias(f"{KEY}{place}"))
+    return out
+
+
+def _hive_name(table: AcidTableInfo, texts: Sequence[str], zone: str) -> str:
+    """Return Hive's name of the partition whose values Spark has put into texts."""
+    named = []
+    for text, key in zip(texts, table.table.partitionKeys, strict=True):
+        if text != DEFAULT_PARTITION and type_name(key.type).startswith("timestamp"):
+            moment = pa.array([int(text)], pa.timestamp("us", "UTC"))
+            here = cast(moment, pa.timestamp("us"), "UTC" if type_name(key.type) == WITH_ZONE else zone)
+            named.append(text_of(key.type, here[0].as_py()))
+        else:
+            named.append(canonical(key.type, text))
+    return make_partition_name([key.name for key in table.table.partitionKeys], named)
 
 
 def orc_options(table: AcidTableInfo) -> dict[str, str]:
@@ -108,12 +133,12 @@ def orc_options(table: AcidTableInfo) -> dict[str, str]:
     return {"compression": table.parameters.get("orc.compress", "snappy").lower(), **sizes}
 
 
-def _placed(table: AcidTableInfo, new: DataFrame) -> tuple[bool, DataFrame]:
+def _placed(table: AcidTableInfo, new: DataFrame, keys: Sequence[str]) -> tuple[bool, DataFrame]:
     """Bring rows into the tasks that will write them; tell whether each row has its hash bucket in a column."""
     if table.buckets:
         column = bucket_of(table, new)
         with_bucket = new.withColumn(BUCKET, column)
-        return True, one_task_for_each(with_bucket, (*table.partition_columns.names, BUCKET))
+        return True, one_task_for_each(with_bucket, (*keys, BUCKET))
     return False, new
 
 
@@ -122,27 +147,31 @@ def _encoded(bucket: Column, statement: int) -> Column:
 
 
 def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
-    """Write delete events for rows (`row__id` and the partition columns); return the names of the partitions that were reached."""
+    """Write delete events for rows (`row__id` and `__metastore_folder`); return the names of the partitions that were reached."""
     write_id = work.txn.write_id(table.database, table.name)
-    partitions = table.partition_columns.names
+    keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
     identity = F.col(ROW_ID)
     version = F.shiftrightunsigned(identity["bucketid"], 29)
     decoded = F.when(version == 1, F.shiftright(identity["bucketid"], 16).bitwiseAND(F.lit(0xFFF))).otherwise(identity["bucketid"])
-    by = [*partitions, BUCKET]
+    by = [*(f"{KEY}{place}" for place in range(len(keys))), BUCKET]
     events = (
         gone.select(
             F.lit(2).alias("operation"), identity["writeid"].alias("originalTransaction"), identity["bucketid"].alias("bucket"),
             identity["rowid"].alias("rowId"), F.lit(write_id).cast("bigint").alias("currentTransaction"),
-            F.lit(None).cast(table.columns).alias("row"), *(F.col(name) for name in partitions), decoded.alias(BUCKET),
+            F.lit(None).cast(table.columns).alias("row"), *keys, decoded.alias(BUCKET),
         )
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     part = f"{statement}_delete"
     found = write_staged(work, table, events, part, "orc", orc_options(table), by)
     describe(work.spark, lengths(found), deletes=True)
-    reached = _move(work, table, found, delta_name(write_id, write_id, statement, is_delete=True))
-    remove_staged(work, table, part)
-    return reached
+    names = table.partition_columns.names
+    try:
+        return _move(
+            work, table, found, delta_name(write_id, write_id, statement, is_delete=True), lambda texts: make_partition_name(names, texts)
+        )
+    finally:
+        remove_staged(work, table, part)
 
 
 def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
@@ -181,9 +210,15 @@ def remove_staged(work: Work, table: AcidTableInfo, part: str) -> None:
 
 
 def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
-    listed = [status for status in work.files.list(folder) if not is_hidden(status.name) or status.name.startswith(f"{BUCKET}=")]
-    yield from ((inner, status) for status in listed if not status.is_directory)
-    directories = [status for status in listed if status.is_directory]
+    """Yield what `write_staged` returns. FileError for anything that Spark does not put there: what is passed over would be lost."""
+    directories = []
+    for status in work.files.list(folder):
+        if status.is_directory and status.name.startswith((f"{KEY}", f"{BUCKET}=")):
+            directories.append(status)
+        elif not status.is_directory and _PART.match(status.name):
+            yield inner, status
+        elif not status.name.startswith(".") and status.name not in _OF_SPARK:
+            raise FileError(f"{status.path} is nothing that Spark writes; no row of the statement was given its place")
     below = in_parallel(
         lambda status: list(_below(work, status.path, f"{inner}/{status.name}" if inner else status.name)), directories
     )
@@ -191,15 +226,27 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
         yield from each
 
 
-def _move(work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str) -> list[str]:
-    """Give the files of a statement their places in directories called `name`; return the partitions' names."""
+def _move(
+    work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str, named: Callable[[list[str]], str], *,
+    overwrite: bool = False,
+) -> list[str]:
+    """Give the files of a statement their places in directories called `name`; return the partitions' names.
+
+    `named` makes the name of a partition of the texts in the staging folder.
+    """
     by_partition: dict[str, list[tuple[str, int]]] = {}
     for inner, status in found:
-        partition, bucket = _parts(inner)
+        texts, bucket = _parts(inner)
+        partition = named(texts) if texts else ""
         by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
-    folders = _folders(work, table, list(by_partition)) if table.table.partitionKeys else {"": Folder(table.location)}
+    if not table.table.partitionKeys:
+        folders = {"": Folder(table.location)}
+    else:
+        names = list(by_partition)
+        partitions = work.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
+        folders = {partition: table.folder(partitions[partition]) for partition in names}
     in_parallel(lambda item: place(work, table, f"{folders[item[0]].location}/{name}", item[1]), by_partition.items())
-    return sorted(partition for partition in by_partition if partition)
+    return sorted(folders[partition].name for partition in by_partition if partition)
 
 
 def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
@@ -220,12 +267,16 @@ def make_directory(work: Work, table: AcidTableInfo, target: str) -> None:
         work.files.write(f"{target}/{VERSION_FILE}", VERSION)
 
 
-def _parts(inner: str) -> tuple[str, int | None]:
-    """Return a partition's name and the bucket that the directories of a file tell."""
-    partition, _, last = inner.rpartition("/")
-    if last.startswith(f"{BUCKET}="):
-        return partition, int(last.removeprefix(f"{BUCKET}="))
-    return inner, None
+def _parts(inner: str) -> tuple[list[str], int | None]:
+    """Return the texts of the partition columns, and the bucket, that the directories of a file tell."""
+    texts, bucket = [], None
+    for directory in inner.split("/") if inner else []:
+        column, _, text = directory.partition("=")
+        if column == BUCKET:
+            bucket = int(text)
+        else:
+            texts.append(unescape(text))
+    return texts, bucket
 
 
 def task_of(file: Status) -> int:
@@ -236,9 +287,3 @@ def task_of(file: Status) -> int:
     if int(match[1]) >= buckets.MOST_BUCKETS:
         raise FileError(f"{file.path}: more than {buckets.MOST_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
     return int(match[1])
-
-
-def _folders(work: Work, table: AcidTableInfo, names: Sequence[str]) -> dict[str, Folder]:
-    """Return where partitions lie; those that are new are added to the metastore first."""
-    found = work.txn.call(lambda client: found_or_added(client, table.table, names))
-    return {name: table.folder(partition) for name, partition in found.items()}

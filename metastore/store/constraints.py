@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
+from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import constraints, databases, tables
@@ -34,6 +35,10 @@ FILTERS = {
 }
 OF_KEY = sa.select(*FIELDS).select_from(JOINED).where(C.table_id == sa.bindparam("key")).order_by(C.id)
 DELETE = sa.delete(constraints).where(C.table_id == sa.bindparam("key"), C.name == sa.bindparam("name_key"))
+REFERRING = sa.select(C.id, C.table_id, C.kind, C.name, C.parent_table_id, C.body).where(
+    sa.or_(C.table_id == sa.bindparam("key"), C.parent_table_id == sa.bindparam("key"))
+)
+DELETE_KEYED = sa.delete(constraints).where(Among(C.id, "keys"))
 INSERTED = ("table_id", "kind", "name", "parent_table_id", "body")
 
 
@@ -84,3 +89,35 @@ def insert(session: Session, table_id: int, new: Iterable[tuple[Constraint, int 
 def delete(session: Session, table_id: int, name: str) -> bool:
     """Remove a constraint; tell whether it was there."""
     return session.execute(DELETE, key=table_id, name_key=name) > 0
+
+
+class Stored(NamedTuple):
+    """A row: of a constraint of the table `table_id`, which refers to the table `parent_table_id` if it is a foreign key."""
+
+    id: int
+    table_id: int
+    kind: str
+    name: str
+    parent_table_id: int | None
+    body: str
+
+    def decoded(self) -> dict[str, Any]:
+        """Return the body."""
+        found: dict[str, Any] = orjson.loads(self.body)
+        return found
+
+    def changed(self, body: dict[str, Any]) -> Stored:
+        """Return the row with another body."""
+        return self._replace(body=orjson.dumps(body).decode())
+
+
+def referring(session: Session, table_id: int) -> list[Stored]:
+    """Return the rows of a table's constraints, and of those that refer to it."""
+    return [Stored(*row) for row in session.rows(REFERRING, key=table_id)]
+
+
+def replace(session: Session, changed: Sequence[Stored], gone: Sequence[int]) -> None:
+    """Write changed rows in their places, and remove others by key."""
+    session.replace_later(constraints, Stored._fields, changed, same={*Stored._fields} - {"id", "body"})
+    if gone:
+        session.later(DELETE_KEYED, keys=list(gone))

@@ -8,6 +8,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Database as DatabaseStruct
+from metastore.places import indexed
 from metastore.store.database import Session
 from metastore.store.schema import databases, functions, privileges, tables
 
@@ -25,12 +26,13 @@ ALL = sa.select(*FIELDS).where(C.catalog == sa.bindparam("catalog_key")).order_b
 INSERT = sa.insert(databases).values(
     {name: sa.bindparam(name) for name in (
         "catalog", "name", "description", "location", "managed_location", "parameters", "owner_name", "owner_type", "create_time", "type",
-        "connector_name", "remote_name",
+        "connector_name", "remote_name", "place", "managed_place",
     )}
 )
 UPDATE = sa.update(databases).where(HERE).values(
     {name: sa.bindparam(name) for name in (
         "description", "location", "managed_location", "parameters", "owner_name", "owner_type", "type", "connector_name", "remote_name",
+        "place", "managed_place",
     )}
 )
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
@@ -52,6 +54,7 @@ def _values(database: DatabaseStruct) -> dict[str, Any]:
         "description": database.description, "location": database.locationUri, "managed_location": database.managedLocationUri,
         "parameters": orjson.dumps(database.parameters or {}).decode(), "owner_name": database.ownerName, "owner_type": database.ownerType,
         "type": database.type or 1, "connector_name": database.connector_name, "remote_name": database.remote_dbname,
+        "place": indexed(database.locationUri), "managed_place": indexed(database.managedLocationUri),
     }
 
 

@@ -10,12 +10,14 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Partition, StorageDescriptor, Table
+from metastore.places import LENGTH, indexed, is_in, place_of
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Database, Session
 from metastore.store.drivers import Retry, Row
 from metastore.store.schema import partition_statistics, partitions, privileges
+from metastore.store.schema import tables as tables_table
 from metastore.store.tables import KEY as TABLE_KEY
 
 P = partitions.c
@@ -42,21 +44,30 @@ NAMES_RANGE = (
 )
 COUNT = sa.select(sa.func.count()).where(OF_TABLE)
 OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
+OUTSIDE_IN = sa.select(P.table_id, P.location).select_from(partitions.join(tables_table, P.table_id == tables_table.c.id)).where(
+    tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(sa.literal_column("'./%'")))
+)
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bindparam("of_table"), Among(privileges.c.partition_id, "keys"))
 HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
-DETACH = (
+_BELOW = sa.func.substr(P.location, 2, type_=sa.String())
+DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
     sa.update(partitions)
     .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
-    .values(location=sa.bindparam("base", type_=sa.String()) + sa.func.substr(P.location, 2, type_=sa.String()))
+    .ordered_values(
+        (P.place, sa.func.coalesce(P.place, sa.func.substr(sa.bindparam("base_place", type_=sa.String()) + _BELOW, 1, LENGTH))),
+        (P.location, sa.bindparam("base", type_=sa.String()) + _BELOW),
+    )
 )
+ELSEWHERE = sa.select(P.id, P.name, P.location).where(OF_TABLE, P.place.is_not(None))
+MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
 INSERTED = (  # in the order of FIELDS, but for the first
     "table_id", "name", "partition_values", "location", "columns_hash", "storage_hash", "parameters", "create_time", "last_access_time",
-    "write_id",
+    "write_id", "place",
 )
 
 
@@ -144,17 +155,19 @@ def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]
     rows: list[Row] = []
     for name, partition in named:
         sd = partition.sd
-        location, columns, storage = None, None, None
+        location, columns, storage, where = None, None, None, None
         if sd is not None:
             location = sd.location
             if base and location is not None and location.startswith(below):
                 location = "." + location[skipped:]
+            if location is not None and location != f"./{name}":
+                where = indexed(sd.location) or ""
             columns, storage = bodies.hashes(sd)
         write_id = partition.writeId
         rows.append((
             table.id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
             orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
-            -1 if write_id is None else write_id,
+            -1 if write_id is None else write_id, where,
         ))
     if table.sd is not None:
         bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
@@ -189,8 +202,9 @@ def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Pa
     if before:
         by_key = {row[0]: row for row in before}
         old = zip(*[by_key[key] for key, _, _ in changed], strict=True)
-        differ = [theirs != mine for theirs, mine in zip(old, zip(*rows, strict=True), strict=True)]
-        same = {"table_id", *(column for column, differs in zip(INSERTED[1:], differ[1:], strict=True) if not differs)}
+        differ = [theirs != mine for theirs, mine in zip(old, [*zip(*rows, strict=True)][:-1], strict=True)]
+        same = {"table_id", *(column for column, differs in zip(INSERTED[1:-1], differ[1:], strict=True) if not differs)}
+        same |= {"place"} if same >= {"name", "location"} else set()
     if len(same) < len(INSERTED):
         columns = ("id", *INSERTED)
         session.replace_later(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
@@ -340,6 +354,11 @@ def locations_outside(session: Session, table_id: int) -> list[str]:
     return [location for (location,) in session.rows(OUTSIDE, table_id=table_id)]
 
 
+def locations_outside_in(session: Session, database_id: int) -> list[tuple[int, str]]:
+    """Return (key of the table, location) of a database's partitions that do not lie below their table's."""
+    return [(table_id, location) for table_id, location in session.rows(OUTSIDE_IN, key=database_id)]
+
+
 def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
     """Remove locked partitions of a table with what hangs on them."""
     session.later(DELETE_STATISTICS, keys=list(keys))
@@ -349,7 +368,25 @@ def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
 
 def detach(session: Session, table_id: int, base: str) -> None:
     """Make relative locations absolute below `base`: the table's location changes and its partitions stay."""
-    session.execute(DETACH, table_id=table_id, base=base.rstrip("/"))
+    session.execute(DETACH, table_id=table_id, base=base.rstrip("/"), base_place=place_of(base) or "")
+
+
+def follow(session: Session, table_id: int, old: str, new: str) -> None:
+    """Let partitions in a table's directory follow it from one location to another, however their own locations are spelled.
+
+    Those at their default places are stored relative to it and need nothing.
+    """
+    base, target = place_of(old) or "", place_of(new) or ""
+    changes = []
+    for key, name, location in session.rows(ELSEWHERE, table_id=table_id):
+        place = place_of(old.rstrip("/") + location[1:] if location.startswith("./") else location)
+        if place is None or not is_in(place, base):
+            continue
+        rest = place[len(base) :]
+        to = location if location.startswith("./") else f".{rest}" if rest else new
+        changes.append({"key": key, "to": to, "to_place": None if to == f"./{name}" else (target + rest)[:LENGTH]})
+    if changes:
+        session.executemany(MOVE, changes)
 
 
 def set_columns(session: Session, table_id: int, columns: Sequence[Any]) -> None:

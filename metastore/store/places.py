@@ -1,16 +1,17 @@
-"""Tell which locations rows name, and keep others from naming new ones meanwhile. Never changes a row.
+"""Find what lies in directories, by the indexed texts of their places, and keep others from what is being made. Never changes a row.
 
-Only the recovery after a killed process asks; the statements read whole columns, since no location is indexed.
+A row tells its place by `places.place_of`, cut where an index ends: what is found may lie beside what was asked for, never the other way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from metastore.store import databases, tables
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.schema import catalogs as catalog_rows
 from metastore.store.schema import databases as database_rows
@@ -18,13 +19,47 @@ from metastore.store.schema import partitions as partition_rows
 from metastore.store.schema import tables as table_rows
 
 LOCK_CATALOG = sa.select(catalog_rows.c.name).where(catalog_rows.c.name == sa.bindparam("key")).with_for_update()
-CATALOGS = sa.select(catalog_rows.c.location)
-DATABASES = sa.select(database_rows.c.location, database_rows.c.managed_location)
-TABLES = sa.select(table_rows.c.id, table_rows.c.location).where(table_rows.c.location.is_not(None))
-RELATIVE = sa.select(partition_rows.c.location).where(
-    partition_rows.c.table_id == sa.bindparam("table_id"), Among(partition_rows.c.location, "relative")
+C, D, T, P = catalog_rows.c, database_rows.c, table_rows.c, partition_rows.c
+NOTHING, NO_KEY = sa.cast(sa.null(), sa.Text()), sa.cast(sa.null(), sa.BigInteger())
+_TABLES = table_rows.join(database_rows, T.database_id == D.id)
+
+
+def _within(column: sa.Column[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(column >= sa.bindparam("low"), column < sa.bindparam("high"))
+
+
+def _found(kind: str, source: sa.FromClause, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    return sa.select(constant(kind), *columns).select_from(source)
+
+
+FOUND = sa.union_all(
+    _found("table", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(_within(T.place)),
+    _found("above", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(Among(T.place, "above")),
+    _found("partition", partition_rows.join(_TABLES, P.table_id == T.id),
+           D.catalog, D.name, T.name, P.name, P.location, T.location, T.id).where(_within(P.place)),
+    _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.location, NOTHING, NO_KEY).where(_within(D.place)),
+    _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.managed_location, NOTHING, NO_KEY).where(
+        _within(D.managed_place)
+    ),
+    _found("catalog", catalog_rows, C.name, NOTHING, NOTHING, NOTHING, C.location, NOTHING, NO_KEY),
 )
-ABSOLUTE = sa.select(partition_rows.c.location).where(partition_rows.c.location.like(sa.bindparam("pattern"), escape="!"))
+DEFAULT = sa.select(P.name).where(
+    P.table_id == sa.bindparam("table_id"), P.place.is_(None), P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")
+)
+
+
+class Row(NamedTuple):
+    """What lies somewhere: a catalog, a database, a table, a table `above` what was asked for, or a partition."""
+
+    kind: str
+    catalog: str
+    database: str | None
+    table: str | None
+    partition: str | None
+    location: str | None
+    """One that begins with `./` lies below `base`."""
+    base: str | None
+    table_id: int | None
 
 
 def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
@@ -42,19 +77,14 @@ def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
         tables.lock(session, *outer[:3])
 
 
-def of_objects(session: Session) -> list[tuple[int | None, str]]:
-    """Return the locations of all catalogs, databases and tables; with a table's its key."""
-    found: list[tuple[int | None, str]] = [(None, place) for row in session.rows(CATALOGS) for place in row if place]
-    found += [(None, place) for row in session.rows(DATABASES) for place in row if place]
-    return found + [(key, place) for key, place in session.rows(TABLES)]
+def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[Row]:
+    """Return what has a place from one text up to below another, tables with one of the places `above`, and all catalogs.
+
+    Partitions at their table's place and their own name are left out: see `by_default`.
+    """
+    return [Row(*row) for row in session.rows(FOUND, low=low, high=high, above=list(above))]
 
 
-def of_partitions_inside(session: Session, table_id: int, relative: Sequence[str]) -> list[str]:
-    """Return those of the paths below a table's location, such as `dt=1/hr=2`, at which it has a partition."""
-    return [place[2:] for (place,) in session.rows(RELATIVE, table_id=table_id, relative=[f"./{path}" for path in relative])]
-
-
-def of_partitions_outside(session: Session, part: str) -> list[str]:
-    """Return the locations that hold `part`, of partitions that do not lie below their table's."""
-    escaped = part.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return [place for (place,) in session.rows(ABSOLUTE, pattern=f"%{escaped}%")]
+def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:
+    """Return the names, from one text up to below another, of a table's partitions that lie at its place and their own name."""
+    return [name for (name,) in session.rows(DEFAULT, table_id=table_id, low=low, high=high)]

@@ -22,6 +22,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
+from metastore.places import LENGTH
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -44,6 +46,8 @@ def name_type(length: int) -> TypeEngine[str]:
 
 
 NAME = name_type(256)
+PLACE = name_type(LENGTH)
+"""One text for all spellings of a location (`places.place_of`), cut to what every database can index."""
 LONG_NAME = name_type(766)
 """The longest text that MySQL can index beside a 64 bit key (3,072 bytes)."""
 
@@ -76,7 +80,11 @@ databases = Table(
     Column("type", Integer, nullable=False, server_default="1"),
     Column("connector_name", NAME),
     Column("remote_name", NAME),
+    Column("place", PLACE, comment="one text for all spellings of the location"),
+    Column("managed_place", PLACE, comment="one text for all spellings of the location"),
     UniqueConstraint("catalog", "name"),
+    Index(None, "place"),
+    Index(None, "managed_place"),
 )
 
 tables = Table(
@@ -101,8 +109,10 @@ tables = Table(
     Column("rewrite_enabled", Integer, nullable=False),
     Column("write_id", BigInteger, nullable=False, server_default="-1"),
     Column("creation_metadata", JSON_TEXT),
+    Column("place", PLACE, comment="one text for all spellings of the location"),
     UniqueConstraint("database_id", "name"),
     Index(None, "type"),
+    Index(None, "place"),
     sqlite_autoincrement=True,
 )
 
@@ -126,7 +136,9 @@ partitions = Table(
     Column("create_time", BigInteger, nullable=False),
     Column("last_access_time", BigInteger, nullable=False),
     Column("write_id", BigInteger, nullable=False, server_default="-1"),
+    Column("place", PLACE, comment="no value at the table's place and the own name"),
     UniqueConstraint("table_id", "name"),
+    Index(None, "place", postgresql_where=text("place IS NOT NULL"), sqlite_where=text("place IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 

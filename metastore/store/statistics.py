@@ -39,6 +39,9 @@ DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys
 TABLE_COLUMNS = ("table_id", "engine", "columns")
 PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 
+EMPTY = "AA=="
+"""A ColumnStatisticsData of which no member is set, as it stands in the JSON."""
+
 Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
 
@@ -192,7 +195,12 @@ def delete_columns(session: Session, table_id: int, columns: Sequence[str], *, p
     """Forget columns of a table, of all engines; with `partitions_too` of its partitions also."""
     delete_table(session, table_id, columns)
     if partitions_too:
-        _rewrite(session, session.rows(READ_OF_TABLE, key=table_id), lambda _: columns, None)
+        delete_columns_of_partitions(session, table_id, columns)
+
+
+def delete_columns_of_partitions(session: Session, table_id: int, columns: Sequence[str]) -> None:
+    """Forget columns of all partitions of a table, of all engines."""
+    _rewrite(session, session.rows(READ_OF_TABLE, key=table_id), lambda _: columns, None)
 
 
 def _rewrite(session: Session, rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> dict[int, set[str]]:

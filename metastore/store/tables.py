@@ -10,6 +10,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Table
+from metastore.places import indexed
 from metastore.store import descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, looked_up
@@ -80,7 +81,7 @@ FACTS = (
 VALUES = (
     "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
     "partition_keys", "parameters", "comment", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id",
-    "creation_metadata",
+    "creation_metadata", "place",
 )
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
@@ -157,6 +158,7 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
         "view_original_text": table.viewOriginalText, "view_expanded_text": table.viewExpandedText,
         "rewrite_enabled": int(bool(table.rewriteEnabled)), "write_id": -1 if table.writeId is None else table.writeId,
         "creation_metadata": view_sources.encode(table.creationMetadata),
+        "place": indexed(table.sd.location) if table.sd is not None else None,
     }, bodies
 
 

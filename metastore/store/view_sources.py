@@ -75,13 +75,16 @@ class _View(NamedTuple):
 def _views(session: Session) -> Iterator[_View]:
     for key, catalog, database, name, creation in session.rows(VIEWS):
         used = orjson.loads(creation).get("tablesUsed") or () if creation else ()
-        yield _View(key, (catalog, database, name), frozenset(_names(catalog, each) for each in used))
+        yield _View(key, (catalog, database, name), frozenset(names for each in used for names in _names(catalog, each)))
 
 
-def _names(catalog: str, text: str) -> Names:
-    above, _, name = text.lower().rpartition(".")
-    own, _, database = above.rpartition(".")
-    return own or catalog, database, name
+def _names(catalog: str, text: str) -> set[Names]:
+    """Return what `database.name` or `catalog.database.name` may mean: names may hold dots themselves."""
+    parts = text.lower().split(".")
+    return {
+        (".".join(parts[:own]) or catalog, ".".join(parts[own:end]), ".".join(parts[end:]))
+        for own in (0, 1) for end in range(own + 1, len(parts))
+    }
 
 
 def made_from_table(session: Session, table: Names) -> list[str]:
@@ -100,7 +103,7 @@ def rename_table(session: Session, old: Names, new: Names) -> None:
     for view in [each for each in _views(session) if old in each.made_from]:
         row = session.row(LOCK, key=view.id)
         raw = orjson.loads(row[0]) if row is not None and row[0] else {}
-        used = [".".join(new[1:]) if _names(old[0], each) == old else each for each in raw.get("tablesUsed") or ()]
+        used = [".".join(new[1:]) if tuple(old) in _names(old[0], each) else each for each in raw.get("tablesUsed") or ()]
         sources = [[*(new if tuple(source[:3]) == old else source[:3]), *source[3:]] for source in raw.get("sourceTables") or ()]
         _change(session, view.id, {**raw, "tablesUsed": used, **({"sourceTables": sources} if sources else {})})
 

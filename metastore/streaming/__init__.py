@@ -7,10 +7,11 @@
 """
 
 from metastore.acid.bucket_files import CanNotWrite
-from metastore.streaming.batch import BatchEnded, TransactionBatch
+from metastore.streaming.batch import BatchEnded, Overtaken, TransactionBatch
 from metastore.streaming.connection import NotStreamable, StreamingConnection
 from metastore.streaming.records import BadRecord, Delimited, Rows, StrictJson
 
 __all__ = [
-    "BadRecord", "BatchEnded", "CanNotWrite", "Delimited", "NotStreamable", "Rows", "StreamingConnection", "StrictJson", "TransactionBatch",
+    "BadRecord", "BatchEnded", "CanNotWrite", "Delimited", "NotStreamable", "Overtaken", "Rows", "StreamingConnection", "StrictJson",
+    "TransactionBatch",
 ]

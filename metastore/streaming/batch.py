@@ -30,7 +30,7 @@ from metastore.idl import (
     OpenTxnRequest,
     TxnType,
 )
-from metastore.rules.acid_directories import delta_name
+from metastore.rules.acid_directories import Base, delta_name, parse
 
 if TYPE_CHECKING:
     from metastore.streaming.connection import StreamingConnection
@@ -40,6 +40,10 @@ T = TypeVar("T")
 
 class BatchEnded(Exception):
     """The batch has no transaction for what is asked: it is closed or used up, or none has begun."""
+
+
+class Overtaken(TransactionLost):
+    """An overwrite has replaced the rows of a table or partition, and with them those of this batch's write ids: none would be seen."""
 
 
 class _Current:
@@ -166,14 +170,18 @@ class TransactionBatch:
         return sum(len(rows) for _, _, rows in portions)
 
     def commit(self) -> None:
-        """Commit the transaction that has begun: its rows are seen from now on. TransactionLost, TxnAbortedException, CanNotWrite."""
+        """Commit the transaction that has begun: its rows are seen from now on.
+
+        TransactionLost, Overtaken, TxnAbortedException, CanNotWrite.
+        """
         txn, write_id = self._begun()
         self._check_kept(txn)
+        self._check_not_overtaken(txn, write_id)
         with self._breaking():
             for key in self._written:
                 self._end_of_transaction(key)
         connection = self._connection
-        partitions = sorted({partition for partition, _ in self._written})
+        partitions = sorted({connection.name_of(partition) for partition, _ in self._written})
         self._forget_statistics(_Current(self._call, txn, write_id), partitions)
         if connection.is_dynamic and partitions:
             told = AddDynamicPartitions(
@@ -246,6 +254,25 @@ class TransactionBatch:
             raise TransactionLost(
                 f"transaction {txn} was aborted by the server, for want of heartbeats or by someone: close the batch and open another"
             )
+
+    def _check_not_overtaken(self, txn: int, write_id: int) -> None:
+        """Raise Overtaken where an overwrite with a higher write id has committed: write ids are given out when the batch is opened.
+
+        The lock of the transaction keeps other overwrites away until it commits.
+        """
+        connection, current = self._connection, _Current(self._call, txn, write_id)
+        table = (connection.table.dbName, connection.table.tableName)
+        for partition in {partition for partition, _ in self._written}:
+            found = (parse(path.rstrip("/").rpartition("/")[2]) for path in connection.storage.below(connection.location(partition)))
+            later = [base for base in found if isinstance(base, Base) and base.write_id > write_id]
+            if not later:
+                continue
+            seen = current.snapshots([table])[table].write_ids
+            if passed := [base.name for base in later if seen.is_valid(base.write_id)]:
+                raise Overtaken(
+                    f"transaction {txn}: an overwrite of {connection.full_name} {connection.name_of(partition)} has replaced what write id "
+                    f"{write_id} of this batch would add to ({passed[0]}): close the batch and open another"
+                )
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:

@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Any
 
 from metastore.acid.bucket_files import Storage, event_type
-from metastore.acid.partitions import found_or_added
+from metastore.acid.partitions import found, found_or_added
 from metastore.acid.portions import Divider, Portion
 from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
 from metastore.acid.types import UnknownType
 from metastore.client import Client, connect
-from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Table
-from metastore.rules.partition_names import make_partition_name
+from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Partition, Table
+from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.partition_values import hive_name, read_value
 from metastore.streaming.batch import TransactionBatch
 from metastore.streaming.records import Columns, RecordWriter, Rows
 
@@ -44,6 +45,7 @@ class StreamingConnection:
         self._name = (database or "default", name)
         self.table = self.load(self.client)
         self._check()
+        self._partitions: dict[str, Partition] = {}
         self.timeout = server_timeout(self.client)
         self.static_partition = self._static(partition)
         self.is_dynamic = bool(self.table.partitionKeys) and self.static_partition is None
@@ -57,7 +59,6 @@ class StreamingConnection:
         self.schema = event_type(self.data_columns)
         self.compression = (self.table.parameters or {}).get("orc.compress", "snappy").lower()
         self.storage = Storage(self.table.sd.location)
-        self._locations: dict[str, str] = {"": self.table.sd.location.rstrip("/")}
 
     def __enter__(self) -> StreamingConnection:  # noqa: PYI034  # Self needs Python 3.11
         return self
@@ -94,10 +95,17 @@ class StreamingConnection:
 
     def location(self, partition: str) -> str:
         """Return where the rows of a partition lie, as the storage names it; a new partition is added. The exceptions of add_partitions."""
-        if partition not in self._locations:
-            found = found_or_added(self.client, self.table, [partition])
-            self._locations[partition] = found[partition].sd.location.rstrip("/")
-        return self.storage.path(self._locations[partition])
+        descriptor = self._partition(partition).sd if partition else self.table.sd
+        return self.storage.path(descriptor.location.rstrip("/"))
+
+    def name_of(self, partition: str) -> str:
+        """Return how the metastore calls a partition, whose name may spell the values otherwise; "" for that of a table without."""
+        return make_partition_name([key.name for key in self.table.partitionKeys], self._partition(partition).values) if partition else ""
+
+    def _partition(self, name: str) -> Partition:
+        if name not in self._partitions:
+            self._partitions |= found_or_added(self.client, self.table, [name])
+        return self._partitions[name]
 
     def _check(self) -> None:
         parameters = self.table.parameters or {}
@@ -112,8 +120,13 @@ class StreamingConnection:
     def _static(self, given: Mapping[str, str] | None) -> str | None:
         if given is None:
             return None
-        keys = [key.name.lower() for key in self.table.partitionKeys or []]
+        kinds = {key.name.lower(): key.type for key in self.table.partitionKeys or []}
         values = {name.lower(): value for name, value in given.items()}
-        if not keys or values.keys() != set(keys):
-            raise NotStreamable(f"{self.full_name} is partitioned by {', '.join(keys) or 'nothing'}, not by {', '.join(values)}")
-        return make_partition_name(keys, [values[key] for key in keys])
+        if not kinds or values.keys() != kinds.keys():
+            raise NotStreamable(f"{self.full_name} is partitioned by {', '.join(kinds) or 'nothing'}, not by {', '.join(values)}")
+        for name, kind in kinds.items():
+            if values[name] not in ("", DEFAULT_PARTITION) and read_value(kind, values[name]) is None:
+                raise NotStreamable(f"{self.full_name}: {values[name]!r} is no {kind}, which the partition column {name} is")
+        name = hive_name(list(kinds.items()), [values[key] for key in kinds])
+        self._partitions = found(self.client, self.table, [name])
+        return self.name_of(name) if name in self._partitions else name

@@ -2,12 +2,14 @@
 
     Warehouse          where things lie by default; make, rename, delete, summarise
     MadeDirectories    what one call made, and its exact undo
+    Reach              what a call need not reach
     Journal            what a killed process was making
 """
 
 from metastore.warehouse.directories import Warehouse
 from metastore.warehouse.journal import Journal
+from metastore.warehouse.reach import Reach, Unreachable
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.undo import MadeDirectories
 
-__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Warehouse"]
+__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Reach", "Unreachable", "Warehouse"]

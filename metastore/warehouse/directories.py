@@ -6,10 +6,11 @@ are never deleted, whoever asks for it.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -19,15 +20,17 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
 from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
+from metastore.warehouse.reach import Unreachable
 from metastore.warehouse.remote import RemoteFiles
 from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
-from metastore.warehouse.trash import place_in_trash, prefix
+from metastore.warehouse.trash import place_in_trash
 
 T = TypeVar("T")
 R = TypeVar("R")
 Files = LocalFiles | RemoteFiles
 
+ANSWERS = frozenset({errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTEMPTY, errno.EXDEV, errno.EINVAL, errno.ELOOP, errno.EDQUOT})
 PARALLEL = 16
 """Threads that work on many directories at one time, unless the settings say otherwise."""
 
@@ -79,7 +82,8 @@ class Warehouse:
                 named = driver._get_kwargs_from_urls(f"{protocol}://{authority}/")  # noqa: SLF001  # a driver's hook
                 system = driver(**{**options, **named, **self._options.get(protocol, {})})
             except Exception as error:
-                raise MetaError(f"{text}: no file system for scheme {location.scheme}: {error}; look at its driver and options") from error
+                reason = f"no file system for scheme {location.scheme}: {error}; look at its driver and options"
+                raise Unreachable(f"{text}: {reason}") from error
             found = self._remote[protocol, authority] = RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver
         return found
 
@@ -90,9 +94,12 @@ class Warehouse:
             return self._shares.each_local(work, items)
         return [work(item) for item in items] if protocol == "memory" else self._shares.each(work, items)
 
-    def qualified(self, location: str) -> str:
-        """Return a location with a scheme; one that has a scheme comes back as it is. MetaError when it is malformed."""
-        return locations.qualify(location)
+    def qualified(self, location: str, base: str | None = None) -> str:
+        """Return a location with a scheme; one without belongs to the file system of `base`, by default the root. MetaError.
+
+        One that has a scheme comes back as it is.
+        """
+        return locations.qualify(location, base or self.root)
 
     def is_below(self, location: str, root: str) -> bool:
         """Tell whether a location is a root or lies inside it."""
@@ -138,9 +145,12 @@ class Warehouse:
                 return None
 
     def is_writable(self, location: str) -> bool:
-        """Tell whether entries of the directory can be removed; true where the file system does not say."""
-        files, path = self._at(location)
-        return files.is_writable(path)
+        """Tell whether entries of the directory can be removed; true where the file system does not say, or can not be asked."""
+        try:
+            files, path = self._at(location)
+            return files.is_writable(path)
+        except (MetastoreError, OSError):
+            return True
 
     def missing(self, location: str, present: set[str] | None = None) -> list[str]:
         """Return the directories that `make` would have to make, outermost first; none on an object store.
@@ -149,7 +159,7 @@ class Warehouse:
         """
         parsed = parse(location)
         present = set() if present is None else present
-        begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else prefix(parsed)
+        begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else locations.prefix(parsed)
         name = parsed.path.rstrip("/")
         out: list[str] = []
         with _Told(f"{location} can not be looked at"):
@@ -230,6 +240,23 @@ class Warehouse:
         if allowed:
             self.each(one, allowed, allowed[0])
         return errors
+
+    def delete_but(self, location: str, kept: Collection[str], *, purge: bool = False) -> None:
+        """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays."""
+        paths = {parse(each).key[2] for each in kept}
+        doomed: list[str] = []
+        folders = [location]
+        while folders:
+            folder = folders.pop()
+            for name, _ in self.entries(folder):
+                child = join(folder, name)
+                path = parse(child).key[2]
+                if any(each.startswith(f"{path}/") for each in paths):
+                    folders.append(child)
+                elif path not in paths:
+                    doomed.append(child)
+        if errors := self.delete_all(doomed, purge=purge):
+            raise next(iter(errors.values()))
 
     def _delete(self, location: str, *, purge: bool) -> None:
         with _Told(f"{location} can not be deleted"):
@@ -321,4 +348,11 @@ class _Told:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, Exception) and not isinstance(error, MetastoreError):
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            raise MetaError(f"{self._what}: {reason}") from error
+            raise (MetaError if _is_answer(error) else Unreachable)(f"{self._what}: {reason}") from error
+
+
+def _is_answer(error: Exception) -> bool:
+    """Tell whether an error is what a file system that was reached says of a name or of its room."""
+    return isinstance(error, (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError)) or (
+        isinstance(error, OSError) and error.errno in ANSWERS
+    )

@@ -1,60 +1,22 @@
-"""Read and join locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system.
-
-A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop's Path.
-"""
+"""Compare, qualify and join locations. Never touches a file system."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import NamedTuple
-
 from metastore.errors import MetaError
+from metastore.places import ALIASES, LOCATION, Location, read
 
-LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
-ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs", "abfss": "abfs", "gcs": "gs"}
-"""Schemes that name the same file system to fsspec."""
+__all__ = ["ALIASES", "OBJECT_STORES", "Location", "as_root", "is_absolute", "is_below", "join", "parse", "prefix", "qualify", "same_place"]
+
 OBJECT_STORES = frozenset({"s3", "gs", "abfs", "oss", "cos", "obs"})
 """Where a directory is only a common prefix: it needs no request to make."""
 
 
-class Location(NamedTuple):
-    """The parts of a location: scheme and authority may be empty, the path begins with a slash and has no `.` or empty component."""
-
-    scheme: str
-    authority: str
-    path: str
-    protocol: str
-    """The name by which fsspec knows the file system."""
-    key: tuple[str, str, str]
-    """Protocol, authority and path: equal for two spellings of one place."""
-
-
-@lru_cache(maxsize=8192)
 def parse(location: str) -> Location:
-    """Split a location; MetaError for one that is not absolute, holds NUL, or climbs out with `..`.
-
-    The last ones are remembered: one call asks for the parts of each of its locations several times.
-    """
-    if "\0" in location:
-        raise MetaError(f"location {location!r} holds a NUL character")
-    match = LOCATION.fullmatch(location)
-    assert match is not None
-    scheme, authority, path = (match[1] or "").lower(), match[2] or "", match[3]
-    if not path and authority:
-        path = "/"
-    if not path.startswith("/"):
-        raise MetaError(f"location {location!r} is not absolute: give scheme://authority/path or /path")
-    if "/." in path:
-        components = path.split("/")
-        if ".." in components:
-            raise MetaError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
-        path = "/".join(component for component in components if component != ".") or "/"
-    if "//" in path:
-        path = re.sub("/{2,}", "/", path)
-    protocol = ALIASES.get(scheme, scheme)
-    local = protocol == "file" and authority.lower() == "localhost"
-    return Location(scheme, authority, path, protocol, (protocol, "" if local else authority, path.rstrip("/") or "/"))
+    """Split a location; MetaError for one that is not absolute, holds NUL, or climbs out with `..`."""
+    try:
+        return read(location)
+    except ValueError as error:
+        raise MetaError(str(error)) from error
 
 
 def is_absolute(location: str | None) -> bool:
@@ -78,13 +40,24 @@ def join(base: str, name: str) -> str:
     return f"{base.rstrip('/')}/{name}"
 
 
-def qualify(location: str) -> str:
-    """Give a location without scheme the local one, as Hadoop's default file system does; others come back as they came.
+def prefix(location: Location) -> str:
+    """Return scheme and authority as a location begins with them."""
+    if location.authority:
+        return f"{location.scheme}://{location.authority}"
+    return f"{location.scheme}:" if location.scheme else ""
+
+
+def qualify(location: str, base: str = "file:/") -> str:
+    """Give a location without scheme the file system of another one, as Hadoop gives it the default one; others come back as they came.
 
     Only a slash at the end goes, as it does from every path in Hadoop.
     """
     parsed = parse(location)
-    place = location if parsed.scheme else f"file:{parsed.path}"
+    place = location
+    if not parsed.scheme:
+        whole = parse(base)
+        scheme, authority = whole.scheme or "file", parsed.key[1] or ("" if whole.protocol == "file" else whole.authority)
+        place = prefix(parsed._replace(scheme=scheme, authority=authority)) + parsed.path
     return place.rstrip("/") if len(parsed.path) > 1 else place
 
 

@@ -10,7 +10,7 @@ from getpass import getuser
 from pathlib import Path
 
 from metastore.errors import MetaError
-from metastore.warehouse.locations import Location, is_below
+from metastore.warehouse.locations import Location, is_below, prefix
 
 
 def trash_root(location: Location) -> str:
@@ -18,22 +18,16 @@ def trash_root(location: Location) -> str:
 
     That is the real home for local files and /user/NAME elsewhere.
     """
-    home = str(Path.home()) if location.protocol == "file" else f"/user/{_user()}"
+    home = str(Path.home()) if location.protocol == "file" else f"/user/{own_user()}"
     return f"{prefix(location)}{home}/.Trash"
 
 
-def _user() -> str:
+def own_user() -> str:
+    """Return the name of the user whom the server runs as."""
     try:
         return getuser()
     except (KeyError, OSError):  # a container's user without an entry in the system's list
         return str(os.getuid())
-
-
-def prefix(location: Location) -> str:
-    """Return scheme and authority as a location begins with them."""
-    if location.authority:
-        return f"{location.scheme}://{location.authority}"
-    return f"{location.scheme}:" if location.scheme else ""
 
 
 def place_in_trash(text: str, location: Location) -> str | None:

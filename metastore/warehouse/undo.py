@@ -12,8 +12,10 @@ from metastore.errors import MetastoreError
 from metastore.warehouse.directories import ParentMissing, Warehouse
 from metastore.warehouse.journal import Journal
 from metastore.warehouse.locations import same_place
+from metastore.warehouse.reach import Reach
 
 log = structlog.get_logger()
+NONE: list[str] = []
 
 ATTEMPTS = 100
 """How often directories are looked for again when another call, undone meanwhile, took a parent away."""
@@ -48,15 +50,16 @@ class MadeDirectories:
         """What was moved, as (from, to), and is not undone."""
         return list(self._moved)
 
-    def make(self, wanted: Sequence[str]) -> list[bool]:
+    def make(self, wanted: Sequence[str], reach: Reach | None = None) -> list[bool]:
         """Make each location with its parents where missing; return for each whether it had to be made.
 
-        Raises MetaError when one can not be made; what was made before it stays until the context ends.
+        Raises MetaError when one can not be made; what was made before it stays until the context ends. What `reach` need not reach is
+        passed over.
         """
+        reach = reach or Reach("", required=True)
         had_to_be_made = [False] * len(wanted)
         for attempt in range(ATTEMPTS):
-            present: set[str] = set()
-            missing = self._warehouse.each(partial(self._warehouse.missing, present=present), wanted, wanted[0]) if wanted else []
+            missing = self._missing(wanted, reach)
             had_to_be_made = [before or bool(steps) for before, steps in zip(had_to_be_made, missing, strict=True)]
             steps = list(dict.fromkeys(step for steps in missing for step in steps))
             if not steps:
@@ -66,17 +69,25 @@ class MadeDirectories:
                 by_depth: dict[int, list[str]] = {}
                 for step in steps:
                     by_depth.setdefault(step.count("/"), []).append(step)
+                passed_over: list[str] = []
                 for depth in sorted(by_depth):
-                    self._warehouse.each(self._make, by_depth[depth], steps[0])
+                    level = [step for step in by_depth[depth] if not any(step.startswith(f"{above}/") for above in passed_over)]
+                    there = self._warehouse.each(lambda step: reach.look(self._make, step, False), level, steps[0])
+                    passed_over += [step for step, is_there in zip(level, there, strict=True) if not is_there]
                 break
             except ParentMissing:
                 if attempt == ATTEMPTS - 1:
                     raise
         return had_to_be_made
 
-    def _make(self, step: str) -> None:
+    def _missing(self, wanted: Sequence[str], reach: Reach) -> list[list[str]]:
+        look = partial(self._warehouse.missing, present=set[str]())
+        return self._warehouse.each(lambda place: reach.look(look, place, NONE), wanted, wanted[0]) if wanted else []
+
+    def _make(self, step: str) -> bool:
         if self._warehouse.make(step):
             self._made.append(step)
+        return True
 
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
         """Move directories (from, to), the targets' parents being made where missing. MetaError when a target is there.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,16 @@ def test_an_empty_filter_is_none(text: str | None) -> None:
         ("a between 1 and 5", Between("a", 1, 5)),
         ("a NOT BETWEEN 'x' AND 'y'", Between("a", "x", "y", negated=True)),
         ("(a) in (1, 2)", In("a", (1, 2))),
+        ("a <=> 1", A1),
+        ("a = +1", A1),
+        ("a = 1.5", Comparison("a", "=", Decimal("1.5"))),
+        ("a = -.5", Comparison("a", "=", Decimal("-0.5"))),
+        ("a = TRUE", Comparison("a", "=", "true")),
+        ("true = 1", Comparison("true", "=", 1)),
+        ("dt not like 'x%'", Comparison("dt", "not like", "x%")),
+        ("dt > +10000-01-31", Comparison("dt", ">", "+10000-01-31")),
+        ("t > +10000-01-31 00:00:00", Comparison("t", ">", "+10000-01-31 00:00:00")),
+        ("dt > DATE '-0004-01-31'", Comparison("dt", ">", "-0004-01-31")),
         ("(a) NOT IN ('x')", In("a", ("x",), negated=True)),
         ("a in (1)", In("a", (1,))),
         ("in = 1", Comparison("in", "=", 1)),
@@ -102,11 +113,13 @@ def test_rows_of_structs_become_alternatives() -> None:
         "or a = 1",
         "(a = 1",
         "a = 1)",
-        "a <=> 1",
         "not a = 1",
         "a is null",
         "a = 'x",
-        "a = 1.5",
+        "a = 1.5.2",
+        "a = 1 + 2",
+        "my-key = 1",
+        "größe = 1",
         "a = 2020-13-45",
         "a = DATE 'x'",
         "a = 1; drop table t",
@@ -165,6 +178,12 @@ def test_alternating_nests_that_are_too_deep_are_refused() -> None:
 def test_a_filter_of_unbounded_size_is_refused() -> None:
     with pytest.raises(MetaError, match="characters"):
         parse("a = 1 or " * 200_000 + "a = 1")
+
+
+@given(st.text(alphabet="ab1 ='\"()<>!-,`\\%_.andorlikestuctbw\n", max_size=60), st.lists(st.text(max_size=4), max_size=3))
+def test_any_text_with_any_keys_is_read_or_refused_with_a_meta_error(text: str, keys: list[str]) -> None:
+    with contextlib.suppress(MetaError):
+        parse(text, keys)
 
 
 @given(st.text(alphabet="ab1 ='\"()<>!-,`\\%_.andorlikestuctbw\n", max_size=60))

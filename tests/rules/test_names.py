@@ -35,21 +35,39 @@ def test_names_that_could_leave_their_parent_never_pass(name: str | None) -> Non
             names.validate_table_name(name, special_characters=special)
 
 
-@pytest.mark.parametrize("name", ["a b", "a.b", "a-b", "50%", "a#$c", "what?"])
-def test_special_characters_pass_only_when_they_are_switched_on(name: str) -> None:
-    names.validate_table_name(name, special_characters=True)
-    with pytest.raises(InvalidObject):
-        names.validate_table_name(name)
+SPECIAL = ["a b", "a.b", "a-b", "a@b", "x$y", "50%", "a#$c", "what?", ".a", "a..b", "~", "`q`"]
 
 
-def test_database_catalog_and_function_names_follow_the_same_alphabet() -> None:
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_characters_pass_unless_they_are_switched_off(name: str) -> None:
+    names.validate_table_name(name)
+    names.validate_database_name(name)
+    for validate in (names.validate_table_name, names.validate_database_name):
+        with pytest.raises(InvalidObject, match="special_characters_in_table_names"):
+            validate(name, special_characters=False)
+
+
+@pytest.mark.parametrize("name", ["@a", "@hive#a", "!", "a/b", "..", "a\\b", "größe", "a\0", "a\n", " a", "a" * 129, "", None])
+def test_a_database_has_no_name_that_later_calls_read_otherwise(name: str | None) -> None:
+    with pytest.raises(InvalidObject, match="is not a valid database name"):
+        names.validate_database_name(name)
+
+
+def test_a_tables_directory_is_named_as_in_hive() -> None:
+    assert [names.directory_name(name) for name in ("t_1", "a-b", "a b", "..")] == ["t_1", "a-45-b", "a-32-b", "-46--46-"]
+
+
+def test_no_two_tables_have_one_directory() -> None:
+    assert len({names.directory_name(name) for name in [*SPECIAL, "a-45-b", "a_b", "ab"]}) == len(SPECIAL) + 3
+
+
+def test_catalog_and_function_names_are_plain() -> None:
     names.validate_database_name("db_1")
     names.validate_catalog_name("spark_catalog")
     names.validate_function_name("f1")
-    with pytest.raises(InvalidObject, match="a-b is not a valid database name"):
-        names.validate_database_name("a-b")
-    with pytest.raises(InvalidObject):
-        names.validate_catalog_name("a/b")
+    for name in ("a/b", "a-b", ".."):
+        with pytest.raises(InvalidObject, match="is not a valid catalog name"):
+            names.validate_catalog_name(name)
     with pytest.raises(InvalidObject, match=r"f\.g is not a valid object name"):
         names.validate_function_name("f.g")
 

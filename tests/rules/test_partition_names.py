@@ -81,9 +81,40 @@ def test_a_value_may_hold_further_equals_signs() -> None:
 def test_values_follow_the_order_of_the_tables_keys() -> None:
     assert names.values_for_keys(["a", "b"], "b=2/a=1") == ["1", "2"]
     assert names.values_for_keys(["a", "b"], "a=1/b=2/c=3") == ["1", "2"]
-    for wrong in ("a=1", "a=1/c=2", "a=1/B=2", "nonsense", ""):
+    assert names.values_for_keys(["a", "B"], "A=1/b=2") == ["1", "2"]
+    for wrong in ("a=1", "a=1/c=2", "nonsense", ""):
         with pytest.raises(InvalidObject):
             names.values_for_keys(["a", "b"], wrong)
+
+
+@pytest.mark.parametrize("spelled", ["a=1%3A0/b=x", "A=1:0/B=x", "b=x/a=1%3a0", "a=1:0/b=x/c=3", "A=1%3A0/b=%78"])
+def test_every_spelling_of_a_name_is_one_stored_name(spelled: str) -> None:
+    assert names.stored_names(["a", "B"], [spelled, "a=2/b=y"]) == ["a=1%3A0/b=x", "a=2/b=y"]
+
+
+def test_an_empty_value_in_a_name_is_the_default_partition() -> None:
+    assert names.stored_names(["a"], ["a="], "__NONE__") == ["a=__NONE__"]
+    with pytest.raises(InvalidObject, match="missing b"):
+        names.stored_names(["a", "b"], ["a=1"])
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        ("A=1:0/b=X", "a=1%3A0/b=X"), ("a=1%3a0", "a=1%3A0"), ("a=100%", "a=100%25"), ("a=100%25", "a=100%25"), ("a=b=c", "a=b%3Dc"),
+        ("P", "p"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_name_is_canonical_without_its_table(spelled: str, expected: str) -> None:
+    assert names.canonical_name(spelled) == expected
+
+
+@given(st.lists(values.filter(bool), min_size=1, max_size=3))
+def test_a_stored_name_is_canonical(found: list[str]) -> None:
+    keys = ["a", "b", "c d"][: len(found)]
+    name = names.make_partition_name(keys, found)
+    assert names.canonical_name(name) == name
+    assert names.stored_names(keys, [name]) == [name]
 
 
 def test_values_outside_the_whitelist_are_refused() -> None:

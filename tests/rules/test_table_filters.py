@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.errors import MetaError
-from metastore.rules.filters import TableFacts, compile_table_filter, parse
+from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 
 TABLES = [
     TableFacts("t1", "MANAGED_TABLE", "alice", 30, {"table_type": "ICEBERG", "n": "1"}),
@@ -15,7 +15,7 @@ TABLES = [
 
 
 def select(text: str) -> list[str]:
-    predicate = compile_table_filter(parse(text))
+    predicate = compile_table_filter(parse(text, keys_in(text)))
     return [facts.name for facts in TABLES if predicate(facts)]
 
 
@@ -37,6 +37,8 @@ def select(text: str) -> list[str]:
         ("hive_filter_field_params__n = 1", ["t1"]),
         ("hive_filter_field_params__discover__partitions = 'true'", ["t2"]),
         ("`hive_filter_field_params__discover.partitions` = 'true'", ["t2"]),
+        ("hive_filter_field_params__discover.partitions = 'true'", ["t2"]),
+        ("hive_filter_field_params__discover.partitions='true' or hive_filter_field_params__n not like '2.*'", ["t1", "t2"]),
         ("hive_filter_field_tableName__ like '(?i)T.*'", ["t1", "t2"]),
         ("hive_filter_field_tableName__ like 't.*' and hive_filter_field_tableType__ = 'EXTERNAL_TABLE'", ["t2"]),
         ("(hive_filter_field_tableType__) in ('MANAGED_TABLE', 'VIRTUAL_VIEW')", ["t1", "v1"]),

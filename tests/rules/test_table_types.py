@@ -321,6 +321,12 @@ def test_default_directories_follow_the_root(
     assert rules.default_directory(root, rules.Roots("/w", external, database, None, "db")) == expected
 
 
+@pytest.mark.parametrize("database", ["/ext/db.db", "/own", "/w/db.db"])
+def test_a_database_that_keeps_its_own_location_has_managed_tables_there(database: str) -> None:
+    roots = rules.Roots("/w", "/ext", database, None, "db", keeps_own=True)
+    assert rules.default_directory("managed", roots) == database
+
+
 def test_data_of_external_tables_goes_only_if_they_say_so() -> None:
     assert rules.purges_data(table())
     assert not rules.purges_data(table(parameters={"EXTERNAL": "TRUE"}))

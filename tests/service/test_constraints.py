@@ -1,3 +1,4 @@
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table
-from tests.service.conftest import Statements, make_table
+from tests.service.conftest import Statements, columns_of, make_table
 
 FLAGS: dict[str, Any] = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
 
@@ -181,3 +182,53 @@ def test_statements_do_not_grow_with_the_number_of_constraints(call: Call, state
     with statements() as read:
         constraints.get_all(call, table)
     assert len(read) == 1
+
+
+def with_columns(call: Call, name: TableName, *columns: tuple[str, str], **options: object) -> None:
+    table = deepcopy(get_table(call, name))
+    table.sd.cols = columns_of(*columns)
+    alter_table(call, name, table, **options)  # type: ignore[arg-type]
+
+
+def test_constraints_of_every_kind_follow_a_renamed_column(call: Call) -> None:
+    table = make_table(call, "t", [("a", "int"), ("b", "string"), ("c", "int")])
+    child = make_table(call, "child", [("x", "int"), ("b", "string")])
+    for structs in (primary(table, "a", "b"), unique(table, "a"), *([each] for each in others(table))):
+        constraints.add(call, structs)
+    constraints.add(call, foreign(child, ["x"], table, ["a"]))
+    constraints.add(call, foreign(table, ["c"], table, ["a"], name="self"))
+    constraints.add(call, primary(child, "x"))
+    with_columns(call, table, ("n", "int"), ("m", "string"), ("c", "int"))
+    every = constraints.get_all(call, table)
+    assert every.primaryKeys == primary(table, "n", "m")
+    assert every.uniqueConstraints == unique(table, "n")
+    assert [each.column_name for each in every.notNullConstraints] == ["n", "m"]
+    assert [each.column_name for each in every.defaultConstraints] == ["m"]
+    assert [(each.column_name, each.check_expression) for each in every.checkConstraints] == [("n", "n > 0"), (None, "n > length(m)")]
+    assert fk_names(call, table, None) == [("child", "x", "t", "n"), ("t", "c", "t", "n")]
+    with_columns(call, child, ("y", "int"), ("b", "string"), environment={"CASCADE": "true"})
+    assert fk_names(call, table, child) == [("child", "y", "t", "n")]
+    assert constraints.get(call, child, constraints.PRIMARY) == primary(child, "y")
+
+
+def test_constraints_go_with_a_dropped_column_and_others_stay(call: Call) -> None:
+    table = make_table(call, "t", [("c", "int"), ("d", "int"), ("a", "int"), ("b", "string")])
+    child = make_table(call, "child", [("x", "int"), ("y", "int")])
+    for structs in (primary(table, "a", "b"), unique(table, "a"), unique(table, "c", name="uc"), *([each] for each in others(table))):
+        constraints.add(call, structs)
+    constraints.add(call, foreign(child, ["x"], table, ["a"]))
+    constraints.add(call, foreign(child, ["y"], table, ["c"], name="kept"))
+    with_columns(call, table, ("c", "int"), ("d", "int"))
+    assert constraints.get(call, table) == unique(table, "c", name="uc")
+    assert fk_names(call, None, child) == [("child", "y", "t", "c")]
+    with_columns(call, child, ("x", "int"))
+    assert fk_names(call, None, child) == []
+
+
+def test_constraints_stay_when_columns_are_added_moved_or_typed_otherwise(call: Call) -> None:
+    table = make_table(call, "t", [("a", "int"), ("b", "string")])
+    for structs in (primary(table, "a", "b"), *([each] for each in others(table))):
+        constraints.add(call, structs)
+    before = constraints.get(call, table)
+    with_columns(call, table, ("a", "bigint"), ("b", "string"), ("c", "int"))
+    assert constraints.get(call, table) == before

@@ -1,3 +1,4 @@
+from getpass import getuser
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Catalog, CreationMetadata, Database, PrincipalType
 from metastore.service import catalogs, databases, tables
 from metastore.service.context import Call
+from metastore.service.names import TableName
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 
@@ -32,6 +34,18 @@ def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call:
     assert Path(path_of(found.locationUri)).is_dir()
 
 
+def test_a_database_without_an_owner_belongs_to_the_caller(make_metastore: MetastoreMaker, call: Call) -> None:
+    for name, owner, kind in (("one", None, None), ("two", "bob", None), ("three", None, PrincipalType.ROLE)):
+        databases.create_database(call, Database(name=name, ownerName=owner, ownerType=kind))
+        found = databases.get_database(call, "hive", name)
+        assert (found.ownerName, found.ownerType) == (owner or "alice", kind or PrincipalType.USER)
+    nobody = call_of(call.metastore)
+    nobody.client.user = None
+    databases.create_database(nobody, Database(name="four"))
+    found = databases.get_database(call, "hive", "four")
+    assert (found.ownerName, found.ownerType) == (getuser(), PrincipalType.USER)
+
+
 def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
     metastore = make_metastore(external_warehouse=str(tmp_path / "external"))
     catalogs.create_startup_objects(metastore)
@@ -42,7 +56,78 @@ def test_the_external_root_is_the_default_place_and_the_managed_location_is_kept
     assert found.managedLocationUri == f"{metastore.warehouse.root}/special"
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a.b", "../x", "a\0b", "ä", "x" * 300])
+def location_of(call: Call, name: TableName) -> str:
+    return tables.get_table(call, name).sd.location
+
+
+def test_a_managed_table_lies_in_the_location_that_its_database_was_given(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    """Spark gives every database a location, and writes the tables of it there."""
+    metastore = make_metastore(external_warehouse=str(tmp_path / "external"))
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    for place in (tmp_path / "external" / "d.db", tmp_path / "elsewhere"):
+        databases.create_database(call, Database(name="d", locationUri=str(place)))
+        name = make_table(call, "t", database="d")
+        assert location_of(call, name) == f"file:{place}/t"
+        assert location_of(call, make_table(call, "e", database="d", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})) == (
+            f"file:{place}/e"
+        )
+        (place / "t" / "file").touch()
+        databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+        assert not (place / "t").exists()
+
+
+def test_a_database_at_its_default_place_has_its_managed_tables_in_the_managed_root(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(external_warehouse=str(tmp_path / "external"))
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    make_database(call, "d")
+    assert location_of(call, make_table(call, "t", database="d")) == f"{metastore.warehouse.root}/d.db/t"
+    assert location_of(call, make_table(call, "t")) == f"{metastore.warehouse.root}/t"
+
+
+def test_managed_tables_follow_the_location_that_is_given_to_a_database_later(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(external_warehouse=str(tmp_path / "external"))
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    databases.create_database(call, Database(name="d", locationUri=str(tmp_path / "external" / "d.db")))
+    databases.alter_database(call, "hive", "d", Database(name="d", locationUri=f"file:{tmp_path}/new"))
+    assert location_of(call, make_table(call, "t", database="d")) == f"file:{tmp_path}/new/t"
+
+
+@pytest.mark.parametrize("translation", ["legacy", "strict"])
+@pytest.mark.parametrize("external", [False, True])
+def test_databases_of_one_name_in_two_catalogs_share_no_directory(
+    make_metastore: MetastoreMaker, tmp_path: Path, translation: str, external: bool
+) -> None:
+    metastore = make_metastore(
+        table_translation=translation, **({"external_warehouse": str(tmp_path / "external")} if external else {})
+    )
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    catalogs.create_catalog(call, Catalog(name="other", locationUri=str(tmp_path / "other")))
+    places = []
+    for catalog in ("hive", "other"):
+        databases.create_database(call, Database(name="d", catalogName=catalog))
+        name = make_table(call, "t", database=f"@{catalog}#d")._replace(catalog=catalog, database="d")
+        places.append(path_of(location_of(call, name)))
+        (Path(places[-1]) / "file").touch()
+    assert places[1] == f"{tmp_path}/other/d.db/t"
+    tables.drop_table(call, TableName("other", "d", "t"), delete_data=True)
+    assert (Path(places[0]) / "file").exists()
+    assert not Path(places[1]).exists()
+
+
+def test_a_database_is_not_renamed(call: Call) -> None:
+    make_database(call, "d")
+    with pytest.raises(InvalidOperation, match=r"Database hive.d can not be renamed to e"):
+        databases.alter_database(call, "hive", "d", Database(name="e", description="new"))
+    assert databases.get_database(call, "hive", "d").description is None
+    databases.alter_database(call, "hive", "d", Database(name="D", description="new"))
+    assert databases.get_database(call, "hive", "d").description == "new"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "a\0b", "ä", "x" * 300])
 def test_a_bad_name_is_refused_and_leaves_no_directory(call: Call, name: str) -> None:
     before = sorted(Path(path_of(call.warehouse.root)).rglob("*"))
     with pytest.raises(InvalidObject):

@@ -131,6 +131,20 @@ def test_a_filter_string_stands_for_an_expression(call: Call, table: TableName) 
     assert drop(call, text) == values(list(kept))
 
 
+def test_a_drop_by_filter_takes_no_partition_that_can_not_be_judged(call: Call) -> None:
+    name = make_table(call, "t", keys=[("my-key", "date"), ("größe", "int"), ("s", "string")])
+    add_partitions(call, name, [["2020-01", "5", "abc"], ["2020-01-01", "5", "a.*"], ["2020-01-01", "x", "b"], ["2020-01-02", "6", "c"]])
+    for text in ("my-key = '2020-01-01'", "größe = 5", "my-key < +10000-01-01", "s like 'a.*'", "my-key = '2020-01-01' and s != 'c'"):
+        with pytest.raises(MetaError, match="Unexpected unknown partitions to drop"):
+            drop(call, text.encode())
+        found, unknown = get_partitions_by_expression(call, name, text.encode())
+        assert unknown
+        assert len(found) > 0
+    assert len(get_partition_names(call, name)) == 4
+    assert drop(call, "my-key = '2020-01-02' and größe = 6".encode()) == {"2020-01-02/6/c"}
+    assert drop(call, b"s = 'abc' or s = 'b'") == {"2020-01/5/abc", "2020-01-01/x/b"}
+
+
 @pytest.mark.parametrize("data", [b"\x00\x01", b"\xfe\xff", b"\x80abc", b"ds ="])
 def test_garbage_is_a_clear_error(call: Call, table: TableName, data: bytes) -> None:
     for use in (get_partitions_by_expression, get_partition_names_by_expression):

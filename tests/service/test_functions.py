@@ -56,13 +56,19 @@ def test_what_can_not_be_stored_is_refused(call: Call, wrong: Function | None, e
         functions.create_function(call, wrong)
 
 
-def test_alter_renames_and_keeps_time_and_resources(call: Call) -> None:
+def test_alter_changes_all_but_the_time(call: Call) -> None:
     make_database(call, "other")
     functions.create_function(call, function("f"))
     created = functions.get_function(call, "default", "f").createTime
-    functions.alter_function(call, "default", "F", function("g", "other", className="New", resourceUris=[]))
+    jars = [ResourceUri(resourceType=ResourceType.ARCHIVE, uri="hdfs:///b.zip"), ResourceUri(resourceType=ResourceType.JAR, uri="hdfs:///c.jar")]
+    functions.alter_function(call, "default", "F", function(
+        "g", "other", className="New", resourceUris=jars, ownerName="eve", ownerType=PrincipalType.ROLE, createTime=1
+    ))
     moved = functions.get_function(call, "other", "g")
-    assert (moved.className, moved.createTime, len(moved.resourceUris)) == ("New", created, 1)
+    assert (moved.className, moved.createTime, moved.resourceUris) == ("New", created, jars)
+    assert (moved.ownerName, moved.ownerType) == ("eve", PrincipalType.ROLE)
+    functions.alter_function(call, "other", "g", function("g", "other", resourceUris=[]))
+    assert functions.get_function(call, "other", "g").resourceUris == []
     assert names(call, "default", None) == []
 
 

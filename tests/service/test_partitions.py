@@ -11,6 +11,12 @@ from metastore.service.add_partitions import add_partitions as add
 from metastore.service.add_partitions import append_partition, append_partition_by_name
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.expressions import (
+    Dropped,
+    drop_partitions_by_expressions,
+    get_partition_names_by_expression,
+    get_partitions_by_expression,
+)
 from metastore.service.names import TableName
 from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
 
@@ -112,6 +118,33 @@ def test_filters_work_on_every_type_of_key(call: Call, kind: str, text: str, cho
     name = make_table(call, "t", keys=[("k", kind)])
     add_partitions(call, name, [[value] for value in [*stored, ""]])
     assert values(partitions.get_partitions_by_filter(call, name, text)) == [[value] for value in chosen]
+
+
+@pytest.mark.parametrize(("text", "chosen"), [
+    ('my-key = "x"', 1), ("größe >= 5", 2), ('日期="一"', 1), ("$d = '1' and a.b = 1", 1), ("sp ace in (6, 8)", 2),
+    ('(my-key = "x" or 8 = sp ace)', 2),
+    ('my-key like "%y%"', 1), ("my-key not like 'x%' and größe < 7.5", 1), ("`my-key` = 'x'", 1), ('my-key = "nope"', 0),
+])  # fmt: skip
+def test_keys_of_any_name_are_filtered_by_in_every_call(call: Call, text: str, chosen: int) -> None:
+    keys = [("my-key", "string"), ("größe", "int"), ("日期", "string"), ("$d", "string"), ("a.b", "int"), ("sp ace", "int")]
+    name = make_table(call, "t", keys=keys)
+    add_partitions(call, name, [["x", "5", "一", "1", "1", "6"], ["y", "7", "二", "2", "2", "8"]])
+    assert len(partitions.get_partitions_by_filter(call, name, text)) == chosen
+    assert len(partitions.get_partitions_by_filter(call, name, text, 1)) == min(chosen, 1)
+    assert partitions.get_num_partitions_by_filter(call, name, text) == chosen
+    wanted = [FieldSchema("my-key", "string")]
+    assert len(partitions.get_partition_values(call, name, wanted, text, distinct=True, ascending=True, limit=-1)) == chosen
+    assert len(get_partitions_by_expression(call, name, text.encode())[0]) == chosen
+    assert len(get_partition_names_by_expression(call, name, text.encode())) == chosen
+    assert len(drop_partitions_by_expressions(call, name, [Dropped(text.encode())], delete_data=True, if_exists=True)) == chosen
+
+
+def test_partitions_that_can_not_be_judged_are_returned(call: Call) -> None:
+    name = make_table(call, "t", keys=[("d", "date"), ("n", "int")])
+    add_partitions(call, name, [["2020-01", "1"], ["+10000-01-01", "x"], ["2020-01-01", "2"], ["", "1"]])
+    for text, chosen in (("d = '2020-01-01'", 3), ("d > '2021-01-01' and n = 1", 2), ("n = 3", 1), ("d < +10000-01-01", 3)):
+        assert len(partitions.get_partitions_by_filter(call, name, text)) == chosen, text
+        assert partitions.get_num_partitions_by_filter(call, name, text) == chosen, text
 
 
 def test_a_bad_filter_is_a_clear_error(call: Call) -> None:

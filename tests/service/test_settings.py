@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
-from metastore.errors import MetaError
+from metastore.errors import InvalidOperation, MetaError
 from metastore.service import tables
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.server import get_config_value
-from tests.service.conftest import MetastoreMaker, call_of, make_table
+from metastore.service.server import get_config_value, get_meta_conf, set_meta_conf
+from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
 
 NAME = TableName("hive", "default", "t")
 
@@ -51,3 +53,60 @@ def test_a_taken_place_may_be_prohibited_for_translated_tables_only(
 def test_clients_learn_how_much_to_ask_for_at_once(make_metastore: MetastoreMaker, call: Call, name: str) -> None:
     assert get_config_value(call, name, "7") == "300"
     assert get_config_value(call_of(make_metastore(batch_retrieve_max=2)), name, "7") == "2"
+
+
+TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
+WHITELIST = "metastore.partition.name.whitelist.pattern"
+
+
+def test_a_connection_has_settings_of_its_own(call: Call) -> None:
+    name = make_table(call, "t", [("a", "int"), ("b", "string"), ("c", "int")], keys=[("k", "string")])
+    other = call_of(call.metastore)
+    table = deepcopy(tables.get_table(call, name))
+    table.sd.cols.pop(1)
+    set_meta_conf(call, TYPES, "false")
+    set_meta_conf(call, WHITELIST, "[0-9]+")
+    later = Call(call.metastore, call.client, "later")
+    assert [get_meta_conf(each, TYPES) for each in (later, other)] == ["false", "true"]
+    assert [get_meta_conf(each, f"hive.{WHITELIST}") for each in (later, other)] == ["[0-9]+", ""]
+    assert get_config_value(later, TYPES, None) == "false"
+    with pytest.raises(InvalidOperation, match="incompatible"):
+        alter_table(other, name, table)
+    alter_table(later, name, table)
+    with pytest.raises(MetaError, match="whitelist"):
+        add_partitions(later, name, [["x"]])
+    add_partitions(other, name, [["x"]])
+    set_meta_conf(later, f"hive.{WHITELIST}", "")
+    add_partitions(call, name, [["y"]])
+    assert get_meta_conf(call, TYPES) == "false", "another setting leaves it"
+
+
+@pytest.mark.parametrize("prefix", ["", "hive."])
+@pytest.mark.parametrize(
+    ("key", "value", "default"),
+    [
+        ("metastore.try.direct.sql", "false", "true"), ("metastore.try.direct.sql.ddl", "false", "true"),
+        ("metastore.client.socket.timeout", "20s", "600s"), ("metastore.partition.order.expr", "x", '"PART_NAME" asc'),
+        ("metastore.client.capability.check", "false", "true"),
+        ("metastore.expression.proxy", "DefaultPartitionExpressionProxy", "PartitionExpressionForMetastore"),
+    ],
+)
+def test_a_connection_can_set_what_java_lets_it(make_metastore: MetastoreMaker, prefix: str, key: str, value: str, default: str) -> None:
+    call = call_of(make_metastore(other={"hive.metastore.try.direct.sql": "true"}))
+    assert get_meta_conf(call, prefix + key) == default
+    set_meta_conf(call, prefix + key, value)
+    assert get_meta_conf(call, key) == get_meta_conf(call, f"hive.{key}") == value
+    assert get_meta_conf(call_of(call.metastore), key) == default
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, "x"), ("hive.metastore.warehouse.dir", "/tmp"), ("metastore.nope", "x"), ("warehouse", "/x"), (TYPES, "maybe"),
+        (TYPES, None), (WHITELIST, "["), ("hive.users.in.admin.role", "alice"),
+    ],
+)  # fmt: skip
+def test_what_a_connection_can_not_set_is_refused(call: Call, key: str | None, value: str | None) -> None:
+    with pytest.raises(MetaError, match="Invalid configuration"):
+        set_meta_conf(call, key, value)
+    assert call.client.config is None

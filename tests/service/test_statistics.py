@@ -1,9 +1,11 @@
 import math
+from copy import deepcopy
+from pathlib import Path
 
 import orjson
 import pytest
 
-from metastore.errors import MetaError, NoSuchObject
+from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,
@@ -29,8 +31,8 @@ from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import get_table
+from metastore.service.partitions import get_partition, get_partitions
+from metastore.service.tables import get_table, truncate_table
 from metastore.store.schema import partition_statistics
 from tests.service.conftest import Statements, add_partitions, make_table
 
@@ -303,3 +305,134 @@ def test_no_number_of_rows_becomes_exact_without_being_counted(
     for found in (get_partition(call, name, ["1"]).parameters, get_table(call, name).parameters):
         assert ("COLUMN_STATS_ACCURATE" in found) == (stays or not transactional)
         assert found.get("numRows") == after.get("numRows")
+
+
+def analyzed(call: Call, name: TableName, *names: str) -> None:
+    """Give a table, or partitions of it, statistics of a column."""
+    write_statistics.set_statistics(call, [of(name, numbers("a", 1, 9), partition=each) for each in names or (None,)])
+
+
+COUNTED = {"numRows": "77", "rawDataSize": "9", "numFiles": "5", "totalSize": "6", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+
+
+def set_parameters(call: Call, name: TableName, *values: str) -> None:
+    told = {"DO_NOT_UPDATE_STATS": "true"}
+    if not values:
+        table = deepcopy(get_table(call, name))
+        table.parameters |= COUNTED
+        alter_table(call, name, table, environment=told)
+    for value in values:
+        partition = deepcopy(get_partition(call, name, [value]))
+        partition.parameters |= COUNTED
+        alter_partitions(call, name, [partition], environment=told)
+
+
+def counted(parameters: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in parameters.items() if key in COUNTED}
+
+
+def known(call: Call, name: TableName, *names: str) -> list[str]:
+    if not names:
+        return [each.colName for each in statistics.get_table(call, name, ["a"]).statsObj]
+    return sorted(statistics.get_partitions(call, name, names, ["a"]))
+
+
+def test_a_truncated_table_is_known_to_be_empty(call: Call) -> None:
+    name = make_table(call, "t")
+    analyzed(call, name)
+    set_parameters(call, name)
+    truncate_table(call, name, None, None)
+    assert known(call, name) == []
+    assert counted(get_table(call, name).parameters) == {"numRows": "0", "rawDataSize": "0", "numFiles": "0", "totalSize": "0"}
+
+
+@pytest.mark.parametrize(("truncated", "kept"), [(["k=1"], ["k=2"]), (["K=1", "k=2"], []), (None, []), ([], [])])
+def test_truncated_partitions_are_known_to_be_empty_and_others_are_not(call: Call, truncated: list[str] | None, kept: list[str]) -> None:
+    name = make_table(call, "t", keys=[("k", "int")])
+    add_partitions(call, name, [["1"], ["2"]])
+    analyzed(call, name, "k=1", "k=2")
+    set_parameters(call, name, "1", "2")
+    truncate_table(call, name, truncated, None)
+    assert known(call, name, "k=1", "k=2") == kept
+    rows = {f"k={each.values[0]}": each.parameters["numRows"] for each in get_partitions(call, name)}
+    assert rows == {each: "77" if each in kept else "0" for each in ("k=1", "k=2")}
+
+
+@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
+@pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Path, kind: str, environment: dict[str, str]) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "data").write_text("four")
+    name = make_table(call, "t", kind=kind, parameters={"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {})
+    analyzed(call, name)
+    set_parameters(call, name)
+    table = deepcopy(get_table(call, name))
+    table.sd.location = f"file://{table.sd.location.removeprefix('file:')}/"
+    alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
+    assert known(call, name) == ["a"], "that is no other place"
+    assert counted(get_table(call, name).parameters) == COUNTED
+    table.sd.location = f"file:{tmp_path}/new"
+    alter_table(call, name, table, environment=environment)
+    assert known(call, name) == []
+    assert counted(get_table(call, name).parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
+
+
+@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
+def test_nothing_is_known_of_the_data_at_a_partition_s_new_location(call: Call, tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "data").write_text("four")
+    name = make_table(call, "t", keys=[("k", "int")])
+    add_partitions(call, name, [["1"], ["2"]])
+    analyzed(call, name, "k=1", "k=2")
+    set_parameters(call, name, "1", "2")
+    one, two = deepcopy(get_partitions(call, name))
+    one.sd.location = f"file:{tmp_path}/new"
+    alter_partitions(call, name, [one, two], environment=environment)
+    assert known(call, name, "k=1", "k=2") == ["k=2"]
+    one, two = get_partitions(call, name)
+    assert counted(one.parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
+    assert two.parameters["numRows"] == "77"
+
+
+def test_statistics_that_come_with_a_new_location_are_of_its_data(call: Call, tmp_path: Path) -> None:
+    name = make_table(call, "t", keys=[("k", "int")])
+    plain = make_table(call, "plain")
+    add_partitions(call, name, [["1"]])
+    set_parameters(call, name, "1")
+    set_parameters(call, plain)
+    partition, table = deepcopy(get_partition(call, name, ["1"])), deepcopy(get_table(call, plain))
+    for each in (partition, table):
+        each.sd.location = f"file:{tmp_path}/new"
+    alter_partitions(call, name, [partition], environment={"STATS_GENERATED": "TASK"})
+    table.parameters["numRows"] = "5"
+    alter_table(call, plain, table)
+    assert get_partition(call, name, ["1"]).parameters["numRows"] == "77"
+    assert get_table(call, plain).parameters["numRows"] == "5"
+    assert "rawDataSize" not in get_table(call, plain).parameters
+
+
+def test_a_new_location_of_a_partitioned_or_an_iceberg_table_is_of_the_same_data(call: Call, tmp_path: Path) -> None:
+    for name in (make_table(call, "t", keys=[("k", "int")]), make_table(call, "i", parameters={"table_type": "ICEBERG"})):
+        analyzed(call, name)
+        set_parameters(call, name)
+        table = deepcopy(get_table(call, name))
+        table.sd.location = f"file:{tmp_path}/{name.table}"
+        alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
+        assert known(call, name) == ["a"]
+        assert counted(get_table(call, name).parameters) == COUNTED
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_statistics_that_say_nothing_are_refused_and_none_are_written(call: Call, merged: bool) -> None:
+    columns = [("a", "int"), ("b", "int")]
+    plain, parted = make_table(call, "t", columns), make_table(call, "p", columns, keys=[("k", "int")])
+    add_partitions(call, parted, [["1"], ["2"]])
+    empty = column("b", "int")
+    for new in (
+        [of(plain, numbers("a", 1, 9), empty)], [of(parted, numbers("a", 1, 9), partition="k=1"), of(parted, empty, partition="k=2")],
+        [of(parted, numbers("a", 1, 9), empty, partition="k=1")],
+    ):
+        with pytest.raises(InvalidObject, match="Statistics of the column b are empty"):
+            write_statistics.set_statistics(call, new, merged=merged)
+    assert known(call, plain) == []
+    assert known(call, parted, "k=1", "k=2") == []

@@ -59,7 +59,7 @@ def test_a_table_comes_back_as_it_was_made(call: Call) -> None:
     assert Path(path_of(found.sd.location)).is_dir()
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "../x", "/x", "file:///x", "a\0b", "a;b"])
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "/x", "file:///x", "a\0b", "a\\b"])
 def test_a_bad_table_name_is_refused_and_leaves_no_directory(call: Call, name: str) -> None:
     before = sorted(Path(path_of(call.warehouse.root)).rglob("*"))
     with pytest.raises(InvalidObject):
@@ -196,8 +196,22 @@ def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:
     tables.truncate_table(call, parted, ["k=1"], None)
     root = Path(path_of(call.warehouse.root))
     assert [sorted(entry.name for entry in (root / place).iterdir()) for place in ("t", "p/k=1", "p/k=2")] == [[], [], ["data"]]
+
+
+def test_a_truncate_of_what_is_missing_is_refused_and_empties_nothing(call: Call) -> None:
+    plain, parted = make_table(call, "t"), make_table(call, "p", keys=[("k", "string")])
+    add_partitions(call, parted, [["1"]])
+    file = Path(path_of(call.warehouse.root), "p/k=1/data")
+    file.write_text("x")
+    for name, wanted, missing in (
+        (parted, ["k=1", "k=nope"], "k=nope"), (parted, ["nope"], "nope"), (plain, ["k=1"], "k=1"), (parted, ["other=1"], "other=1"),
+        (TableName("hive", "default", "nope"), None, "nope"), (TableName("hive", "nope", "t"), None, "nope"),
+    ):
+        with pytest.raises(MetaError, match=missing):
+            tables.truncate_table(call, name, wanted, None)
     with pytest.raises(NoSuchObject):
-        tables.truncate_table(call, TableName("hive", "default", "nope"), None, None)
+        tables.truncate_table(call, TableName("nope", "default", "t"), None, None)
+    assert file.exists()
 
 
 def test_a_rename_takes_directory_partitions_and_database(call: Call) -> None:

@@ -87,12 +87,15 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
     def make(
         columns: str, keys: str = "", *, suffix: str = "", insert_only: bool = False, file_format: str = "orc", buckets: int = 0,
         bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
+        partition_key: tuple[str, str] | None = None,
     ) -> AcidTable:
         name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name).lower() + suffix
         table = definition(
             name, columns, keys, insert_only=insert_only, file_format=file_format, buckets=buckets, bucketed_by=bucketed_by,
             location=location, parameters=parameters,
         )
+        if partition_key is not None:
+            table.partitionKeys = [FieldSchema(*partition_key)]
         client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
         found = AcidTable.forName(spark, f"default.{name}")
         made.append((name, found))

@@ -28,7 +28,16 @@ from metastore.idl import (
     TxnAbortedException,
     TxnState,
 )
-from metastore.streaming import BadRecord, BatchEnded, CanNotWrite, NotStreamable, StreamingConnection, TransactionBatch
+from metastore.rules.acid_directories import base_name
+from metastore.streaming import (
+    BadRecord,
+    BatchEnded,
+    CanNotWrite,
+    NotStreamable,
+    Overtaken,
+    StreamingConnection,
+    TransactionBatch,
+)
 from tests.servers import ROOT, Server
 from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import events, rows
@@ -371,3 +380,36 @@ def test_many_stripes_in_one_transaction(client: Client, make_table: TableMaker,
                     batch.write(pa.table({"id": range(first, first + 10_000)}))
     assert ids(client, table) == list(range(100_000))
     assert events(client, table)[-1]["rowId"] == 49_999
+
+
+@pytest.mark.parametrize("keys", ["", "p string"])
+def test_a_batch_learns_that_an_overwrite_has_passed_its_write_ids(
+    server: Server, make_table: TableMaker, client: Client, stream: Connect, keys: str
+) -> None:
+    table = make_table("id int", keys)
+    part = {"p": "x"} if keys else {}
+    with stream(table).batch(3) as batch:
+        with batch.transaction():
+            batch.write({"id": 1, **part})
+        with Transaction.begin(server.uri) as overwrite:
+            overwrite.lock([component("default", table.tableName, LockType.EXCLUSIVE, DataOperationType.UPDATE)])
+            base = folder(table) / ("p=x" if keys else "") / base_name(overwrite.write_id("default", table.tableName))
+            base.mkdir()
+        with pytest.raises(Overtaken, match=base.name), batch.transaction():
+            batch.write({"id": 2, **part})
+        if keys:
+            with batch.transaction():
+                batch.write({"id": 3, "p": "y"})
+    assert ids(client, table, "p=x" if keys else "") == []
+    assert not keys or ids(client, table, "p=y") == [3]
+
+
+def test_an_overwrite_that_was_aborted_has_passed_nothing(server: Server, make_table: TableMaker, client: Client, stream: Connect) -> None:
+    table = make_table("id int")
+    with stream(table).batch(1) as batch:
+        overwrite = Transaction.begin(server.uri)
+        (folder(table) / base_name(overwrite.write_id("default", table.tableName))).mkdir()
+        overwrite.abort()
+        with batch.transaction():
+            batch.write({"id": 1})
+    assert ids(client, table) == [1]

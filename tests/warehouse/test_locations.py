@@ -25,6 +25,22 @@ def test_a_path_gets_the_local_scheme_and_a_slash_at_the_end_goes(given_location
     assert qualify(given_location) == stored
 
 
+@pytest.mark.parametrize(("location", "base", "stored"), [
+    ("/x", "s3a://b/wh", "s3a://b/x"),
+    ("/x", "hdfs://nn:8020/", "hdfs://nn:8020/x"),
+    ("//host/x", "hdfs://nn:8020/wh", "hdfs://host/x"),
+    ("/x/", "memory://m/wh", "memory://m/x"),
+    ("/x", "dbfs:/wh", "dbfs:/x"),
+    ("/x", "file:///wh", "file:/x"),
+    ("/x", "file://localhost/wh", "file:/x"),
+    ("/x", "/wh", "file:/x"),
+    ("file:/x", "s3a://b/wh", "file:/x"),
+    ("//host/x", "file:/wh", "file://host/x"),
+])
+def test_a_path_belongs_to_the_file_system_of_what_is_above_it(location: str, base: str, stored: str) -> None:
+    assert qualify(location, base) == stored
+
+
 @pytest.mark.parametrize(
     ("given_location", "root"),
     [("/x/y/", "file:/x/y"), ("file:///x//y", "file:/x/y"), ("file://localhost/x", "file:/x"), ("file://host/x", "file://host/x"),

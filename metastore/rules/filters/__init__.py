@@ -1,8 +1,8 @@
-"""Filter strings of every client generation: parse them, and compile them to predicates over partitions or tables.
+"""Filter strings of every client generation: parse them, and apply them to partitions or tables.
 
-`parse` reads the text; `compile_partition_filter` and `compile_table_filter` turn the tree into a predicate;
-`leading_prefixes` says which ranges of partition names a predicate can select from. Nothing here reads a database: the
-predicate is the truth, and whatever a store does to narrow its reading must agree with it.
+`parse` reads the text; `select_partitions` applies the tree to partitions, `compile_table_filter` turns it into a predicate over tables;
+`leading_prefixes` says which ranges of partition names a filter can select from. Nothing here reads a database: what
+the tree says is the truth, and whatever a store does to narrow its reading must agree with it.
 
 Hive's own clients serialise their expressions instead: `read_expression` reads those, `compile_expression` judges partitions by them.
 """
@@ -11,10 +11,10 @@ from metastore.rules.filters.expressions import read_expression
 from metastore.rules.filters.kryo import NotUnderstood, is_expression
 from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
 from metastore.rules.filters.parser import parse
-from metastore.rules.filters.partitions import compile_partition_filter
+from metastore.rules.filters.partitions import Selection, select_partitions
 from metastore.rules.filters.prefixes import leading_prefixes
 from metastore.rules.filters.pruning import compile_expression, weakened
-from metastore.rules.filters.tables import TableFacts, compile_table_filter
+from metastore.rules.filters.tables import TableFacts, compile_table_filter, keys_in
 
 __all__ = [
     "And",
@@ -25,13 +25,15 @@ __all__ = [
     "Node",
     "NotUnderstood",
     "Or",
+    "Selection",
     "TableFacts",
     "compile_expression",
-    "compile_partition_filter",
     "compile_table_filter",
     "is_expression",
+    "keys_in",
     "leading_prefixes",
     "parse",
     "read_expression",
+    "select_partitions",
     "weakened",
 ]

@@ -2,7 +2,7 @@
 
 The union of Hive's Filter.g (2.3, 3.1) and PartitionFilter.g4 (4.x): keywords in any case, `==`, back-quoted keys,
 `date2020-01-31` as well as `DATE '2020-01-31'`. The lexer never decides what a word means; a column may be called
-`date` or `in`.
+`date` or `in`. Keys of which the grammar makes no word (`my-key`, `a b`) are told to it: Spark writes them bare.
 """
 
 from __future__ import annotations
@@ -10,29 +10,75 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MAXIMUM_LENGTH = 1_000_000
 
-_TOKEN = re.compile(
-    r"""[ \r\n\t]*(?:
-      (?P<timestamp>(?:timestamp[ \t]*)?\d{4}-\d\d-\d\d[ ]\d\d:\d\d:\d\d(?:\.\d{1,9})?)
-    | (?P<date>(?:date[ \t]*)?\d{4}-\d\d-\d\d)
-    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
-    | (?P<word>[A-Za-z0-9_]+)
-    | `(?P<quoted>(?:[^`]|``)*)`
-    | (?P<operator><=>|<=|>=|<>|!=|==|=|<|>)
-    | (?P<mark>[(),-])
-    | (?P<end>$)
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
+_ESCAPED_STRING = r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*\""""
+_PLAIN_STRING = r"""'[^']*' | "[^"]*\""""
+
+
+def _grammar(string: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""[ \r\n\t]*(?:
+          (?P<timestamp>(?:timestamp[ \t]*)?[+-]?\d{{4,9}}-\d\d-\d\d[ ]\d\d:\d\d:\d\d(?:\.\d{{1,9}})?)
+        | (?P<date>(?:date[ \t]*)?[+-]?\d{{4,9}}-\d\d-\d\d)
+        | (?P<decimal>(?:\d{{1,100}}\.\d{{0,100}}|\.\d{{1,100}})(?:e[+-]?\d{{1,6}})?(?![\w.]))
+        | (?P<string>{string})
+        | (?P<word>[A-Za-z0-9_]+)
+        | `(?P<quoted>(?:[^`]|``)*)`
+        | (?P<operator><=>|<=|>=|<>|!=|==|=|<|>)
+        | (?P<mark>[(),+-])
+        | (?P<end>$)
+        )""",
+        re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
+    )
+
+
+_TOKEN, _TOKEN_OF_PLAIN_STRINGS = _grammar(_ESCAPED_STRING), _grammar(_PLAIN_STRING)
+_WORD = re.compile(r"\d*[A-Za-z_]\w*", re.ASCII)
+_CONSTANT = re.compile(r"""[+-]?[\d.]+(?:-\d\d-\d\d.*)?|(['"]).*\1""", re.DOTALL | re.ASCII)
+_BEFORE_A_KEY = frozenset({"(", "and", "or", ","})
+_CONSTANTS = frozenset({"string", "integer", "decimal", "date", "timestamp"})
+_BEHIND_A_KEY = r"(?=\s*(?:[<>=!),]|(?:not|in|between|like)\b))"
+_BEHIND_A_KEY_LIKE_A_CONSTANT = (
+    r"""(?=\s*(?:[<>=!]{1,3}\s*(?:['"\d.+-]|(?:date|timestamp|true|false)\b)|(?:not|in|between|like)\b|\)\s*(?:not\s+)?in\b))"""
 )
+_BEHIND_THE_LAST = r"(?=\s*(?:\)|$|(?:and|or)\b))"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What finds keys that are no words, the longest first: those that begin a condition, and those behind `constant operator`."""
+
+    first: re.Pattern[str]
+    last: re.Pattern[str]
+
+
+@lru_cache(maxsize=256)
+def names_of(keys: Sequence[str]) -> Names | None:
+    """Return what finds those of the `keys` that are no words of the grammar; None when all are."""
+    unusual = sorted((key for key in keys if key and not _WORD.fullmatch(key)), key=len, reverse=True)
+    if not unusual:
+        return None
+    written = [re.escape(key) + (r"(?!\w)" if re.match(r"\w", key[-1]) else "") for key in unusual]
+    behind = [_BEHIND_A_KEY_LIKE_A_CONSTANT if _CONSTANT.fullmatch(key) else _BEHIND_A_KEY for key in unusual]
+    first = "|".join(map("".join, zip(written, behind, strict=True)))
+    return Names(
+        re.compile(rf"[ \r\n\t]*?({first})", re.IGNORECASE),
+        re.compile(rf"[ \r\n\t]*?({'|'.join(written)}){_BEHIND_THE_LAST}", re.IGNORECASE),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is string, integer, word, quoted, date, timestamp, operator, mark or end; `text` as it was written."""
+    """`kind` is string, integer, decimal, word, quoted, date, timestamp, operator, mark or end; `text` as it was written."""
 
     kind: str
     text: str
@@ -49,14 +95,23 @@ def error(text: str, reason: str) -> MetaError:
     return MetaError(f"Error parsing partition filter: {reason}; filter: {text[:500]}")
 
 
-def tokens(text: str) -> list[Token]:
-    """Return the tokens of `text`, the last of kind end; MetaError where none fits."""
+def tokens(text: str, names: Names | None = None, *, escapes: bool = True) -> list[Token]:
+    """Return the tokens of `text`, the last of kind end; MetaError where none fits.
+
+    A key that `names` finds is a token of kind quoted. Without `escapes` a backslash in a string is a letter, as Spark means it.
+    """
     if len(text) > MAXIMUM_LENGTH:
         raise error(text, f"it has {len(text)} characters, at most {MAXIMUM_LENGTH} are read")
-    found = []
+    grammar = _TOKEN if escapes else _TOKEN_OF_PLAIN_STRINGS
+    found: list[Token] = []
     position = 0
+    among_values = False
     while True:
-        match = _TOKEN.match(text, position)
+        if names is not None and not among_values and (key := _key(names, text, position, found)):
+            found.append(Token("quoted", key[1], key.start(1)))
+            position = key.end()
+            continue
+        match = grammar.match(text, position)
         if not match or match.lastgroup is None:
             raise error(text, f"unexpected character '{text[position:].lstrip()[:1]}' at position {position}")
         kind = match.lastgroup
@@ -65,27 +120,51 @@ def tokens(text: str) -> list[Token]:
             kind = "integer"
         elif kind == "quoted":
             content = content.replace("``", "`")
+        elif kind == "mark":
+            among_values = (content == "(" and bool(found) and found[-1].keyword == "in") or (among_values and content != ")")
         found.append(Token(kind, content, match.start(match.lastgroup)))
         if kind == "end":
             return found
         position = match.end()
 
 
-def date_constant(text: str, token: Token, content: str) -> datetime.date:
-    """Return the date that a date literal names."""
+def _key(names: Names, text: str, position: int, before: Sequence[Token]) -> re.Match[str] | None:
+    """Return the key of an unusual name that stands here, if one may."""
+    if not before or before[-1].keyword in _BEFORE_A_KEY:
+        return names.first.match(text, position)
+    if before[-1].kind == "operator" and len(before) > 1 and before[-2].kind in _CONSTANTS:
+        return names.last.match(text, position)
+    return None
+
+
+_PARTS = re.compile(r"([+-]?)(\d{4,9})-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?)?$", re.ASCII)
+
+
+def date_constant(text: str, token: Token, content: str) -> datetime.date | str:
+    """Return the date that a date literal names; its text for a year that is none of Python's."""
+    found = _PARTS.search(content.strip())
+    if found and _is_far(found):
+        return found[0]
     try:
         return datetime.date.fromisoformat(content.strip()[-10:])
     except ValueError as wrong:
         raise error(text, f"'{content}' at position {token.position} is no date ({wrong})") from wrong
 
 
-def timestamp_constant(text: str, token: Token, content: str) -> datetime.datetime:
-    """Return the time that a timestamp literal names, to the microsecond."""
-    match = re.search(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?)?$", content.strip(), re.ASCII)
+def timestamp_constant(text: str, token: Token, content: str) -> datetime.datetime | str:
+    """Return the time that a timestamp literal names, to the microsecond; its text for a year that is none of Python's."""
+    match = _PARTS.search(content.strip())
+    if match and _is_far(match):
+        return match[0]
     try:
         if not match:
             raise ValueError("expected yyyy-MM-dd HH:mm:ss")
-        fraction = int((match[1] or "0").ljust(9, "0")) // 1000
+        fraction = int((match[6] or "0").ljust(9, "0")) // 1000
         return datetime.datetime.fromisoformat(match[0].partition(".")[0]).replace(microsecond=fraction)
     except ValueError as wrong:
         raise error(text, f"'{content}' at position {token.position} is no timestamp ({wrong})") from wrong
+
+
+def _is_far(parts: re.Match[str]) -> bool:
+    """Tell whether the year is below 1 or above 9999, and the day may be one of it."""
+    return (bool(parts[1]) or len(parts[2]) > 4 or parts[2] == "0000") and 1 <= int(parts[3]) <= 12 and 1 <= int(parts[4]) <= 31

@@ -2,46 +2,73 @@ r"""Match `LIKE` patterns on partition values. Never uses a backtracking engine.
 
 Two generations of clients write two languages. 4.x servers read SQL: `%` any characters, `_` one, `\` takes the meaning
 of either away. 2.3 and 3.1 servers handed LIKE to JDO, where `.*` means any characters and `.` one, and Spark still
-writes that (`startswith("a")` arrives as `like "a.*"`). A pattern without `.*` is SQL. One that holds it matches what
-either reading matches: no partition that the client meant is lost.
+writes that (`startswith("a")` arrives as `like "a.*"`). A pattern without `.*` is SQL. One that holds it may match what
+either reading matches: no partition that the client meant is lost, and none is dropped that it may not have meant.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from metastore.rules.patterns import compile_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SQL = re.compile(r"\\([\\%_])|([%_])|(.)", re.DOTALL)
 _JDO = re.compile(r"(\.\*)|(\.)|(.)", re.DOTALL)
+_ANY, _ONE = ".*", "."
 
 
 def _literal(character: str) -> str:
     return character if character.isalnum() or not character.isascii() else "\\" + character
 
 
-def _from_sql(match: re.Match[str]) -> str:
-    escaped, wildcard, literal = match.groups()
-    return {"%": ".*", "_": "."}[wildcard] if wildcard else _literal(escaped or literal)
+class _Pattern:
+    """Wildcards and letters in their order, each as (text, whether it is a letter)."""
+
+    def __init__(self, parts: list[tuple[str, bool]]) -> None:
+        self.parts = parts
+        self.ends = (parts[:1] == [(_ANY, False)], parts[-1:] == [(_ANY, False)])
+        self.inner = "".join(text for text, is_letter in parts if is_letter)
+        """All letters: what a text must hold, where no wildcard stands between them."""
+        self.is_simple = bool(self.inner) and sum(not is_letter for _, is_letter in parts) == sum(self.ends)
+
+    def matcher(self) -> Callable[[str], bool]:
+        return compile_expression("".join(_literal(text) if is_letter else text for text, is_letter in self.parts))
+
+    def among(self, texts: Sequence[str]) -> list[str]:
+        """Return those of the texts, which ascend, that match: those that begin so are found without a look at the others."""
+        inner = self.inner
+        if not self.is_simple:
+            return [*filter(self.matcher(), texts)]
+        if self.ends == (True, True):
+            return [text for text in texts if inner in text]
+        if self.ends == (True, False):
+            return [text for text in texts if text.endswith(inner)]
+        length = len(inner)
+        begin = [*texts[bisect_left(texts, inner) : bisect_right(texts, inner, key=lambda text: text[:length])]]
+        return begin if self.ends[1] else begin[: begin[:1] == [inner]]
 
 
-def _from_jdo(match: re.Match[str]) -> str:
-    return match[0] if match[1] or match[2] else _literal(match[3])
+def _sql(pattern: str) -> _Pattern:
+    return _Pattern([
+        ({"%": _ANY, "_": _ONE}[wildcard], False) if wildcard else (escaped or literal, True)
+        for escaped, wildcard, literal in _SQL.findall(pattern)
+    ])
 
 
 def sql_matcher(pattern: str) -> Callable[[str], bool]:
     """Return a predicate over texts for a LIKE pattern of SQL; MetaError when it is too long."""
-    return compile_expression(_SQL.sub(_from_sql, pattern))
+    return _sql(pattern).matcher()
 
 
-def like_matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate over texts for a LIKE pattern of either language; MetaError when it is too long."""
-    sql = sql_matcher(pattern)
+def like(pattern: str, texts: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return which of the texts, which ascend, a LIKE pattern matches in both languages, and which in either. MetaError."""
+    sql = {*_sql(pattern).among(texts)}
     if ".*" not in pattern:
-        return sql
-    jdo = compile_expression(_JDO.sub(_from_jdo, pattern))
-    return lambda text: jdo(text) or sql(text)
+        return sql, sql
+    jdo = {*_Pattern([(many or one or literal, not (many or one)) for many, one, literal in _JDO.findall(pattern)]).among(texts)}
+    return sql & jdo, sql | jdo

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from decimal import Decimal
 
-Constant = str | int | datetime.date | datetime.datetime
-"""A quoted string (without its quotes, escapes kept), an integer, a `DATE` or a `TIMESTAMP` literal."""
+Constant = str | int | Decimal | datetime.date | datetime.datetime
+"""A quoted string (without its quotes, escapes kept), `true` or `false`, a number, a `DATE` or a `TIMESTAMP` literal.
+
+A date or time of a year that Python does not have is a text.
+"""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`key operator value`, the key always on the left; operators are = != < <= > >= like."""
+    """`key operator value`, the key always on the left; operators are = != < <= > >= like, and not like."""
 
     key: str
     operator: str

@@ -6,16 +6,20 @@ Source: Hive's Filter.g (2.3, 3.1), PartitionFilter.g4 and PartFilterVisitor (4.
     and         := term ("and" term)*
     term        := "(" or ")" | condition
     condition   := key operator constant | constant operator key | key ["not"] "between" constant "and" constant
+                 | key ["not"] "like" constant
                  | "(" key ")" ["not"] "in" "(" constant, .. ")" | key ["not"] "in" "(" constant, .. ")"
                  | "(" "struct" "(" key, .. ")" ")" ["not"] "in" "(" ["const"] "struct" "(" constant, .. ")", .. ")"
 
+Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are no words, if they are told.
 Parentheses are held on a list of our own, so no filter exhausts Python's stack. Keys are not looked up here.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -31,24 +35,33 @@ if TYPE_CHECKING:
 MAXIMUM_NESTING = 100
 """Alternations of and/or below each other, not parentheses: a chain of one kind is flat however it is nested."""
 
-_OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OPERATORS = {"=": "=", "==": "=", "<=>": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _CACHED_LENGTH = 5_000
 
 
-def parse(text: str | None) -> Node | None:
-    """Return the tree of a filter string, None when it is empty.
+def parse(text: str | None, keys: Sequence[str] = ()) -> Node | None:
+    """Return the tree of a filter string, None when it is empty. `keys` are those of the table, which may stand bare in it.
 
     MetaError "Error parsing partition filter: .." when it can not be read or is nested too deeply.
     """
     if text is None or not text.strip():
         return None
-    return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _Parser(text).parse()
+    return _parse_cached(text, tuple(keys)) if len(text) <= _CACHED_LENGTH else _parse(text, tuple(keys))
 
 
-@lru_cache(maxsize=512)
-def _parse_cached(text: str) -> Node:
-    return _Parser(text).parse()
+def _parse(text: str, keys: tuple[str, ...]) -> Node:
+    try:
+        return _Parser(text, keys).parse()
+    except MetaError:
+        if "\\" not in text:
+            raise
+        with contextlib.suppress(MetaError):
+            return _Parser(text, keys, escapes=False).parse()
+        raise
+
+
+_parse_cached = lru_cache(maxsize=512)(_parse)
 
 
 @dataclass(slots=True)
@@ -106,9 +119,10 @@ def _closed(part: _Part) -> Node:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, keys: tuple[str, ...], *, escapes: bool = True) -> None:
         self.text = text
-        self.tokens = lexer.tokens(text)
+        self.keys = frozenset(key.lower() for key in keys)
+        self.tokens = lexer.tokens(text, lexer.names_of(keys), escapes=escapes)
         self.position = 0
 
     def peek(self, ahead: int = 0) -> Token:
@@ -193,6 +207,8 @@ class _Parser:
             low = self.constant()
             self.expect("and")
             return Between(key, low, self.constant(), negated)
+        if negated and self.accept("like"):
+            return Comparison(key, "not like", self.constant())
         if negated or self.peek().keyword == "in":
             return self.membership(key, negated)
         return Comparison(key, self.operator(), self.constant())
@@ -209,15 +225,15 @@ class _Parser:
             return "like"
         if token.kind != "operator":
             raise self.fail(token, "an operator")
-        if token.text not in _OPERATORS:
-            raise lexer.error(self.text, f"Unsupported comparison operator: {token.text}")
         return _OPERATORS[token.text]
 
     def starts_constant(self) -> bool:
         token = self.peek()
         if token.keyword in {"date", "timestamp"}:
             return self.peek(1).kind == "string"
-        return token.kind in {"string", "integer", "date", "timestamp"} or token.keyword == "-"
+        if token.keyword in {"true", "false"}:
+            return bool(self.keys) and token.keyword not in self.keys
+        return token.kind in {"string", "integer", "decimal", "date", "timestamp"} or token.keyword in {"+", "-"}
 
     def constant(self) -> Constant:
         token = self.take()
@@ -231,11 +247,15 @@ class _Parser:
             literal = self.take()
             read = lexer.date_constant if token.keyword == "date" else lexer.timestamp_constant
             return read(self.text, literal, literal.text[1:-1])
+        if token.keyword in {"true", "false"}:
+            return token.keyword
         sign = 1
-        if token.keyword == "-":
-            sign, token = -1, self.take()
+        if token.keyword in {"+", "-"}:
+            sign, token = -1 if token.keyword == "-" else 1, self.take()
         if token.kind == "integer" and len(token.text) <= 100:
             return sign * int(token.text)
+        if token.kind == "decimal":
+            return sign * Decimal(token.text)
         raise self.fail(token, "a constant")
 
     def string(self, token: Token) -> str:

@@ -1,24 +1,29 @@
-"""Compile a filter to a predicate over partition values.
+"""Select partitions by a filter, term by term over all of them.
 
-The predicate is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as
-times, char without its padding, booleans false before true. A value that is not of its key's type, the default
-partition among them, is like SQL's null: no comparison with it holds, `!=` and `not in` included. Nothing here asks how
-partitions are stored.
+Every term is two sets of partitions: those that match, and those that match or can not be judged. Sets are integers with a bit for each
+partition, so a term costs the same few steps whatever the others are, and a thousand of them cost what a thousand lookups do.
+
+The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
+its padding, booleans false before true. The default partition is like SQL's null: no comparison with it holds, `!=` and `not in`
+included. What is not of its key's type can not be judged: engines differ in what they read there, and all of them filter again. Nothing
+here asks how partitions are stored.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, reduce
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 
 from metastore.errors import MetaError
-from metastore.rules.filters.like import like_matcher
-from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
+from metastore.rules.filters.like import like
+from metastore.rules.filters.nodes import And, Between, Constant, In, Node, Or
 from metastore.rules.filters.values import KeyType, key_type, text_of
 from metastore.rules.partition_names import DEFAULT_PARTITION
-
-Predicate = Callable[[Sequence[str]], bool]
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -28,117 +33,198 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_REMEMBERED = 10_000
+_FEW = 32
+_BLOCKS = 64
 
 
-def compile_partition_filter(
-    node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION
-) -> Predicate:
-    """Return the predicate of `node` over the values of a partition, in the order of `keys` (name, Hive type).
+class Selection(NamedTuple):
+    """What a filter selects."""
 
-    None selects everything. MetaError for a key that the table is not partitioned by, a key type without an order, or a
-    constant that can not be compared with its key.
+    positions: list[int]
+    """Of the partitions that match or can not be judged, ascending."""
+    is_certain: bool
+    """Whether all of them match."""
+
+
+def select_partitions(
+    node: Node | None, keys: Sequence[tuple[str, str]], partitions: Sequence[Sequence[str]], default_name: str = DEFAULT_PARTITION
+) -> Selection:
+    """Return which of the partitions, given by their values in the order of `keys` (name, Hive type), pass a filter; None selects all.
+
+    MetaError for a key that the table is not partitioned by, a key type without an order, or a constant that can not be compared with its
+    key, whether there are partitions or not.
     """
     if node is None:
-        return lambda _: True
-    return _Compiler(keys, default_name).compile(node)
+        return Selection([*range(len(partitions))], is_certain=True)
+    sure, possible = _Evaluation(keys, partitions, default_name).of(node)
+    return Selection([position for position, bit in enumerate(reversed(f"{possible:b}")) if bit == "1"], sure == possible)
 
 
-class _Compiler:
-    def __init__(self, keys: Sequence[tuple[str, str]], default_name: str) -> None:
-        self.positions = {name.lower(): position for position, (name, _) in enumerate(keys)}
+class _Found(NamedTuple):
+    """Sets of partitions, the first of which is part of the second."""
+
+    sure: int
+    possible: int
+
+
+def _and(one: _Found, other: _Found) -> _Found:
+    return _Found(one.sure & other.sure, one.possible & other.possible)
+
+
+def _or(one: _Found, other: _Found) -> _Found:
+    return _Found(one.sure | other.sure, one.possible | other.possible)
+
+
+def _bits(positions: Iterable[int], size: int) -> int:
+    """Return the set of these positions of `size`."""
+    positions = [*positions]
+    if len(positions) <= _FEW:
+        return reduce(operator.or_, (1 << position for position in positions), 0)
+    octets = bytearray(size // 8 + 1)
+    for position in positions:
+        octets[position >> 3] |= 1 << (position & 7)
+    return int.from_bytes(octets, "little")
+
+
+class _Texts:
+    """The partitions by the text that stands in one key."""
+
+    def __init__(self, texts: Iterable[str], size: int) -> None:
+        self.size = size
+        self.positions: dict[str, list[int]] = defaultdict(list)
+        for position, text in enumerate(texts):
+            self.positions[text].append(position)
+
+    @cached_property
+    def ordered(self) -> list[str]:
+        return sorted(self.positions)
+
+    def at(self, texts: Iterable[str]) -> int:
+        return _bits(chain.from_iterable(map(self.positions.__getitem__, texts)), self.size)
+
+
+class _Values:
+    """The partitions by the value that one key has as its type."""
+
+    def __init__(self, texts: _Texts, kind: KeyType, default_name: str) -> None:
+        self.size = texts.size
+        self.unjudged = 0
+        if kind.name in {"string", "varchar"}:
+            self.positions: Mapping[Any, list[int]] = texts.positions
+        else:
+            self.positions, unjudged = self._read(texts, kind, default_name)
+            self.unjudged = _bits(chain.from_iterable(unjudged), self.size)
+
+    @staticmethod
+    def _read(texts: _Texts, kind: KeyType, default_name: str) -> tuple[dict[Any, list[int]], list[list[int]]]:
+        """Return the partitions by value, without those that have none, and those whose values can not be judged."""
+        positions: dict[Any, list[int]] = {}
+        unjudged: list[list[int]] = []
+        for text, found in texts.positions.items():
+            if text in ("", default_name):
+                continue
+            value = kind.read_value(text)
+            if value is None or value != value:  # noqa: PLR0124  # a NaN, which has no place among numbers
+                unjudged.append(found)
+            elif value in positions:
+                positions[value] = positions[value] + found
+            else:
+                positions[value] = found
+        return positions, unjudged
+
+    @cached_property
+    def judged(self) -> int:
+        return _bits(chain.from_iterable(self.positions.values()), self.size)
+
+    @cached_property
+    def ordered(self) -> list[Any]:
+        return sorted(self.positions)
+
+    @cached_property
+    def block(self) -> int:
+        return len(self.ordered) // _BLOCKS + 1
+
+    @cached_property
+    def blocks(self) -> list[int]:
+        """The partitions of the least values: of none, of a block of them, of two blocks .."""
+        starts = range(0, len(self.ordered), self.block)
+        return [*accumulate((self.among(start, start + self.block) for start in starts), operator.or_, initial=0)]
+
+    def among(self, start: int, end: int) -> int:
+        return _bits(chain.from_iterable(map(self.positions.__getitem__, self.ordered[start:end])), self.size)
+
+    def least(self, count: int) -> int:
+        """Return the partitions of the `count` least values."""
+        whole = count // self.block
+        return self.blocks[whole] | self.among(whole * self.block, count)
+
+    def compared(self, sign: str, wanted: Any) -> int:
+        """Return the partitions whose values compare so with one that is wanted."""
+        if sign in {"=", "!="}:
+            equal = _bits(self.positions.get(wanted, ()), self.size)
+            return equal if sign == "=" else self.judged ^ equal
+        bisect = bisect_left if sign in {"<", ">="} else bisect_right
+        least = self.least(bisect(self.ordered, wanted))
+        return least if sign in {"<", "<="} else self.judged ^ least
+
+
+class _Evaluation:
+    def __init__(self, keys: Sequence[tuple[str, str]], partitions: Sequence[Sequence[str]], default_name: str) -> None:
+        self.numbers = {name.lower(): number for number, (name, _) in enumerate(keys)}
         self.types = [hive_type for _, hive_type in keys]
+        self.partitions = partitions
         self.default_name = default_name
-        self.readers: dict[int, Callable[[str], Any]] = {}
+        self.texts: dict[int, _Texts] = {}
+        self.values: dict[int, tuple[KeyType, _Values]] = {}
 
-    def compile(self, node: Node) -> Predicate:
+    def of(self, node: Node) -> _Found:
         if isinstance(node, And | Or):
-            parts = [self.compile(child) for child in node.children]
-            if isinstance(node, And):
-                return lambda values: all(part(values) for part in parts)
-            return lambda values: any(part(values) for part in parts)
-        if isinstance(node, Between):
-            return self.between(node)
+            return reduce(_and if isinstance(node, And) else _or, map(self.of, node.children))
+        number = self.number(node.key)
         if isinstance(node, In):
-            return self.membership(node)
-        return self.comparison(node)
+            terms = [self.compared(number, "!=" if node.negated else "=", value) for value in node.values]
+            return reduce(_and if node.negated else _or, terms)
+        if isinstance(node, Between):
+            low = self.compared(number, "<" if node.negated else ">=", node.low)
+            high = self.compared(number, ">" if node.negated else "<=", node.high)
+            return _or(low, high) if node.negated else _and(low, high)
+        if node.operator in {"like", "not like"}:
+            return self.like(number, text_of(node.value), negated=node.operator == "not like")
+        return self.compared(number, node.operator, node.value)
 
-    def position(self, key: str) -> int:
-        found = self.positions.get(key.lower())
+    def number(self, key: str) -> int:
+        found = self.numbers.get(key.lower())
         if found is None:
             raise MetaError(f"Specified key <{key}> is not a partitioning key for the table")
         return found
 
-    def reader(self, position: int, kind: KeyType) -> Callable[[str], Any]:
-        """Return the reader of a key's values, which remembers: partitions share few values a key."""
-        if position not in self.readers:
-            read, default_name = kind.read_value, self.default_name
-            if kind.name in {"string", "varchar"}:
-                self.readers[position] = read
-            else:
-                self.readers[position] = _remember(lambda text: None if text == default_name else read(text))
-        return self.readers[position]
+    def texts_of(self, number: int) -> _Texts:
+        if number not in self.texts:
+            self.texts[number] = _Texts((values[number] for values in self.partitions), len(self.partitions))
+        return self.texts[number]
 
-    def comparison(self, node: Comparison) -> Predicate:
-        position = self.position(node.key)
-        if node.operator == "like":
-            matches = like_matcher(text_of(node.value))
-            return lambda values: matches(values[position])
-        return self.compare(position, node.operator, node.value)
+    def values_of(self, number: int) -> tuple[KeyType, _Values]:
+        if number not in self.values:
+            kind = key_type(self.types[number])
+            self.values[number] = kind, _Values(self.texts_of(number), kind, self.default_name)
+        return self.values[number]
 
-    def compare(self, position: int, sign: str, constant: Constant) -> Predicate:
-        compare = _COMPARE[sign]
+    def like(self, number: int, pattern: str, *, negated: bool) -> _Found:
+        texts = self.texts_of(number)
+        sure, possible = like(pattern, texts.ordered)
+        if negated:
+            sure, possible = texts.positions.keys() - possible, texts.positions.keys() - sure
+        return _Found(texts.at(sure), texts.at(possible))
+
+    def compared(self, number: int, sign: str, constant: Constant) -> _Found:
         if constant == self.default_name:
-            default_name = self.default_name
-            return lambda values: compare(values[position] or default_name, default_name)
-        kind = key_type(self.types[position])
+            default_name, compare = self.default_name, _COMPARE[sign]
+            texts = self.texts_of(number)
+            found = texts.at(text for text in texts.positions if compare(text or default_name, default_name))
+            return _Found(found, found)
+        kind, values = self.values_of(number)
         wanted = kind.read_constant(constant)
-        read = self.reader(position, kind)
-
-        def predicate(values: Sequence[str]) -> bool:
-            value = read(values[position])
-            return value is not None and compare(value, wanted)
-
-        return predicate
-
-    def between(self, node: Between) -> Predicate:
-        position = self.position(node.key)
-        if node.negated:
-            below = self.compare(position, "<", node.low)
-            above = self.compare(position, ">", node.high)
-            return lambda values: below(values) or above(values)
-        from_low = self.compare(position, ">=", node.low)
-        to_high = self.compare(position, "<=", node.high)
-        return lambda values: from_low(values) and to_high(values)
-
-    def membership(self, node: In) -> Predicate:
-        position = self.position(node.key)
-        kind = key_type(self.types[position])
-        default = self.default_name if self.default_name in node.values else None
-        wanted = {kind.read_constant(value) for value in node.values if value != default}
-        read = self.reader(position, kind)
-        negated = node.negated
-
-        def predicate(values: Sequence[str]) -> bool:
-            text = values[position]
-            if default is not None and (text or default) == default:
-                return not negated
-            value = read(text)
-            return value is not None and (value in wanted) != negated
-
-        return predicate
-
-
-def _remember(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    known: dict[str, Any] = {}
-
-    def remembering(text: str) -> Any:
-        try:
-            return known[text]
-        except KeyError:
-            if len(known) >= _REMEMBERED:
-                known.clear()
-            value = known[text] = read(text)
-            return value
-
-    return remembering
+        if wanted is None:
+            return _Found(0, values.judged | values.unjudged)
+        sure = values.compared(sign, wanted)
+        return _Found(sure, sure | values.unjudged)

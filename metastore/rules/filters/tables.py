@@ -9,6 +9,7 @@ table that lacks the parameter or owner matches no comparison with it. Nothing h
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,8 @@ PARAMETERS = "hive_filter_field_params__"
 TABLE_NAME = "hive_filter_field_tableName__"
 TABLE_TYPE = "hive_filter_field_tableType__"
 
-# A key can not hold a dot unless it is quoted, which only 4.x clients can.
+_BARE_PARAMETER = re.compile(PARAMETERS + r"[^\s=<>!(),'\"`]+")
+# Hive's own keys can not hold a dot unless they are quoted, which only 4.x clients can.
 _SPELLED_OUT = {"discover__partitions": "discover.partitions"}
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -49,6 +51,11 @@ class TableFacts:
 
 
 TablePredicate = Callable[[TableFacts], bool]
+
+
+def keys_in(text: str) -> list[str]:
+    """Return the keys of parameters that stand bare in a filter, whatever characters the parameter's name has."""
+    return list(dict.fromkeys(_BARE_PARAMETER.findall(text)))
 
 
 def compile_table_filter(node: Node | None) -> TablePredicate:
@@ -81,8 +88,8 @@ def _comparison(node: Comparison) -> TablePredicate:
     elif node.key == TABLE_TYPE:
         read = _type
     elif node.key.startswith(PARAMETERS):
-        if node.operator not in {"=", "!=", "like"}:
-            raise MetaError(f"Only [=, <>, !=, LIKE] are supported operators for {node.key}, not {node.operator}")
+        if node.operator not in {"=", "!=", "like", "not like"}:
+            raise MetaError(f"Only [=, <>, !=, [NOT] LIKE] are supported operators for {node.key}, not {node.operator}")
         name = node.key[len(PARAMETERS) :]
         name = _SPELLED_OUT.get(name, name)
 
@@ -94,15 +101,15 @@ def _comparison(node: Comparison) -> TablePredicate:
             f"Use {OWNER}, {LAST_ACCESS}, {PARAMETERS}<name>, {TABLE_NAME} or {TABLE_TYPE}"
         )
     wanted = text_of(node.value)
-    if node.operator == "like":
-        matches = compile_expression(wanted)
-        return lambda facts: (text := read(facts)) is not None and matches(text)
+    if node.operator in {"like", "not like"}:
+        matches, wants = compile_expression(wanted), node.operator == "like"
+        return lambda facts: (text := read(facts)) is not None and matches(text) is wants
     compare = _COMPARE[node.operator]
     return lambda facts: (text := read(facts)) is not None and compare(text, wanted)
 
 
 def _last_access(node: Comparison) -> TablePredicate:
-    if node.operator == "like":
+    if node.operator in {"like", "not like"}:
         raise MetaError("Like is not supported for HIVE_FILTER_FIELD_LAST_ACCESS")
     try:
         wanted = int(text_of(node.value))

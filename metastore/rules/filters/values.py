@@ -1,10 +1,10 @@
 """Turn partition values and filter constants into Python values that compare as the column's type does.
 
-Every key type has a reader for stored values (None for what is not of the type: it then matches nothing, like SQL's
-null) and a reader for constants (MetaError for what can never be compared). This module never compares.
+Every key type has a reader for stored values and one for constants (MetaError for what can never be compared). None is
+what can not be judged here: engines read `2020-01` or `+10000-01-01` as different dates, or as none. This module never compares.
 
 Source of the pairs that Hive itself compares: MetaStoreDirectSql's PartitionFilterGenerator. Hive refuses decimal,
-boolean, float and, on some databases, timestamp keys; here they work, given quoted constants.
+boolean, float and, on some databases, timestamp keys; here they work.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Reader = Callable[[str], Any]
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,1000}\s*", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?(?:\d{1,1000}\.?\d{0,1000}|\.\d{1,1000})(?:[eE][+-]?\d{1,6})?\s*", re.ASCII)
+_LIKE_A_TIME = re.compile(r"\s*[+-]?\d.*", re.ASCII | re.DOTALL)
 _TIMESTAMP = re.compile(
     r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*", re.ASCII
 )
@@ -95,14 +96,18 @@ def text_of(constant: Constant) -> str:
     return constant.isoformat() if isinstance(constant, datetime.date) else str(constant)
 
 
-def _constant_reader(hive_type: str, accepted: tuple[type, ...], read: Reader) -> Callable[[Constant], Any]:
+def _constant_reader(
+    hive_type: str, accepted: tuple[type, ...], read: Reader, unsure: re.Pattern[str] | None = None
+) -> Callable[[Constant], Any]:
+    """Return a reader of constants: None for a text that `unsure` matches and `read` does not know. MetaError."""
+
     def read_constant(constant: Constant) -> Any:
         # A datetime is a date too, but only where times are accepted may it stand.
         fits = isinstance(constant, accepted) and (
             not isinstance(constant, datetime.datetime) or datetime.datetime in accepted
         )
         value = read(text_of(constant)) if fits else None
-        if value is None:
+        if value is None and not (unsure is not None and isinstance(constant, str) and unsure.fullmatch(constant)):
             raise MetaError(
                 f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} "
                 f"of type {type(constant).__name__}"
@@ -126,13 +131,13 @@ def key_type(hive_type: str) -> KeyType:
     if name == "char":
         return KeyType(name, _padded, _constant_reader(hive_type, strings, _padded))
     if name in types.INTEGERS or name == "decimal":
-        return KeyType(name, _number, _constant_reader(hive_type, (int, str), _number))
+        return KeyType(name, _number, _constant_reader(hive_type, (int, Decimal, str), _number))
     if name in types.FLOATS:
-        return KeyType(name, _float, _constant_reader(hive_type, (int, str), _float))
+        return KeyType(name, _float, _constant_reader(hive_type, (int, Decimal, str), _float))
     if name == "boolean":
         return KeyType(name, _boolean, _constant_reader(hive_type, (str,), _boolean))
     if name == "date":
-        return KeyType(name, _date, _constant_reader(hive_type, (str, datetime.date), _strict_date))
+        return KeyType(name, _date, _constant_reader(hive_type, (str, datetime.date), _strict_date, _LIKE_A_TIME))
     if name in {"timestamp", "datetime"}:
-        return KeyType(name, _time, _constant_reader(hive_type, (str, datetime.date, datetime.datetime), _time))
+        return KeyType(name, _time, _constant_reader(hive_type, strings, _time, _LIKE_A_TIME))
     raise MetaError(f"Filter pushdown not supported for type {hive_type}")

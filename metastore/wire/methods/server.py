@@ -23,6 +23,7 @@ METHODS: dict[str, Handler] = {
     "set_ugi": _set_ugi,
     "get_config_value": lambda call, args: server.get_config_value(call, args.name, args.defaultValue),
     "getMetaConf": lambda call, args: server.get_meta_conf(call, args.key),
+    "setMetaConf": lambda call, args: server.set_meta_conf(call, args.key, args.value),
     "get_metastore_db_uuid": lambda call, args: server.database_uuid(call),
     "flushCache": _nothing,
 }

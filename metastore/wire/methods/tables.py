@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject, UnknownDatabase
 from metastore.idl import (
     AlterTableResponse,
     ExtendedTableInfo,
@@ -227,7 +227,7 @@ METHODS: dict[str, Handler] = {
     "translate_table_dryrun": _translate_table_dryrun,
     "get_table": _get_table,
     "get_table_req": _get_table_req,
-    "get_table_objects_by_name": _get_table_objects_by_name,
+    "get_table_objects_by_name": undeclared(_get_table_objects_by_name, UnknownDatabase),
     "get_table_objects_by_name_req": _get_table_objects_by_name_req,
     "get_tables": _get_tables,
     "get_tables_by_type": _get_tables_by_type,

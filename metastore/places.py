@@ -1,0 +1,82 @@
+"""Read locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system.
+
+A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop's Path.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
+ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs", "abfss": "abfs", "gcs": "gs"}
+"""Schemes that name the same file system to fsspec."""
+LENGTH = 512
+"""Characters of a place's text: what every database can have in an index."""
+
+
+class Location(NamedTuple):
+    """The parts of a location: scheme and authority may be empty, the path begins with a slash and has no `.` or empty component."""
+
+    scheme: str
+    authority: str
+    path: str
+    protocol: str
+    """The name by which fsspec knows the file system."""
+    key: tuple[str, str, str]
+    """Protocol, authority and path: equal for two spellings of one place."""
+
+
+@lru_cache(maxsize=8192)
+def read(location: str) -> Location:
+    """Split a location; ValueError for one that is not absolute, holds NUL, or climbs out with `..`.
+
+    The last ones are remembered: one call asks for the parts of each of its locations several times.
+    """
+    if "\0" in location:
+        raise ValueError(f"location {location!r} holds a NUL character")
+    match = LOCATION.fullmatch(location)
+    assert match is not None
+    scheme, authority, path = (match[1] or "").lower(), match[2] or "", match[3]
+    if not path and authority:
+        path = "/"
+    if not path.startswith("/"):
+        raise ValueError(f"location {location!r} is not absolute: give scheme://authority/path or /path")
+    if "/." in path:
+        components = path.split("/")
+        if ".." in components:
+            raise ValueError(f"location {location!r} climbs out of its directory with '..': give the path that is meant")
+        path = "/".join(component for component in components if component != ".") or "/"
+    if "//" in path:
+        path = re.sub("/{2,}", "/", path)
+    protocol = ALIASES.get(scheme, scheme)
+    local = protocol == "file" and authority.lower() == "localhost"
+    return Location(scheme, authority, path, protocol, (protocol, "" if local else authority, path.rstrip("/") or "/"))
+
+
+def place_of(location: str | None) -> str | None:
+    """Return the one text of all spellings of a place, `s3://bucket/x`, without a slash at its end; None for what names no place."""
+    try:
+        protocol, authority, path = read(location).key if location else ("", "", "")
+    except ValueError:
+        return None
+    return f"{protocol}://{authority}{path if path != '/' else ''}" if protocol else None
+
+
+def indexed(location: str | None) -> str | None:
+    """Return what a row keeps of the text of a location's place, to find it by: as much as every database can have in an index."""
+    place = place_of(location)
+    return place and place[:LENGTH]
+
+
+def is_in(place: str, other: str) -> bool:
+    """Tell whether the text of a place is another one's, or of something inside it."""
+    return place.startswith(other) and (len(place) == len(other) or place[len(other)] == "/")
+
+
+def above(place: str) -> list[str]:
+    """Return the texts of the places that hold another one, up to the root of its file system."""
+    root = place.index("://") + 3
+    cuts = [at for at in range(root, len(place)) if place[at] == "/"]
+    return [place[:at] for at in cuts]

@@ -1,0 +1,157 @@
+"""What an update, or a clause of a merge, gives to the columns of a table: names are resolved and checked before anything is computed.
+
+A column is named as Spark names it: in any case, in back quotes where it must be, with the table's alias before it (`target.amount`), and
+with fields of structs behind it (`address.city`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.types import DataType, StructType
+
+from metastore.spark.assignment import stored, type_of
+from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
+from metastore.spark.work import CanNotChange
+
+Expression = str | Column
+"""SQL text or a column."""
+TARGET = "target"
+"""The name by which expressions may call the table unless it has an alias of its own."""
+Path = tuple[str, ...]
+"""A column's name, in lower case, and those of fields within it."""
+
+
+def column(value: Expression) -> Column:
+    """Return an expression as a column."""
+    return F.expr(value) if isinstance(value, str) else value
+
+
+def field(alias: str, name: str) -> Column:
+    """Return the column of an aliased frame, whatever characters its name has."""
+    return F.col(f"`{alias}`.`{name.replace('`', '``')}`")
+
+
+def quoted(names: Iterable[str]) -> list[Column]:
+    """Return the columns of these very names."""
+    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+
+
+def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:
+    """Return what makes a value, an expression on rows, fit a column of the table. DoesNotFit."""
+    return lambda value: stored(info, name, value, type_of(rows, value))
+
+
+def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:
+    """Return the new values of the columns that an update sets; `alias` is that of the frame which has the old ones.
+
+    A struct of which fields are set keeps its other fields. WrongColumns for what is no column, or is set twice; CanNotChange for partition
+    and bucket columns.
+    """
+    if not values:
+        raise WrongColumns(f"{info.full_name}: the update sets no column")
+    paths = {_path(info, name, alias): column(value) for name, value in values.items()}
+    _check_apart(info, list(values), list(paths))
+    fixed = {*info.partition_columns.names, *info.bucket_columns}
+    out: dict[str, Column] = {}
+    for path, value in paths.items():
+        name, inner = path[0], path[1:]
+        if name in fixed:
+            raise CanNotChange(f"{info.full_name}: {name} says in which partition or bucket a row lies; delete the row and insert it again")
+        out[name] = _with_field(out.get(name, field(alias, name)), info.schema[name].dataType, inner, value) if inner else value
+    return out
+
+
+def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:
+    """Return the values of the columns that an insert gives. WrongColumns for what is no column, is given twice, or lacks a partition."""
+    paths = {_path(info, name, alias): column(value) for name, value in values.items()}
+    _check_apart(info, list(values), list(paths))
+    if within := [name for name, path in zip(values, paths, strict=True) if len(path) > 1]:
+        raise WrongColumns(f"{info.full_name}: {', '.join(within)} is within a column; an inserted row needs the column as a whole")
+    out = {path[0]: value for path, value in paths.items()}
+    if missing := [name for name in info.partition_columns.names if name not in out]:
+        raise WrongColumns(f"{info.full_name} is partitioned by {', '.join(missing)}, which the inserted rows do not have")
+    return out
+
+
+def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: Iterable[Expression], *, insert: bool) -> dict[str, Column]:
+    """Return the source's values for all columns of the table, for an update without partition and bucket columns.
+
+    WrongColumns for a column of the table that the source lacks, and for one of the source that is neither in the table nor in one of the
+    expressions `mentioned`: one of the two is misspelled.
+    """
+    given = info.given(source.columns)
+    fixed = set() if insert else {*info.partition_columns.names, *info.bucket_columns}
+    wanted = [name for name in info.schema.names if name not in fixed]
+    if missing := [name for name in wanted if name not in given]:
+        raise WrongColumns(
+            f"{info.full_name}: the source of the merge has no column {', '.join(missing)}; its columns are {', '.join(source.columns)}"
+        )
+    text = " ".join(str(each) for each in mentioned).lower()
+    if unknown := [name for name in given if name not in info.schema.names and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]:
+        raise WrongColumns(
+            f"{info.full_name} has no column {', '.join(unknown)}, which the source of the merge has; its columns are "
+            f"{', '.join(info.schema.names)}"
+        )
+    return {name: field(alias, given[name]) for name in wanted}
+
+
+def _path(info: AcidTableInfo, name: str, alias: str) -> Path:
+    try:
+        parts = [part.lower() for part in name_parts(name)]
+    except ValueError as error:
+        raise WrongColumns(f"{info.full_name}: {error}") from error
+    columns = info.schema.names
+    if len(parts) > 1 and parts[0] == alias.lower() and (parts[0] not in columns or parts[1] in columns):
+        del parts[0]
+    if parts[0] not in columns:
+        raise WrongColumns(f"{info.full_name} has no column {name}; its columns are {', '.join(columns)}")
+    _walk(info, name, info.schema[parts[0]].dataType, parts[1:])
+    return tuple(parts)
+
+
+def _walk(info: AcidTableInfo, name: str, kind: DataType, fields: Sequence[str]) -> None:
+    for each in fields:
+        inner = {inner.name.lower(): inner.dataType for inner in kind.fields} if isinstance(kind, StructType) else {}
+        if each not in inner:
+            raise WrongColumns(f"{info.full_name}: {name}: {kind.simpleString()} has no field {each}")
+        kind = inner[each]
+
+
+def _check_apart(info: AcidTableInfo, names: Sequence[str], paths: Sequence[Path]) -> None:
+    """Refuse a column that is given twice, or once with a field of it."""
+    within = any(one != other and other[: len(one)] == one for one in paths for other in paths)
+    if len(paths) < len(names) or within:
+        raise WrongColumns(f"{info.full_name}: a column is set twice by {', '.join(names)}")
+
+
+def _with_field(struct: Column, kind: DataType, path: Path, value: Column) -> Column:
+    """Return a struct with another value of a field; of one that is null the other fields are null, as in Spark's UPDATE."""
+    if not path:
+        return value
+    assert isinstance(kind, StructType)
+    return F.struct(*(
+        (_with_field(struct[each.name], each.dataType, path[1:], value) if each.name.lower() == path[0] else struct[each.name])
+        .alias(each.name) for each in kind.fields
+    ))
+
+
+def first_that_holds(conditions: Sequence[Expression | None]) -> Column:
+    """Return the place of the first condition that holds, -1 where none does; None always holds."""
+    out = F.lit(-1)
+    for place, condition in reversed(list(enumerate(conditions))):
+        holds = F.lit(True) if condition is None else F.coalesce(column(condition), F.lit(False))
+        out = F.when(holds, F.lit(place)).otherwise(out)
+    return out
+
+
+def chosen(action: Column, values: Sequence[Column | None], otherwise: Column, fit: Callable[[Column], Column]) -> Column:
+    """Return the value that the clause of number `action` gives, made to fit its column; `otherwise` where it gives none."""
+    out = otherwise
+    for place, value in enumerate(values):
+        if value is not None:
+            out = F.when(action == place, fit(value)).otherwise(out)
+    return out

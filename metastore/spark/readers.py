@@ -1,0 +1,143 @@
+"""Keep the files of a DataFrame from the cleaner by a transaction, for as long as somebody may read them. It reads no row.
+
+A reader ends when the first of these is so:
+
+    its owner closes it                  `AcidTable.close`, or the end of the program
+    nothing can compute its rows         the JVM has collected the DataFrame and all that were made from it
+    it has been idle for `lease` seconds no job of Spark has run in this program meanwhile
+    the same program overwrites or drops what it reads, and no job runs
+
+One thread looks after all readers of a program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+
+from metastore.spark.work import Work
+
+if TYPE_CHECKING:
+    from metastore.spark.catalog import AcidTableInfo
+
+LEASE = 120.0
+"""Seconds without a job of Spark after which a reader ends unless the caller says otherwise."""
+LOOK = 1.0
+"""Seconds between looks at the readers."""
+_OF_LEAVES = {"LogicalRelation": "relation", "LogicalRDD": "rdd", "LocalRelation": "data"}
+"""What of a plan's leaf all plans share that are made from it, by the leaf's class."""
+
+
+class Reader:
+    """A read-only transaction with a shared lock on one table, for one DataFrame."""
+
+    def __init__(self, spark: SparkSession, uri: str | None, database: str, table: str, lease: float) -> None:
+        self._spark = spark
+        self._work = Work(spark, uri, read_only=True)
+        self._lease = lease
+        self._leaves: list[Any] = []
+        self.used = time.monotonic()
+        try:
+            self.table: AcidTableInfo = self._work.load(database, table)
+            self._work.lock_to_read([self.table])
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, *, row_id: bool, partition_filter: str | None) -> DataFrame:
+        """Return the table's rows as they are now, which the reader keeps from now on. FileError, NotEnoughHistory."""
+        try:
+            frame = self._work.rows(self.table, row_id=row_id, partition_filter=partition_filter)
+            self._leaves = _weak_leaves(self._spark, frame)
+        except BaseException:
+            self.close()
+            raise
+        _watch(self)
+        return frame
+
+    def is_needed(self, *, busy: bool) -> bool:
+        """Tell whether somebody may read its files; `busy` says that Spark runs jobs. Py4JError once Spark has ended."""
+        if busy:
+            self.used = time.monotonic()
+        if self._leaves and all(leaf.get() is None for leaf in self._leaves):
+            return False
+        return time.monotonic() < self.used + self._lease
+
+    def close(self) -> None:
+        """End the transaction, unless that is done."""
+        with _GUARD:
+            _OPEN.discard(self)
+        self._work.close()
+
+
+_GUARD = threading.Lock()
+_OPEN: set[Reader] = set()
+_watcher: threading.Thread | None = None
+
+
+def give_way(spark: SparkSession, table: AcidTableInfo) -> None:
+    """End this program's own readers of a table that it is about to lock for itself alone, unless Spark runs jobs, which may be theirs."""
+    if not _is_busy(spark):
+        for reader in _open():
+            if reader.table.full_name == table.full_name:
+                reader.close()
+
+
+def _watch(reader: Reader) -> None:
+    global _watcher  # noqa: PLW0603  # one thread for all readers
+    with _GUARD:
+        _OPEN.add(reader)
+        if _watcher is None:
+            _watcher = threading.Thread(target=_look_after, args=(reader._spark,), name="acid-readers", daemon=True)  # noqa: SLF001
+            _watcher.start()
+
+
+def _look_after(spark: SparkSession) -> None:
+    """Look at the readers until there are none."""
+    global _watcher  # noqa: PLW0603  # see above
+    while True:
+        time.sleep(LOOK)
+        try:
+            busy = _is_busy(spark)
+            ended = [reader for reader in _open() if not reader.is_needed(busy=busy)]
+        except (Py4JError, OSError, AttributeError):  # Spark has ended, and with it whoever could read
+            ended = _open()
+        for reader in ended:
+            reader.close()
+        with _GUARD:
+            if not _OPEN:
+                _watcher = None
+                return
+
+
+def _is_busy(spark: SparkSession) -> bool:
+    return bool(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def _open() -> list[Reader]:
+    with _GUARD:
+        return list(_OPEN)
+
+
+def _weak_leaves(spark: SparkSession, frame: DataFrame) -> list[Any]:
+    """Return weak references of the JVM to what only the frame, and plans that are made from it, hold; none where that is not known."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001  # PySpark tells plans nowhere else
+    found = []
+    for place in range(leaves.size()):
+        leaf = leaves.apply(place)
+        name = _OF_LEAVES.get(leaf.getClass().getSimpleName())
+        if name is None:
+            return []
+        found.append(spark._jvm.java.lang.ref.WeakReference(getattr(leaf, name)()))  # type: ignore[union-attr]  # noqa: SLF001  # see above
+    return found
+
+
+@atexit.register
+def _close_all() -> None:
+    for reader in _open():
+        reader.close()

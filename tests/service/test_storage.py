@@ -1,0 +1,189 @@
+"""Storage that the server can not reach, and locations without a scheme: what is registered all the same, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from metastore.errors import InvalidObject, InvalidOperation, MetaError
+from metastore.idl import Database, Partition, SerDeInfo, StorageDescriptor, Table
+from metastore.service import databases, drop_partitions, partitions, tables
+from metastore.service.add_partitions import add_partitions as add
+from metastore.service.alter_partitions import alter_partitions, rename_partition
+from metastore.service.alter_table import alter_table
+from metastore.service.catalogs import create_startup_objects
+from metastore.service.context import Call
+from metastore.service.create_table import create_table
+from metastore.service.names import TableName
+from tests.service.conftest import MetastoreMaker, add_partitions, call_of, columns_of, make_table
+
+EXTERNAL = {"EXTERNAL": "TRUE"}
+KEYS = [("k", "string")]
+REFUSING = {"s3": {"endpoint_url": "http://127.0.0.1:9", "key": "k", "secret": "s", "config_kwargs": {
+    "connect_timeout": 1, "retries": {"max_attempts": 1},
+}}}
+
+
+@pytest.fixture
+def reaching(make_metastore: MetastoreMaker) -> Call:
+    """A call to a server whose object store refuses connections."""
+    metastore = make_metastore(filesystem_options=REFUSING)
+    create_startup_objects(metastore)
+    return call_of(metastore)
+
+
+def make_at(call: Call, name: str, location: str | None, kind: str = "EXTERNAL_TABLE", keys: bool = False) -> TableName:
+    sd = StorageDescriptor(
+        cols=columns_of(("a", "int")), inputFormat="in", outputFormat="out", location=location,
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}), parameters={},
+    )
+    create_table(call, Table(
+        dbName="default", tableName=name, owner="alice", sd=sd, partitionKeys=columns_of(*KEYS) if keys else [], tableType=kind,
+        parameters=dict(EXTERNAL) if kind == "EXTERNAL_TABLE" else {},
+    ))
+    return TableName("hive", "default", name)
+
+
+def part(call: Call, name: TableName, value: str, location: str | None) -> Partition:
+    sd = deepcopy(tables.get_table(call, name).sd)
+    sd.location = location  # type: ignore[assignment]  # None is the default place
+    return Partition(values=[value], dbName=name.database, tableName=name.table, sd=sd, parameters={})
+
+
+UNREACHABLE = ["viewfs://c/x", "dbfs:/x", "gone://host/x", "s3a://bucket/x", "file:/sys/no/x"]
+
+
+@pytest.mark.parametrize("location", UNREACHABLE)
+def test_an_external_table_is_registered_where_the_server_can_not_look(reaching: Call, location: str) -> None:
+    with capture_logs() as logs:
+        name = make_at(reaching, "t", location)
+    assert tables.get_table(reaching, name).sd.location == location
+    assert [location.startswith(entry["location"]) for entry in logs if "storage can not be reached" in entry["event"]] == [True]
+    changed = deepcopy(tables.get_table(reaching, name))
+    changed.sd.location = location + "2"
+    alter_table(reaching, name, changed)
+    assert tables.get_table(reaching, name).sd.location == location + "2"
+    tables.drop_table(reaching, name, delete_data=True)
+
+
+@pytest.mark.parametrize("location", [place for place in UNREACHABLE if not place.startswith("s3a")])
+def test_a_managed_table_is_refused_where_the_server_can_not_make_its_directory(reaching: Call, location: str) -> None:
+    with pytest.raises(MetaError, match=location.removesuffix("/x")):
+        make_at(reaching, "t", location, "MANAGED_TABLE")
+    assert tables.get_tables(reaching, "hive", "default", None) == []
+
+
+@pytest.mark.parametrize("location", UNREACHABLE)
+def test_partitions_of_an_external_table_are_registered_altered_and_renamed(reaching: Call, location: str, tmp_path: Path) -> None:
+    name = make_at(reaching, "t", None, keys=True)
+    with capture_logs() as logs:
+        add(reaching, name, [part(reaching, name, *each) for each in (("1", location), ("2", None), ("3", location + "3"))])
+    assert (tmp_path / "warehouse" / "t" / "k=2").is_dir()
+    told = [entry for entry in logs if "storage can not be reached" in entry["event"]]
+    assert told[0]["object"] == "default.t"
+    assert len(told) == 1 or location.startswith("file:")
+    found = partitions.get_partition(reaching, name, ["1"])
+    found.sd = deepcopy(found.sd)
+    found.sd.location = location + "4"
+    alter_partitions(reaching, name, [found], environment={"STATS_GENERATED": "USER"})
+    assert partitions.get_partition(reaching, name, ["1"]).sd.location == location + "4"
+    renamed = deepcopy(partitions.get_partition(reaching, name, ["1"]))
+    renamed.values = ["9"]
+    rename_partition(reaching, name, ["1"], renamed)
+    assert partitions.get_partition(reaching, name, ["9"]).sd.location == location + "4"
+    drop_partitions.drop_partitions(reaching, name, ["k=9", "k=3"], delete_data=True, if_exists=False)
+    assert partitions.get_partition_names(reaching, name) == ["k=2"]
+
+
+def test_a_file_in_the_way_is_no_lost_storage(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MetaError, match="not a directory"):
+        make_at(call, "t", f"file:{tmp_path}/file/t")
+
+
+@pytest.fixture
+def lost(make_metastore: MetastoreMaker) -> Call:
+    """A call to a server with a managed table, its partition and its database on a file system that it had a driver for."""
+    import fsspec
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    class Gone(MemoryFileSystem):
+        protocol = "gone"
+
+    fsspec.register_implementation("gone", Gone, clobber=True)
+    first = make_metastore()
+    create_startup_objects(first)
+    call = call_of(first)
+    databases.create_database(call, Database(name="g", locationUri="gone://x/g"))
+    name = make_table(call, "t", database="g", keys=KEYS)
+    add_partitions(call, name, [["1"], ["2"]])
+    from fsspec.registry import _registry
+
+    _registry.pop("gone")
+    return call_of(make_metastore())
+
+
+T = TableName("hive", "g", "t")
+
+
+@pytest.mark.parametrize(("drop", "left"), [
+    (lambda call: tables.drop_table(call, T, delete_data=True), None),
+    (lambda call: drop_partitions.drop_partition(call, T, ["1"], delete_data=True), ["k=2"]),
+    (lambda call: drop_partitions.drop_partitions(call, T, ["k=1", "k=2"], delete_data=True, if_exists=False), []),
+    (lambda call: databases.drop_database(call, "hive", "g", delete_data=True, cascade=True), None),
+])
+def test_what_lies_on_lost_storage_is_dropped_and_the_log_says_what_stays(
+    lost: Call, drop: Callable[[Call], None], left: list[str] | None
+) -> None:
+    with capture_logs() as logs:
+        drop(lost)
+    assert any("not deleted" in entry["event"] and "gone://x/g" in entry["location"] for entry in logs)
+    if left is None:
+        assert tables.get_tables(lost, "hive", "g", None) == []
+    else:
+        assert partitions.get_partition_names(lost, T) == left
+
+
+def test_a_location_without_scheme_belongs_to_the_file_system_above_it(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(warehouse="memory://m/wh")
+    create_startup_objects(metastore)
+    call, local = call_of(metastore), f"{tmp_path}/made"
+    name = make_at(call, "t", local, keys=True)
+    assert tables.get_table(call, name).sd.location == f"memory://m{local}"
+    add(call, name, [part(call, name, "1", f"{local}/1")])
+    found = partitions.get_partition(call, name, ["1"])
+    assert found.sd.location == f"memory://m{local}/1"
+    found.sd = deepcopy(found.sd)
+    found.sd.location = f"{local}/2"
+    alter_partitions(call, name, [found])
+    assert partitions.get_partition(call, name, ["1"]).sd.location == f"memory://m{local}/2"
+    changed = deepcopy(tables.get_table(call, name))
+    changed.sd.location = f"{local}/other"
+    alter_table(call, name, changed)
+    assert tables.get_table(call, name).sd.location == f"memory://m{local}/other"
+    databases.create_database(call, Database(name="d", locationUri=f"{local}/d"))
+    databases.alter_database(call, "hive", "d", Database(name="d", locationUri=f"{local}/e"))
+    assert databases.get_database(call, "hive", "d").locationUri == f"memory://m{local}/e"
+    databases.create_database(call, Database(name="on_disk", locationUri=f"file:{tmp_path}/disk"))
+    moved = deepcopy(tables.get_table(call, name))
+    moved.dbName, moved.tableName, moved.sd.location = "on_disk", "u", f"{local}/u"
+    alter_table(call, name, moved)
+    assert not Path(local).exists()
+
+
+@pytest.mark.parametrize("root", ["/", "file:/", "file:///", "file://localhost/", "s3a://bucket", "s3://b/", "hdfs://nn:8020/", "dbfs:/"])
+@pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+def test_no_table_lies_at_the_root_of_a_file_system(call: Call, root: str, kind: str) -> None:
+    with pytest.raises(InvalidObject, match="the root of a file system"):
+        make_at(call, "t", root, kind)
+    name = make_at(call, "u", None, kind)
+    before = tables.get_table(call, name)
+    changed = deepcopy(before)
+    changed.sd.location = root
+    with pytest.raises(InvalidOperation, match="the root of a file system"):
+        alter_table(call, name, changed)
+    assert tables.get_table(call, name) == before
