@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metastore.acid.nested import lists, maps, structs
+
 GREGORIAN = -141427
 """1582-10-15 in days since 1970."""
 _JULIAN_EPOCH = 2440588
@@ -28,11 +30,10 @@ def as_read(values: Any) -> Any:
     if not _has_days(kind):
         return values
     if pa.types.is_struct(kind):
-        parts = [as_read(part) for part in values.flatten()]
-        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pc.is_null(values))
+        return structs(values, [as_read(part) for part in values.flatten()], kind)
     if pa.types.is_map(kind):
-        return pa.MapArray.from_arrays(values.offsets, as_read(values.keys), as_read(values.items)).cast(kind)
-    return pa.ListArray.from_arrays(values.offsets, as_read(values.values), type=kind, mask=pc.is_null(values))
+        return maps(values, as_read(values.keys), as_read(values.items), kind)
+    return lists(values, as_read(values.values), kind)
 
 
 def _has_days(kind: pa.DataType) -> bool:
