@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,21 @@ def lists(like: Any, items: Any, kind: pa.DataType) -> Any:
 def maps(like: Any, keys: Any, items: Any, kind: pa.DataType) -> Any:
     """Return maps of a type whose keys and items stand in the place of those of `like`."""
     return pa.MapArray.from_arrays(_offsets(like), keys, items).cast(kind)
+
+
+def times(values: Any) -> Iterator[Any]:
+    """Yield the arrays of timestamps within an array."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        yield values
+    elif pa.types.is_struct(kind):
+        for place in range(kind.num_fields):
+            yield from times(values.field(place))
+    elif pa.types.is_map(kind):
+        yield from times(values.keys)
+        yield from times(values.items)
+    elif pa.types.is_list(kind):
+        yield from times(values.values)
 
 
 def _offsets(like: Any) -> Any:

@@ -20,6 +20,7 @@ from metastore.acid.calendars import GREGORIAN
 from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
+from metastore.acid.nested import times
 from metastore.acid.orc_files import Columns, by_place, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
@@ -153,27 +154,12 @@ def _faithful(batches: Iterable[pa.RecordBatch], zone: str) -> Iterator[pa.Recor
     for batch in batches:
         if np.any(batch.column("operation").to_numpy(zero_copy_only=False)):
             raise CanNotCopy("there are events beside the rows that were inserted")
-        for times in _times(batch.column("row")):
+        for moments in times(batch.column("row")):
             try:
-                pc.assume_timezone(times, zone, ambiguous="raise", nonexistent="earliest")
+                pc.assume_timezone(moments, zone, ambiguous="raise", nonexistent="earliest")
             except pa.ArrowInvalid as error:
                 raise CanNotCopy(f"the clocks of {zone} show a time twice: {error}") from error
         yield batch
-
-
-def _times(values: Any) -> Iterator[Any]:
-    """Yield the arrays of timestamps within an array."""
-    kind = values.type
-    if pa.types.is_timestamp(kind):
-        yield values
-    elif pa.types.is_struct(kind):
-        for place in range(kind.num_fields):
-            yield from _times(values.field(place))
-    elif pa.types.is_map(kind):
-        yield from _times(values.keys)
-        yield from _times(values.items)
-    elif pa.types.is_list(kind):
-        yield from _times(values.values)
 
 
 def _in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

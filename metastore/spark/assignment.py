@@ -112,8 +112,8 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
     of_one_sort = any(isinstance(there, sort) and isinstance(wanted, sort) for sort in (NumericType, _TIMES))
     if there != wanted and not of_one_sort and not isinstance(there, StringType) and not isinstance(wanted, StringType):
         raise _misfit(there, kind, what)
-    out = value if there == wanted else _tried(value, wanted)
-    refused = F.raise_error(F.concat(F.lit(f"[{MARK}] {what} is {kind} and can not hold '"), value.cast("string"), F.lit(f"' [{MARK}]")))
+    out = value if there == wanted else tried(value, wanted)
+    refused = refusal(value, f"{what} is {kind}")
     if (limit := limit_of(kind)) is not None:
         is_char, most = limit
         trimmed = F.rtrim(out)
@@ -122,11 +122,16 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
     lost = value.isNotNull() & out.isNull()
     if isinstance(wanted, FloatType) and isinstance(there, (DoubleType, StringType)):
         infinite = float("inf")
-        lost |= (F.abs(out) == infinite) & (F.abs(_tried(value, DoubleType())) != infinite)
+        lost |= (F.abs(out) == infinite) & (F.abs(tried(value, DoubleType())) != infinite)
     return F.when(lost, refused).otherwise(out)
 
 
-def _tried(value: Column, wanted: DataType) -> Column:
+def refusal(value: Column, what: str) -> Column:
+    """Return what fails the job, by a message that `told` understands, when it is computed for a value."""
+    return F.raise_error(F.concat(F.lit(f"[{MARK}] {what} and can not hold '"), value.cast("string"), F.lit(f"' [{MARK}]")))
+
+
+def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
     if hasattr(value, "try_cast"):
         return value.try_cast(wanted)

@@ -28,6 +28,7 @@ from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
+from metastore.spark.plain_files import columns_read, format_to_read
 from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
@@ -249,10 +250,11 @@ def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Se
 
 def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
     """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
-    source, options = table.format
+    zone = time_zone(spark)
+    source, options, columns = format_to_read(table, zone)
     if source != "orc":
-        if (found := _scan(spark, table, files, table.columns, source, options)) is not None:
-            yield found
+        if (found := _scan(spark, table, files, columns, source, options)) is not None:
+            yield found.select(*columns_read(table, zone), FOLDER)
         return
     for names, listed in by_names(spark, files, events=False):
         same = is_called_so(table.columns, names)

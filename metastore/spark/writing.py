@@ -35,6 +35,7 @@ from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
+from metastore.spark.plain_files import as_hive_writes, to_write
 from metastore.spark.reading import ROW_ID, key_texts, time_zone
 from metastore.spark.work import Work
 
@@ -73,8 +74,9 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
     keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
     with_buckets, events = _placed(table, new.select("*", *_key_texts(table)), keys)
     if table.is_insert_only:
-        source, options = table.format
-        rows = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *keys, *([BUCKET] if with_buckets else [])]))
+        others = [*keys, *([BUCKET] if with_buckets else [])]
+        plain = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *others]))
+        rows, source, options = to_write(table, plain, others, time_zone(work.spark))
     else:
         source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
@@ -191,7 +193,8 @@ def write_staged(
     folder = staging(work, table, part)
     try:
         writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
-        writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
+        with as_hive_writes(work.spark, source):
+            writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
         return list(_below(work, folder, ""))
     except BaseException:
         remove_staged(work, table, part)
