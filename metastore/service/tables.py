@@ -190,8 +190,8 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
     """Delete the data of a table or of named partitions; statistics of columns go with it.
 
-    Directories are kept, and what other objects have in them. NoSuchObject for a missing table; MetaError for a missing partition, and for a
-    directory that another object has too: then nothing is deleted.
+    Directories are kept, and what other objects have in them. NoSuchObject for a missing table; MetaError for a missing partition, and
+    for a directory that another object has too: then nothing is deleted.
     """
     table = find_table(call, name)
     database = call.database
