@@ -24,7 +24,7 @@ from pyarrow import parquet
 from pyorc.converters import ORCConverter
 
 from metastore.acid import buckets
-from metastore.acid.calendars import GREGORIAN
+from metastore.acid.calendars import GREGORIAN, as_stored
 from metastore.acid.event_file import hive_metadata
 from metastore.acid.orc_files import cast
 from metastore.acid.types import decimal_of, parts, with_timestamps
@@ -112,7 +112,7 @@ def _plain(location: str) -> str:
     return location.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1)
 
 
-class _AsIs(ORCConverter):
+class AsIs(ORCConverter):
     """Values reach the writer as the numbers that ORC keeps."""
 
     @staticmethod
@@ -122,15 +122,23 @@ class _AsIs(ORCConverter):
     from_orc = to_orc
 
 
-class _Microseconds(_AsIs):
+class _Microseconds(AsIs):
     @staticmethod
     def to_orc(*given: Any) -> Any:
         seconds, fraction = divmod(given[0], 1_000_000)
         return seconds, fraction * 1000
 
 
+class Nanoseconds(AsIs):
+    """Times reach the writer as nanoseconds since 1970."""
+
+    @staticmethod
+    def to_orc(*given: Any) -> Any:
+        return divmod(given[0], 1_000_000_000)
+
+
 _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
-    pyorc.TypeKind.DATE: _AsIs, pyorc.TypeKind.DECIMAL: _AsIs, pyorc.TypeKind.TIMESTAMP: _Microseconds,
+    pyorc.TypeKind.DATE: AsIs, pyorc.TypeKind.DECIMAL: AsIs, pyorc.TypeKind.TIMESTAMP: _Microseconds,
 }
 
 
@@ -157,9 +165,14 @@ def event_type(columns: Sequence[tuple[str, str]]) -> pyorc.TypeDescription:
     return pyorc.Struct(**{name: _TYPES[kind]() for name, kind in EVENT}, row=row)
 
 
-def as_numbers(values: Any) -> list[Any]:
-    """Return an Arrow array as the Python values that a file's writer takes: dates, moments and decimals are whole numbers."""
+def as_numbers(values: Any, *, stored: bool = False) -> list[Any]:
+    """Return an Arrow array as the Python values that a file's writer takes: dates, moments and decimals are whole numbers.
+
+    Days are brought into the calendar of files unless they are `stored`, as those that were read from one are.
+    """
     kind = values.type
+    if stored and (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        return values.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_pylist()  # type: ignore[no-any-return]
     if pa.types.is_date32(kind):
         return _rebased(values.cast(pa.int32()), GREGORIAN, hybrid_day)
     if pa.types.is_timestamp(kind):
@@ -169,12 +182,12 @@ def as_numbers(values: Any) -> list[Any]:
         pairs = zip(halves[::2].view("<u8").tolist(), halves[1::2].tolist(), values.is_null().to_pylist(), strict=True)
         return [None if is_null else (high << 64) | low for low, high, is_null in pairs]
     if pa.types.is_struct(kind):
-        rows: list[Any] = list(zip(*(as_numbers(column) for column in values.flatten()), strict=True))
+        rows: list[Any] = list(zip(*(as_numbers(column, stored=stored) for column in values.flatten()), strict=True))
     elif pa.types.is_map(kind):
-        pairs_of = list(zip(as_numbers(values.keys), as_numbers(values.items), strict=True))
+        pairs_of = list(zip(as_numbers(values.keys, stored=stored), as_numbers(values.items, stored=stored), strict=True))
         rows = [dict(pairs_of[begin:end]) for begin, end in _ranges(values)]
     elif pa.types.is_list(kind):
-        items = as_numbers(values.values)
+        items = as_numbers(values.values, stored=stored)
         rows = [items[begin:end] for begin, end in _ranges(values)]
     else:
         return values.to_pylist()  # type: ignore[no-any-return]
@@ -331,16 +344,20 @@ class PlainOrcFile(PlainFile):
 
 
 class PlainParquetFile(PlainFile):
-    """A Parquet file of rows alone; times are written as Hive and Spark do, as instants of a zone. Its methods raise CanNotWrite."""
+    """A Parquet file of rows alone; times are written as Hive does, as instants of a zone, days as Hive's calendar has them.
+
+    The file says both in Hive's words. Its methods raise CanNotWrite. Source: Hive's DataWritableWriteSupport.
+    """
 
     def __init__(self, storage: Storage, path: str, schema: pa.Schema, zone: str) -> None:
         super().__init__(storage, path)
         self._zone = zone
         self._schema = pa.schema([field.with_type(with_timestamps(field.type, pa.timestamp("us", "UTC"))) for field in schema])
-        self._writer = parquet.ParquetWriter(self._file, self._schema, use_deprecated_int96_timestamps=True)
+        marked = self._schema.with_metadata({"writer.date.proleptic": "false", "writer.time.zone": zone})
+        self._writer = parquet.ParquetWriter(self._file, marked, use_deprecated_int96_timestamps=True)
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
         """Write rows, which have the file's columns."""
-        columns = [cast(values, field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
+        columns = [cast(as_stored(values), field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
         with _told(self._path):
-            self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+            self._writer.write_batch(pa.record_batch(columns, schema=self._writer.schema))

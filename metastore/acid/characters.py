@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metastore.acid.nested import lists, maps, structs
 from metastore.acid.types import parts
 
 _LIMITED = re.compile(r"(char|varchar)\s*\(\s*(\d+)\s*\)")
@@ -83,9 +84,7 @@ def _changed(values: Any, kind: str, change: Callable[[Any, str], Any]) -> Any:
     inner = [each for _, each in parts(kind)]
     if pa.types.is_struct(values.type):
         fields = [_changed(values.field(place), each, change) for place, each in enumerate(inner)]
-        return pa.StructArray.from_arrays(fields, fields=list(values.type), mask=pc.is_null(values))
+        return structs(values, fields, values.type)
     if pa.types.is_map(values.type):
-        keys, items = _changed(values.keys, inner[0], change), _changed(values.items, inner[1], change)
-        return pa.MapArray.from_arrays(values.offsets, keys, items).cast(values.type)
-    items = _changed(values.values, inner[0], change)
-    return pa.ListArray.from_arrays(values.offsets, items, type=values.type, mask=pc.is_null(values))
+        return maps(values, _changed(values.keys, inner[0], change), _changed(values.items, inner[1], change), values.type)
+    return lists(values, _changed(values.values, inner[0], change), values.type)

@@ -17,6 +17,7 @@ from metastore.acid.buckets import Original
 from metastore.acid.calendars import as_read
 from metastore.acid.characters import is_limited, unpadded
 from metastore.acid.files import open_path
+from metastore.acid.nested import lists, maps, structs
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
 
@@ -103,12 +104,11 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
             if field.name.lower() in there else pa.nulls(len(values), field.type)
             for field in wanted
         ]
-        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=pc.is_null(values))
+        return structs(values, parts, wanted)
     if pa.types.is_list(wanted) and pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(values.offsets, cast(values.values, wanted.value_type, zone), type=wanted, mask=pc.is_null(values))
+        return lists(values, cast(values.values, wanted.value_type, zone), wanted)
     if pa.types.is_map(wanted) and pa.types.is_map(kind):
-        keys, items = cast(values.keys, wanted.key_type, zone), cast(values.items, wanted.item_type, zone)
-        return pa.MapArray.from_arrays(values.offsets, keys, items).cast(wanted)
+        return maps(values, cast(values.keys, wanted.key_type, zone), cast(values.items, wanted.item_type, zone), wanted)
     if pa.types.is_timestamp(wanted) and wanted.tz is not None and pa.types.is_timestamp(kind) and kind.tz is None:
         local = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
         return local.cast(pa.timestamp(wanted.unit, zone), safe=False).cast(wanted)

@@ -6,7 +6,7 @@ write ids lie in later deltas. It lists and places no files. What it can not cop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,13 +20,16 @@ from metastore.acid.calendars import GREGORIAN
 from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
+from metastore.acid.nested import times
 from metastore.acid.orc_files import Columns, by_place, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.acid_directories import WriteIds
 
-OLDEST, NEWEST = 2 * 86_400_000, 292 * 365 * 86_400_000
-"""Milliseconds since 1970 between which PyArrow writes times as Java reads them, in whatever zone: it knows no fractions before 1970."""
+OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
+"""Milliseconds since 1970 between which PyArrow reads times, in whatever zone."""
+ERA = 2 * 86_400_000
+"""Milliseconds since 1970 from which on it writes them as Java reads them, in whatever zone: see `row_file`."""
 EVENTS_AT_A_TIME = 1 << 20
 _IDS = slice(2, 5)
 """The numbers of ORC's columns that hold a row's id."""
@@ -60,35 +63,48 @@ class Form:
 def rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
     """Write the rows that no delete event names into a file and return its path. CanNotCopy; OSError, ArrowException."""
     schema = form.schema()
-    sources = _sources(form, bucket, schema)
+    footers: list[Footer] = []
+    sources = _sources(form, bucket, schema, footers)
     gone = Deleted.read(bucket.deletes, form.write_ids)
     found = (batch for source in sources for batch in kept(source, gone, form.write_ids))
-    return _write(form, schema, _in_order(_faithful(found, form.zone)), name, deletes=False)
+    writer = _row_writer(form) if any(map(_has_old_times, footers)) else _event_writer(form, schema, deletes=False)
+    return _write(form, writer, _in_order(_faithful(found, form.zone)), name)
 
 
 def rewrite_deletes(form: Form, bucket: Bucket, name: str) -> str:
     """Write the delete events, which are few beside rows, sorted into one file and return its path. CanNotCopy; OSError, ArrowException."""
     schema = form.schema()
-    return _write(form, schema, _sorted_deletes(form, bucket, schema), name, deletes=True)
+    return _write(form, _event_writer(form, schema, deletes=True), _sorted_deletes(form, bucket, schema), name)
 
 
-def _write(form: Form, schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: str, *, deletes: bool) -> str:
+def _event_writer(form: Form, schema: pa.Schema, *, deletes: bool) -> Callable[[Any], Any]:
+    return lambda stream: EventWriter(stream, schema, form.options, deletes=deletes)
+
+
+def _row_writer(form: Form) -> Callable[[Any], Any]:
+    from metastore.acid.row_file import RowWriter  # pyorc is not where only Spark's own writer works
+
+    return lambda stream: RowWriter(stream, form.columns, form.options)
+
+
+def _write(form: Form, opened: Callable[[Any], Any], batches: Iterable[pa.RecordBatch], name: str) -> str:
     path = f"{form.folder}/{name}"
     system, inner = open_path(path)
-    with system.open(inner, "wb") as stream, EventWriter(stream, schema, form.options, deletes=deletes) as writer:
+    with system.open(inner, "wb") as stream, opened(stream) as writer:
         for batch in batches:
             writer.write(batch)
     return path
 
 
-def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.RecordBatch]]:
-    """Return the rows of each file, the files in the order of their first rows. CanNotCopy."""
+def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer]) -> list[Iterator[pa.RecordBatch]]:
+    """Return the rows of each file, the files in the order of their first rows, and add what their ends say to `footers`. CanNotCopy."""
     row = schema.field("row").type
     fit = partial(_fitted, schema, form.columns)
     out: list[Iterator[pa.RecordBatch]] = []
     for original in bucket.originals:
         file = open_orc(original.path)
-        _check_values(original.path, footer_of(file))
+        footers.append(footer_of(file))
+        _check_values(original.path, footers[-1])
         _check_columns(original.path, pa.struct(list(file.schema)), row)
         out.append(map(fit, stored_originals(file, original)))
     found = []
@@ -97,6 +113,7 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema) -> list[Iterator[pa.
         footer = footer_of(file)
         if not sum(footer.stripes):
             continue
+        footers.append(footer)
         _check_values(path, footer)
         _check_events(path, file.schema, schema)
         _check_columns(path, file.schema.field("row").type, row)
@@ -120,9 +137,13 @@ def _check_values(path: str, footer: Footer) -> None:
             continue
         least, greatest = column.least, column.greatest
         if column.kind in TIMESTAMPS and (least is None or greatest is None or least < OLDEST or greatest > NEWEST):
-            raise CanNotCopy(f"{path} may have times before 1970 or after 2261")
+            raise CanNotCopy(f"{path} may have times before 1678 or after 2261")
         if column.kind == DATE and footer.is_proleptic and (least is None or least < GREGORIAN):
             raise CanNotCopy(f"{path} may have days before 1582-10-15 of another calendar than Hive's")
+
+
+def _has_old_times(footer: Footer) -> bool:
+    return any(column.kind in TIMESTAMPS and column.least is not None and column.least < ERA for column in footer.columns)
 
 
 def _check_events(path: str, there: pa.Schema, schema: pa.Schema) -> None:
@@ -153,27 +174,12 @@ def _faithful(batches: Iterable[pa.RecordBatch], zone: str) -> Iterator[pa.Recor
     for batch in batches:
         if np.any(batch.column("operation").to_numpy(zero_copy_only=False)):
             raise CanNotCopy("there are events beside the rows that were inserted")
-        for times in _times(batch.column("row")):
+        for moments in times(batch.column("row")):
             try:
-                pc.assume_timezone(times, zone, ambiguous="raise", nonexistent="earliest")
+                pc.assume_timezone(moments, zone, ambiguous="raise", nonexistent="earliest")
             except pa.ArrowInvalid as error:
                 raise CanNotCopy(f"the clocks of {zone} show a time twice: {error}") from error
         yield batch
-
-
-def _times(values: Any) -> Iterator[Any]:
-    """Yield the arrays of timestamps within an array."""
-    kind = values.type
-    if pa.types.is_timestamp(kind):
-        yield values
-    elif pa.types.is_struct(kind):
-        for place in range(kind.num_fields):
-            yield from _times(values.field(place))
-    elif pa.types.is_map(kind):
-        yield from _times(values.keys)
-        yield from _times(values.items)
-    elif pa.types.is_list(kind):
-        yield from _times(values.values)
 
 
 def _in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -9,12 +9,11 @@ for a number, a date or the like that it reads as, and a number that a float wou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark import sql
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
@@ -35,7 +34,7 @@ from pyspark.sql.types import (
 
 from metastore.acid.characters import is_limited, limit_of
 from metastore.acid.types import parts
-from metastore.spark.catalog import spark_type
+from metastore.spark.catalog import AcidTableInfo, spark_type
 
 MARK = "DOES_NOT_FIT"
 _TOLD = re.compile(rf"\[{MARK}\] (.*?) \[{MARK}\]", re.DOTALL)
@@ -62,6 +61,11 @@ def told() -> Iterator[None]:
 def type_of(rows: DataFrame, value: Column) -> DataType:
     """Return the type that a value has as a column of rows. AnalysisException."""
     return rows.select(value).schema[0].dataType
+
+
+def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
+    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
+    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
 
 
 def assigned(value: Column, there: DataType, kind: str, what: str) -> Column:
@@ -108,8 +112,8 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
     of_one_sort = any(isinstance(there, sort) and isinstance(wanted, sort) for sort in (NumericType, _TIMES))
     if there != wanted and not of_one_sort and not isinstance(there, StringType) and not isinstance(wanted, StringType):
         raise _misfit(there, kind, what)
-    out = value if there == wanted else _tried(value, wanted)
-    refused = F.raise_error(F.concat(F.lit(f"[{MARK}] {what} is {kind} and can not hold '"), value.cast("string"), F.lit(f"' [{MARK}]")))
+    out = value if there == wanted else tried(value, wanted)
+    refused = refusal(value, f"{what} is {kind}")
     if (limit := limit_of(kind)) is not None:
         is_char, most = limit
         trimmed = F.rtrim(out)
@@ -118,21 +122,26 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
     lost = value.isNotNull() & out.isNull()
     if isinstance(wanted, FloatType) and isinstance(there, (DoubleType, StringType)):
         infinite = float("inf")
-        lost |= (F.abs(out) == infinite) & (F.abs(_tried(value, DoubleType())) != infinite)
+        lost |= (F.abs(out) == infinite) & (F.abs(tried(value, DoubleType())) != infinite)
     return F.when(lost, refused).otherwise(out)
 
 
-def _tried(value: Column, wanted: DataType) -> Column:
+def refusal(value: Column, what: str) -> Column:
+    """Return what fails the job, by a message that `told` understands, when it is computed for a value."""
+    return F.raise_error(F.concat(F.lit(f"[{MARK}] {what} and can not hold '"), value.cast("string"), F.lit(f"' [{MARK}]")))
+
+
+def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
     if hasattr(value, "try_cast"):
         return value.try_cast(wanted)
     spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
     assert spark is not None
     jvm: Any = spark._jvm  # noqa: SLF001  # see above
-    of_jvm: Any = value
+    column: Any = value
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     kind = jvm.org.apache.spark.sql.types.DataType.fromJson(wanted.json())
     no_zone = jvm.scala.Option.empty()
-    cast = expressions.Cast(of_jvm._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
-    made: Callable[..., Column] = getattr(sql, "Column")  # noqa: B009  # Spark 4's class takes no arguments
-    return made(jvm.org.apache.spark.sql.Column(cast))
+    cast = expressions.Cast(column._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
+    made: Any = Column
+    return made(jvm.org.apache.spark.sql.Column(cast))  # type: ignore[no-any-return]  # Spark 4 has no such class

@@ -28,7 +28,7 @@ _CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _LOCAL_TIME = re.compile(r"\btimestamp with local time zone\b", re.IGNORECASE)
 
 FORMATS: tuple[tuple[str, str], ...] = (
-    ("parquet", "parquet"), ("orc", "orc"), ("avro", "avro"), ("json", "json"), ("opencsv", "csv"), ("lazysimple", "csv"),
+    ("parquet", "parquet"), ("orc", "orc"), ("avro", "avro"), ("json", "json"), ("opencsv", "csv"), ("lazysimple", "text"),
 )
 """Part of a serde's class name, in lower case, and Spark's name for the format."""
 
@@ -177,7 +177,7 @@ class AcidTableInfo:
         library, parameters = serde.serializationLib or "", serde.parameters or {}
         for part, name in FORMATS:
             if part in library.lower():
-                return name, _csv_options(parameters, quoted="opencsv" in library.lower()) if name == "csv" else {}
+                return name, _csv_options(parameters) if name == "csv" else {}
         raise NotTransactional(f"{self.full_name}: Spark has no reader for {library}")
 
     def given(self, names: Sequence[str]) -> dict[str, str]:
@@ -216,14 +216,9 @@ class AcidTableInfo:
         return Folder(partition.sd.location.rstrip("/"), make_partition_name(keys, partition.values), tuple(partition.values))
 
 
-def _csv_options(parameters: dict[str, str], *, quoted: bool) -> dict[str, str]:
-    if quoted:
-        names = {"sep": ("separatorChar", ","), "quote": ("quoteChar", '"'), "escape": ("escapeChar", "\\")}
-        return {option: parameters.get(name, default) for option, (name, default) in names.items()}
-    separator = parameters.get("field.delim") or parameters.get("serialization.format") or "\x01"
-    if separator.isdigit():
-        separator = chr(int(separator))
-    null = parameters.get("serialization.null.format", "\\N")
-    return {"sep": separator, "nullValue": null, "emptyValue": "", "quote": "", "escape": "\\"}
+def _csv_options(parameters: dict[str, str]) -> dict[str, str]:
+    names = {"sep": ("separatorChar", ","), "quote": ("quoteChar", '"'), "escape": ("escapeChar", "\\")}
+    blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    return {**blanks, **{option: parameters.get(name, default) for option, (name, default) in names.items()}}
 
 

@@ -13,10 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import DataType, StructType
 
-from metastore.spark.assignment import type_of
+from metastore.spark.assignment import stored, type_of
 from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
 from metastore.spark.work import CanNotChange
-from metastore.spark.writing import stored
 
 Expression = str | Column
 """SQL text or a column."""
@@ -42,7 +41,7 @@ def quoted(names: Iterable[str]) -> list[Column]:
 
 
 def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:
-    """Return what makes a value that is computed of rows fit a column of the table. DoesNotFit."""
+    """Return what makes a value, an expression on rows, fit a column of the table. DoesNotFit."""
     return lambda value: stored(info, name, value, type_of(rows, value))
 
 
@@ -64,6 +63,11 @@ def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: st
             raise CanNotChange(f"{info.full_name}: {name} says in which partition or bucket a row lies; delete the row and insert it again")
         out[name] = _with_field(out.get(name, field(alias, name)), info.schema[name].dataType, inner, value) if inner else value
     return out
+
+
+def wholly_set(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> set[str]:
+    """Return the columns of which an update keeps nothing: those that it sets, and not some fields of them. WrongColumns."""
+    return {path[0] for path in (_path(info, name, alias) for name in values) if len(path) == 1}
 
 
 def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:

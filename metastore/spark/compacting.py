@@ -11,6 +11,9 @@ own reader and writer where Python can not copy what they hold. Source: Hive's W
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
 
 from metastore.acid.buckets import Bucket
 from metastore.acid.transactions import TableSnapshot
@@ -21,7 +24,8 @@ from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.orc_metadata import describe
-from metastore.spark.reading import delete_events, live_events
+from metastore.spark.plain_files import LINES, to_write
+from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
 from metastore.spark.selecting import Selected, select, state_of
 from metastore.spark.work import Work
 
@@ -143,15 +147,25 @@ def _write_by_spark(work: Work, job: Job, part: str, bucket: Bucket, selected: S
 
 def _copy_rows(work: Work, job: Job, selected: Selected, name: str) -> None:
     """Write the rows of insert-only files into few files of the same format."""
-    source, options = job.table.format
     paths = [*selected.originals, *selected.inserts]
     target = f"{job.folder.location}/{name}"
     found: list[str] = []
     if paths:
-        rows = work.spark.read.format(source).options(**options).schema(job.table.columns).load(paths)
+        rows, source, options = _lines(work, paths) if job.table.format[0] in LINES else _rows(work, job, selected, paths)
         rows = rows.coalesce(selected.bytes // ROWS_OF_A_FILE + 1)
         found = [status.path for _, status in writing.write_staged(work, job.table, rows, "rows", source, options)]
     writing.place(work, job.table, target, [(path, number) for number, path in enumerate(found)])
     writing.remove_staged(work, job.table, "rows")
 
 
+def _lines(work: Work, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+    """Return files of which a line is a row as they are, line by line."""
+    options = {"lineSep": "\n"}
+    return work.spark.read.options(**options).text(paths), "text", options
+
+
+def _rows(work: Work, job: Job, selected: Selected, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+    """Return the rows of other files, with what Spark writes them by. CanNotKeep."""
+    faithful.check_plain(work.spark, job.table, selected)
+    found = [each.drop(FOLDER) for each in plain_scans(work.spark, job.table, [(job.folder, paths)])]
+    return to_write(job.table, reduce(lambda left, right: left.unionByName(right), found), [], time_zone(work.spark))

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from metastore.acid import buckets
 from metastore.acid.bucket_files import BucketFile, PlainOrcFile, PlainParquetFile, Storage, event_type
+from metastore.acid.exact import checked, exact
 from metastore.acid.orc_files import cast
 from metastore.acid.portions import Divider, Portion
-from metastore.acid.types import arrow_type
+from metastore.acid.types import arrow_type, with_timestamps
+from metastore.spark.assignment import DoesNotFit
 from metastore.spark.data_source_writing import Plan, Staged, staged_folder
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ class TaskFiles:
         info = plan.info
         self._data = [(column.name.lower(), column.type) for column in info.table.sd.cols]
         keys = [(key.name.lower(), key.type) for key in info.table.partitionKeys or []]
-        self._schema = pa.schema([(name, arrow_type(kind)) for name, kind in [*self._data, *keys]])
+        self._columns = [*self._data, *keys]
+        self._schema = pa.schema([(name, arrow_type(kind)) for name, kind in self._columns])
         self._divider = Divider(info.table, zone=plan.zone)
         self._storage = Storage(info.location)
         self._folder = self._storage.path(staged_folder(plan))
@@ -45,14 +48,23 @@ class TaskFiles:
         self._may_begin_again = not self._divider.buckets and not plan.overwrite
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Write rows whose columns are those that were given. ArrowInvalid for a value that does not fit its column; CanNotWrite."""
+        """Write rows whose columns are those that were given. DoesNotFit for a value that does not fit its column; CanNotWrite."""
         columns = [
-            cast(batch.column(self._given[field.name]), field.type, self._plan.zone) if field.name in self._given
-            else pa.nulls(len(batch), field.type)
-            for field in self._schema
+            self._fitted(name, kind, batch.column(self._given[name])) if name in self._given else pa.nulls(len(batch), arrow_type(kind))
+            for name, kind in self._columns
         ]
         for portion in self._divider.divide(pa.record_batch(columns, schema=self._schema)):
             self._file(portion).append(self._plan.write_id, portion.rows)
+
+    def _fitted(self, name: str, kind: str, values: Any) -> Any:
+        """Return values, whose times are Spark's, as the column holds them. DoesNotFit."""
+        local = cast(values, with_timestamps(values.type, pa.timestamp("us")), self._plan.zone)
+        try:
+            if pa.types.is_nested(local.type):
+                return exact(local, kind)
+            return checked(local.cast(arrow_type(kind)), kind, local)
+        except (ValueError, pa.ArrowException) as error:
+            raise DoesNotFit(f"{self._plan.info.full_name}: column {name} is {kind}: {error}") from error
 
     def close(self) -> list[Staged]:
         """End the files and return where they are. CanNotWrite."""

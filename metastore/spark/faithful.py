@@ -5,21 +5,23 @@ Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
 from metastore.acid.evolution import loss
 from metastore.acid.transactions import TableSnapshot
-from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.catalog import AcidTableInfo, ddl_type
 from metastore.spark.physical import columns_of, not_of_spark
-from metastore.spark.reading import FOLDER, ROW_ID, inserted_events
+from metastore.spark.reading import FOLDER, ROW_ID, inserted_events, plain_scans
 from metastore.spark.selecting import Selected
 from metastore.spark.work import Work
 
@@ -46,14 +48,67 @@ def check_bucket(spark: SparkSession, table: AcidTableInfo, selected: Selected, 
     """Raise CanNotKeep where rows of a folder have times of nanoseconds."""
     finer = has_finer(table.columns, lambda name: F.col("row")[name])
     if finer is not None and inserted_events(spark, _with_texts(table), [selected], snapshot).where(finer).limit(1).collect():
-        raise CanNotKeep(
-            f"{table.full_name} {selected.folder.name}: there are times of nanoseconds, of which Spark would write microseconds; nothing "
-            "was changed, let Hive compact it"
+        raise _finer_error(table, selected)
+
+
+def check_plain(spark: SparkSession, table: AcidTableInfo, selected: Selected) -> None:
+    """Raise CanNotKeep where files of an insert-only table have what Spark would lose: columns, nanoseconds. FileError."""
+    source = table.format[0]
+    paths = [*selected.originals, *selected.inserts]
+    if source == "orc":
+        check_columns(spark, table, selected)
+        finer = has_finer(table.columns, lambda name: F.col(f"`{name}`"))
+        is_finer = finer is not None and any(
+            found.where(finer).limit(1).collect() for found in plain_scans(spark, _with_texts(table), [(selected.folder, paths)])
         )
+    elif source == "parquet":
+        _check_parquet_columns(spark, table, paths)
+        is_finer = _has_times(table.columns) and _parquet_is_finer(spark, table, paths)
+    else:
+        return
+    if is_finer:
+        raise _finer_error(table, selected)
+
+
+def _check_parquet_columns(spark: SparkSession, table: AcidTableInfo, paths: Sequence[str]) -> None:
+    there = spark.read.option("mergeSchema", "true").parquet(*paths).schema if paths else StructType()
+    for field in there:
+        kind = table.kinds.get(field.name.lower())
+        if kind is None:
+            reason: str | None = f"there are files with a column {field.name}, which the table does not have: Parquet goes by name"
+        else:
+            reason = loss([(field.name, ddl_of(field.dataType))], [(field.name, ddl_type(kind))])
+        if reason is not None:
+            raise CanNotKeep(f"{table.full_name}: {reason}; nothing was changed")
+
+
+def ddl_of(kind: DataType) -> str:
+    """Return a type of Spark as Hive writes it."""
+    return kind.simpleString().replace("timestamp_ntz", "timestamp")
+
+
+def _parquet_is_finer(spark: SparkSession, table: AcidTableInfo, paths: Sequence[str]) -> bool:
+    from metastore.acid import parquet_files
+
+    if not paths:
+        return False
+    try:
+        return any(spark.sparkContext.parallelize(paths, len(paths)).map(parquet_files.has_finer).collect())
+    except (Py4JJavaError, PySparkException) as error:
+        raise CanNotKeep(
+            f"{table.full_name}: executors can not look whether files have times of nanoseconds; nothing was changed: {str(error)[:500]}"
+        ) from error
+
+
+def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
+    return CanNotKeep(
+        f"{table.full_name} {selected.folder.name}: there are times of nanoseconds, of which Spark would write microseconds; nothing was "
+        "changed, let Hive do it"
+    )
 
 
 def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
-    """Raise CanNotKeep where rows that are written anew (`row__id` and folder) have times of nanoseconds in columns not `given`."""
+    """Raise CanNotKeep where rows that are written anew (by `row__id` and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])
     if finer is None:
@@ -65,9 +120,11 @@ def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iter
         return
     events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
     ids = changed.select(F.col(ROW_ID).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
-    same = [F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
-            F.col("__changed.rowid") == F.col("rowId"), F.col("__changed_folder") == F.col(FOLDER)]
-    if events.join(ids, reduce(lambda left, right: left & right, same), "left_semi").limit(1).collect():
+    same = [
+        F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
+        F.col("__changed.rowid") == F.col("rowId"), F.col("__changed_folder") == F.col(FOLDER),
+    ]
+    if events.join(ids, reduce(and_, same), "left_semi").limit(1).collect():
         raise CanNotKeep(
             f"{table.full_name}: a row that would be written anew has a time of nanoseconds, of which Spark would write microseconds; "
             f"change it with Hive, or set the column too ({', '.join(kept.names)})"

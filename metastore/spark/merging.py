@@ -27,6 +27,7 @@ from metastore.spark.clauses import (
     inserted_columns,
     quoted,
     set_columns,
+    wholly_set,
 )
 from metastore.spark.faithful import check_kept
 from metastore.spark.reading import FOLDER, ROW_ID
@@ -55,10 +56,10 @@ class Clause:
 
 
 class _Plan(NamedTuple):
-    """What a merge does: one row for each match, computed once; the columns that each update gives; the rows to insert."""
+    """What a merge does: one row for each match, computed once; the columns that each update gives as a whole; the rows to insert."""
 
     matched: DataFrame
-    given: Sequence[str]
+    given: set[str]
     inserted: DataFrame | None
 
 
@@ -134,8 +135,11 @@ class MergeBuilder:
     def _planned_as(self, source: str, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
         joined = target.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
         sets = [self._set(info, clause, source) for clause in self._matched]
-        updates = [values for values, clause in zip(sets, self._matched, strict=True) if clause.values is not None]
-        given = [name for name in info.columns.names if all(name in values for values in updates)]
+        wholly = [
+            set(values) if ALL in clause.values else wholly_set(info, clause.values, self._alias)
+            for values, clause in zip(sets, self._matched, strict=True) if clause.values is not None
+        ]
+        given = set(info.columns.names).intersection(*wholly)
         matched = self._decided(info, joined, source, sets).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             return _Plan(matched, given, self._inserted(info, matched, new, source) if self._missing else None)

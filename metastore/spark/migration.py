@@ -24,7 +24,10 @@ from metastore.idl import (
     Table,
 )
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
+from metastore.spark.faithful import check_bucket, check_plain
 from metastore.spark.hadoop import FileError
+from metastore.spark.plain_files import as_hive_writes, to_write
+from metastore.spark.reading import time_zone
 from metastore.spark.table import AcidTable
 from metastore.spark.work import Work
 
@@ -105,20 +108,27 @@ def _rename_files(work: Work, info: AcidTableInfo, folder: Folder, done: list[tu
 def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     """Make a transactional table a plain managed one of the same format, by writing its rows anew.
 
-    LockTimeout, FileError, and the Thrift exceptions of the metastore. Until the exchange at the end the table is what it was; what was
-    written beside it is removed when it fails.
+    LockTimeout, FileError, CanNotKeep, and the Thrift exceptions of the metastore. Until the exchange at the end the table is what it was;
+    what was written beside it is removed when it fails.
     """
     work = Work(spark, uri)
     with work.txn:
         info = work.load(*table_name(spark, name))
         work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        snapshot = work.snapshot(info)
+        for selected in work.selected(info, snapshot):
+            if info.is_insert_only:
+                check_plain(spark, info, selected)
+            else:
+                check_bucket(spark, info, selected, snapshot)
         rows = work.rows(info)
         beside = f"{info.name}__plain"
         created = work.txn.call(lambda client: _create_beside(client, info, beside))
         try:
-            source, options = ("orc", {}) if not info.is_insert_only else info.format
             keys = info.partition_columns.names
-            rows.write.format(source).options(**options).mode("append").partitionBy(*keys).save(created.sd.location)
+            plain, source, options = to_write(info, rows, keys, time_zone(spark)) if info.is_insert_only else (rows, "orc", {})
+            with as_hive_writes(spark, source):
+                plain.write.format(source).options(**options).mode("append").partitionBy(*keys).save(created.sd.location)
             if keys:
                 names = _partitions_below(work, created.sd.location, len(keys))
                 work.txn.call(lambda client: found_or_added(client, created, names))

@@ -28,6 +28,7 @@ from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
+from metastore.spark.plain_files import columns_read, format_to_read
 from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def rows(
     spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool,
     folder: bool = False,
 ) -> DataFrame:
-    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and the folder where they are asked for."""
+    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` if asked for."""
     keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
         return _plain_rows(spark, table, selected, keys)
@@ -207,7 +208,7 @@ def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
 
 
 def key_texts(table: AcidTableInfo) -> list[str]:
-    """Return SQL for the texts of the partition columns of rows whose folder is known, as the partition's name spells them."""
+    """Return SQL for the texts of the partition columns of rows by their `__metastore_folder`, as the partition's name spells them."""
     out = []
     for place, column in enumerate(table.partition_columns):
         part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"
@@ -243,16 +244,17 @@ def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
 def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], keys: Sequence[Column]) -> DataFrame:
     files = [(each.folder, [*each.originals, *each.inserts]) for each in selected]
     columns = [F.col(f"`{name}`") for name in table.columns.names]
-    parts = [found.select(*columns, *keys) for found in _plain_scans(spark, table, files)]
+    parts = [found.select(*columns, *keys) for found in plain_scans(spark, table, files)]
     return reduce(lambda left, right: left.unionByName(right), parts) if parts else spark.createDataFrame([], table.schema)
 
 
-def _plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
+def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
     """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
-    source, options = table.format
+    zone = time_zone(spark)
+    source, options, columns = format_to_read(table, zone)
     if source != "orc":
-        if (found := _scan(spark, table, files, table.columns, source, options)) is not None:
-            yield found
+        if (found := _scan(spark, table, files, columns, source, options)) is not None:
+            yield found.select(*columns_read(table, zone), FOLDER)
         return
     for names, listed in by_names(spark, files, events=False):
         same = is_called_so(table.columns, names)

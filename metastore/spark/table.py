@@ -21,9 +21,9 @@ from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
-from metastore.spark.assignment import told
+from metastore.spark.assignment import stored, told
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
-from metastore.spark.clauses import TARGET, Expression, field, fitting, set_columns
+from metastore.spark.clauses import TARGET, Expression, field, quoted, set_columns, wholly_set
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.readers import LEASE, Reader, give_way
@@ -138,16 +138,19 @@ class AcidTable:
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
 
         Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them. WrongColumns, CanNotChange,
-        CanNotKeep.
+        DoesNotFit; CanNotKeep for rows with times of nanoseconds in columns that are not set.
         """
 
         def run(work: Work, info: AcidTableInfo) -> int:
             values = set_columns(info, set or {}, self._alias)
             with self._matched(work, info, condition) as (rows, statement):
-                check_kept(work, info, rows, values)
-                changed = rows.select(*(
-                    (fitting(info, name, rows)(values[name]) if name in values else field(self._alias, name)).alias(name)
-                    for name in info.schema.names
+                check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
+                given = rows.select(*(
+                    (values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names
+                ))
+                changed = given.select(*(
+                    stored(info, name, value, given.schema[name].dataType) if name in values else value
+                    for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
                 ))
                 return _replace(work, info, rows, changed, DataOperationType.UPDATE, statement)
 
@@ -178,7 +181,7 @@ class AcidTable:
             found.unpersist()
 
     def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
-        """Run an operation in the table's transaction, or in one of its own that is committed or aborted. DoesNotFit."""
+        """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
         if self._work is not None:
             with told():
                 return operation(self._work, self._work.load(self._database, self._table))

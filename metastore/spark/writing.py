@@ -19,7 +19,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
-from pyspark.sql.types import DataType, TimestampType
+from pyspark.sql.types import TimestampType
 
 from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
@@ -30,11 +30,12 @@ from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.types import type_name
-from metastore.spark.assignment import assigned
+from metastore.spark.assignment import stored
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
+from metastore.spark.plain_files import as_hive_writes, to_write
 from metastore.spark.reading import ROW_ID, key_texts, time_zone
 from metastore.spark.work import Work
 
@@ -63,11 +64,6 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     ))
 
 
-def stored(table: AcidTableInfo, name: str, value: Column, there: DataType) -> Column:
-    """Return a value of a type of Spark as the column `name` of a table holds it, under that name. DoesNotFit."""
-    return assigned(value, there, table.kinds[name.lower()], f"{table.full_name}: column {name}").alias(name)
-
-
 def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
     """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached.
 
@@ -78,8 +74,9 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
     keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
     with_buckets, events = _placed(table, new.select("*", *_key_texts(table)), keys)
     if table.is_insert_only:
-        source, options = table.format
-        rows = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *keys, *([BUCKET] if with_buckets else [])]))
+        others = [*keys, *([BUCKET] if with_buckets else [])]
+        plain = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *others]))
+        rows, source, options = to_write(table, plain, others, time_zone(work.spark))
     else:
         source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
@@ -196,7 +193,8 @@ def write_staged(
     folder = staging(work, table, part)
     try:
         writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
-        writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
+        with as_hive_writes(work.spark, source):
+            writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
         return list(_below(work, folder, ""))
     except BaseException:
         remove_staged(work, table, part)

@@ -1,12 +1,16 @@
 """Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. It writes nothing.
 
-What does not fit its column exactly is refused: nothing is cut, rounded or made null. A column that a record does not name is null.
+What does not fit its column exactly is refused: nothing is cut, rounded or made null. Floats take the nearest number, as they do anywhere,
+but no infinity and no other whole number. A column that a record does not name is null.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
+import re
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -15,6 +19,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from metastore.acid.exact import checked, exact
 from metastore.acid.types import arrow_type, decimal_of, parts
 
 Check = Callable[[Any], Any]
@@ -53,7 +58,8 @@ class Columns:
             values = [record.get(field.name) for record in lowered]
             check = self.checks[field.name]
             try:
-                arrays.append(pa.array(values if check is None else [None if each is None else check(each) for each in values], field.type))
+                fitting = values if check is None else [None if each is None else check(each) for each in values]
+                arrays.append(checked(pa.array(fitting, field.type), self.kinds[field.name]))
             except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
         return pa.record_batch(arrays, schema=self.schema)
@@ -65,7 +71,8 @@ class Columns:
         arrays = []
         for field in self.schema:
             try:
-                arrays.append(rows.column(there[field.name]).cast(field.type) if field.name in there else pa.nulls(len(rows), field.type))
+                given = rows.column(there[field.name]) if field.name in there else pa.nulls(len(rows))
+                arrays.append(exact(given, self.kinds[field.name]))
             except (ValueError, TypeError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
         return pa.record_batch(arrays, schema=self.schema)
@@ -80,8 +87,11 @@ class Columns:
                     arrays.append(pa.nulls(count, field.type))
                 elif pa.types.is_nested(field.type):
                     raise BadRecord(f"{self.kinds[field.name]} can not be written as delimited text; use JSON")
+                elif pa.types.is_floating(field.type):
+                    real = _real(field.type == pa.float32())
+                    arrays.append(pa.array([None if text is None else real(_number(text)) for text in texts[field.name]], field.type))
                 else:
-                    arrays.append(pa.array(texts[field.name], pa.string()).cast(field.type))
+                    arrays.append(checked(pa.array(texts[field.name], pa.string()).cast(field.type), self.kinds[field.name]))
             except (ValueError, TypeError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
         return pa.record_batch(arrays, schema=self.schema)
@@ -174,7 +184,7 @@ def checker(kind: str) -> Check | None:
     if text in ("tinyint", "smallint", "int", "integer", "bigint"):
         return _whole
     if text in ("float", "double"):
-        return _real
+        return _real(text == "float")
     if text in _TEXTUAL:
         return _TEXTUAL[text]
     if decimal_of(text) is not None:
@@ -182,22 +192,46 @@ def checker(kind: str) -> Check | None:
     if outer == "array":
         return _list_of(checker(parts(kind)[0][1]))
     if outer == "map":
-        return _map_of(checker(parts(kind)[1][1]))
+        return _map_of(*(checker(each) for _, each in parts(kind)))
     if outer == "struct":
         return _struct_of({name.lower(): checker(inner) for name, inner in parts(kind)})
     return None
 
 
 def _whole(value: Any) -> Any:
-    if isinstance(value, (float, Decimal)):
+    if isinstance(value, (float, Decimal, bool)):
         raise TypeError(f"{value} is no whole number")
     return value
 
 
-def _real(value: Any) -> Any:
-    if isinstance(value, (str, bool)):
-        raise TypeError(f"{value!r} is no number")
-    return float(value)
+def _real(single: bool) -> Check:
+    """Return what reads a number for a column of `single` or double precision: the nearest, but no other whole number, 0 or infinity."""
+
+    def run(value: Any) -> float:
+        if isinstance(value, (str, bool)):
+            raise TypeError(f"{value!r} is no number")
+        found = float(value)
+        if single and math.isfinite(found):
+            try:
+                (found,) = struct.unpack("<f", struct.pack("<f", found))
+            except OverflowError:
+                found = math.inf
+        if math.isinf(found) and not _is_infinite(value):
+            raise ValueError(f"{value} is out of the range of {'float' if single else 'double'}")
+        if (found == 0 and value != 0) or (isinstance(value, int) and int(found) != value):
+            raise ValueError(f"{value} would become {found}")
+        return found
+
+    return run
+
+
+def _is_infinite(value: Any) -> bool:
+    return value.is_infinite() if isinstance(value, Decimal) else isinstance(value, float) and math.isinf(value)
+
+
+def _number(text: str) -> Any:
+    """Read a number of a delimited text: whole ones are exact. ValueError, ArithmeticError."""
+    return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
 
 
 def _exact(value: Any) -> Any:
@@ -216,6 +250,8 @@ def _moment(value: Any) -> Any:
     found = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
         raise TypeError(f"{value!r} is no timestamp")
+    if (isinstance(value, str) and _FINER.search(value) is not None) or bool(getattr(value, "nanosecond", 0)):
+        raise ValueError(f"{value} has more than microseconds, which the column would lose")
     if found.tzinfo is not None:
         raise TypeError(f"{value} has a zone, which the column can not hold")
     return found
@@ -225,6 +261,8 @@ def _data(value: Any) -> Any:
     return base64.b64decode(value, validate=True) if isinstance(value, str) else value
 
 
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
+"""A fraction of a second that has more than microseconds."""
 _TEXTUAL: dict[str, Check] = {"date": _day, "timestamp": _moment, "binary": _data}
 
 
@@ -234,10 +272,12 @@ def _list_of(check: Check | None) -> Check | None:
     return lambda values: [None if value is None else check(value) for value in values]
 
 
-def _map_of(check: Check | None) -> Check:
+def _map_of(key_check: Check | None, check: Check | None) -> Check:
     def run(value: Any) -> Any:
         pairs = value.items() if isinstance(value, Mapping) else value
-        return [(key, item if check is None or item is None else check(item)) for key, item in pairs]
+        return [
+            (key if key_check is None else key_check(key), item if check is None or item is None else check(item)) for key, item in pairs
+        ]
 
     return run
 

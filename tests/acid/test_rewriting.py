@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import orc
+from pyorc.converters import ORCConverter
 
 from metastore.acid import buckets
 from metastore.acid.bucket_files import event_type
@@ -159,6 +160,70 @@ def test_nanoseconds_stay(tmp_path: Path) -> None:
     assert orc.ORCFile(out).read().to_pylist() == batch.to_pylist()
 
 
+MOMENTS = [
+    -630_720_000_000_000_123, -630_719_999_876_543_211, -1_500_000_000, -1_000_000_000, 0, 1, 1_700_000_000_123_456_789, None,
+]  # fmt: skip
+"""Nanoseconds since 1970; ORC has no place for the last second before it."""
+
+
+class AsNumber(ORCConverter):
+    """Times as pyorc reads them: seconds and nanoseconds."""
+
+    @staticmethod
+    def from_orc(*given: Any) -> Any:
+        return given[0] * 1_000_000_000 + given[1]
+
+    @staticmethod
+    def to_orc(*given: Any) -> Any:
+        return divmod(given[0], 1_000_000_000)
+
+
+def test_nanoseconds_before_1970_stay(tmp_path: Path) -> None:
+    """Written by ORC's own writer, many stripes of them, and days, which stay those of the file's calendar."""
+    columns = [
+        ("v", "timestamp"), ("w", "array<timestamp>"), ("d", "date"), ("c", "char(5)"), ("n", "decimal(20,3)"), ("s", "struct<a:int>"),
+    ]  # fmt: skip
+    events = [
+        insert(1 + row // 7_000, row % 7_000, MOMENTS[row % 8], [MOMENTS[row % 8]], date(1400, 1, 1), "ab", Decimal("-1.5"), (row,))
+        for row in range(20_000)
+    ]
+    path = tmp_path / "delta" / "bucket_00003"
+    path.parent.mkdir()
+    with path.open("wb") as file, pyorc.Writer(file, event_type(columns), converters={pyorc.TypeKind.TIMESTAMP: AsNumber}) as writer:
+        writer.writerows(events)
+    small = form(tmp_path, columns, stripe=1 << 14, stride=1_000, block=1 << 14)
+    out = rewrite_rows(small, Bucket(3, [(str(path), None)]), "out")
+    assert orc.ORCFile(out).nstripes > 1
+    assert len(read(out)) == len(events)
+    for each in (path, Path(out)):
+        with each.open("rb") as file:
+            found = list(pyorc.Reader(file, converters={pyorc.TypeKind.TIMESTAMP: AsNumber}))
+        assert [row[:5] for row in found] == [row[:5] for row in events]
+        assert [row[5][:2] for row in found] == [(MOMENTS[row % 8], [MOMENTS[row % 8]]) for row in range(20_000)]
+        assert {row[5][2:5] for row in found} == {(found[0][5][2], "ab   ", Decimal("-1.500"))}
+    assert read_plainly(path)[0][5][2] == read_plainly(Path(out))[0][5][2] == date(1400, 1, 1)
+
+
+def test_columns_go_by_position(tmp_path: Path) -> None:
+    """Their names are the table's; within structs fields go by name, and are left to Spark where they differ."""
+    there = [("a", "int"), ("id", "string"), ("z", "struct<q:int>")]
+    old = write(tmp_path / "delta1" / "bucket_00003", [insert(1, 0, 7, "x", None)], there)
+    table = [("id", "int"), ("a", "string"), ("s", "struct<q:int>"), ("z", "int")]
+    out = rewrite_rows(form(tmp_path, table), Bucket(3, [(old, None)]), "out")
+    assert read(out) == [insert(1, 0, 7, "x", None, None)]
+    assert [field.name for field in orc.ORCFile(out).schema.field("row").type] == ["id", "a", "s", "z"]
+    with pytest.raises(CanNotCopy, match="does not have so"):
+        rewrite_rows(form(tmp_path, [*table[:2], ("s", "struct<r:int>")]), Bucket(3, [(old, None)]), "out")
+
+
+def test_the_padding_of_chars_goes_where_a_file_knows_texts_alone(tmp_path: Path) -> None:
+    columns = [("c", "char(5)"), ("v", "varchar(5)"), ("s", "struct<c:char(3)>"), ("m", "map<string,array<char(2)>>")]
+    rows = [("ab", "ab ", ("x",), {"k": ["y", None]}), (None, None, None, None), ("", "", (None,), {})]
+    path = write(tmp_path / "delta" / "bucket_00003", [insert(1, place, *row) for place, row in enumerate(rows)], columns)
+    out = rewrite_rows(form(tmp_path, columns), Bucket(3, [(path, None)]), "out")
+    assert [event[5] for event in read(out)] == rows
+
+
 def test_columns_that_were_added_are_null(tmp_path: Path) -> None:
     old = write(tmp_path / "delta1" / "bucket_00003", [insert(1, 0, 7)], [("id", "int")])
     new = write(tmp_path / "delta2" / "bucket_00003", [insert(2, 0, 8, "x", None)], [*COLUMNS, ("w", "array<int>")])
@@ -198,13 +263,13 @@ def at(*moments: datetime) -> list[Event]:
 
 
 @pytest.mark.parametrize(("columns", "events", "reason"), [
-    ([("v", "timestamp")], at(datetime(1969, 12, 31, 23)), "before 1970"),  # noqa: DTZ001  # wall-clock
+    ([("v", "timestamp")], at(datetime(1677, 12, 31, 23)), "before 1678"),  # noqa: DTZ001  # wall-clock
     ([("v", "timestamp")], at(datetime(2263, 1, 1)), "after 2261"),  # noqa: DTZ001  # wall-clock
     ([("v", "timestamp")], at(datetime(2024, 11, 3, 1, 30)), "a time twice"),  # noqa: DTZ001  # wall-clock
     (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 0, 2, "b")], "not sorted"),
     (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 1, 2, "b")], "not sorted"),
     (COLUMNS, [delete(1, 0, 2)], "beside the rows"),
-], ids=["before 1970", "far ahead", "twice", "unsorted", "same id", "delete event"])
+], ids=["long ago", "far ahead", "twice", "unsorted", "same id", "delete event"])
 def test_what_is_not_copied(tmp_path: Path, columns: list[tuple[str, str]], events: list[Event], reason: str) -> None:
     with pytest.raises(CanNotCopy, match=reason):
         copied(tmp_path, events, columns, zone="America/New_York")

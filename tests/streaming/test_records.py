@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -92,3 +93,71 @@ def test_decimals_are_the_numbers_that_orc_keeps(values: list[Decimal | None]) -
 def test_a_moment_with_a_zone_is_refused() -> None:
     with pytest.raises(BadRecord, match="has a zone"):
         Rows().rows({"at": datetime(2024, 1, 1, tzinfo=timezone.utc)}, COLUMNS)
+
+
+STRICT: list[tuple[str, Any]] = [
+    ("varchar(3)", "abcd"), ("char(3)", "abcd"), ("float", Decimal("1e39")), ("float", Decimal("1e-60")), ("float", 16777217),
+    ("double", Decimal("1e400")), ("double", 2**53 + 1), ("timestamp", "2024-01-01 00:00:00.1234567"), ("decimal(3,2)", Decimal("1.234")),
+    ("decimal(3,2)", Decimal(10)), ("tinyint", 128), ("bigint", 2**63), ("int", Decimal("1.5")), ("int", True),
+]  # fmt: skip
+"""Hive types and values that would be cut, rounded or changed otherwise."""
+AROUND = [("{}", lambda value: value), ("array<{}>", lambda value: [None, value]), ("map<string,{}>", lambda value: {"k": value}),
+          ("struct<x:array<{}>>", lambda value: {"x": [value]})]
+
+
+@pytest.mark.parametrize(("around", "wrapped"), AROUND, ids=[around for around, _ in AROUND])
+@pytest.mark.parametrize(("kind", "value"), STRICT, ids=[f"{kind} {value}" for kind, value in STRICT])
+def test_nothing_is_cut_or_rounded(kind: str, value: Any, around: str, wrapped: Any) -> None:
+    columns = Columns("db.t", [("v", around.format(kind))])
+    with pytest.raises(BadRecord, match=r"db\.t: column v"):
+        Rows().rows({"v": wrapped(value)}, columns)
+    literal = json.dumps(value) if isinstance(value, (str, bool)) else str(value)
+    with pytest.raises(BadRecord, match=r"db\.t: column v"):
+        StrictJson().rows(json.dumps({"v": wrapped("VALUE")}).replace('"VALUE"', literal), columns)
+
+
+@pytest.mark.parametrize(("kind", "text"), [
+    ("varchar(3)", "abcd"), ("float", "1e39"), ("float", "16777217"), ("double", "1e400"), ("decimal(3,2)", "1.234"),
+    ("timestamp", "2024-01-01 00:00:00.1234567"), ("date", "0000-01-01"),
+])
+def test_nothing_of_a_line_is_cut_or_rounded(kind: str, text: str) -> None:
+    with pytest.raises(BadRecord, match=r"db\.t: column v"):
+        Delimited("|").rows(text, Columns("db.t", [("v", kind)]))
+
+
+@pytest.mark.parametrize(("kind", "values"), [
+    ("float", pa.array([1e39])), ("float", pa.array([2**24 + 1])), ("int", pa.array([1.5])), ("int", pa.array([True])),
+    ("int", pa.array(["5"])),
+    ("timestamp", pa.array([1], pa.timestamp("ns"))), ("timestamp", pa.array([1], pa.timestamp("us", "UTC"))),
+    ("timestamp", pa.array([300_000_000_000_000_000], pa.timestamp("us"))), ("date", pa.array([1], pa.timestamp("us"))),
+    ("date", pa.array([3_000_000], pa.date32())), ("decimal(3,2)", pa.array([1.239])), ("decimal(3,2)", pa.array([Decimal("1.234")])),
+    ("varchar(3)", pa.array(["abcd"])), ("char(3)", pa.array(["abcd"]).dictionary_encode()), ("string", pa.array([5])),
+    ("struct<x:int>", pa.array([{"x": 1, "y": 2}])), ("array<varchar(3)>", pa.array([["abcd"]])),
+    ("map<string,float>", pa.array([[("k", 1e39)]], pa.map_(pa.string(), pa.float64()))), ("array<int>", pa.array([5])),
+])
+def test_nothing_of_arrow_is_cut_or_rounded(kind: str, values: Any) -> None:
+    with pytest.raises(BadRecord, match=r"db\.t: column v"):
+        Rows().rows(pa.table({"v": values}), Columns("db.t", [("v", kind)]))
+
+
+@pytest.mark.parametrize(("kind", "given", "stored"), [
+    ("varchar(3)", "ab ", "ab "), ("varchar(3)", "abc  ", "abc"), ("char(3)", "ab ", "ab"), ("char(3)", "abc   ", "abc"),
+    ("varchar(2)", "𝄞ä", "𝄞ä"), ("float", 0.1, 0.10000000149011612), ("float", float("inf"), float("inf")), ("int", None, None),
+])
+def test_what_fits_is_stored(kind: str, given: Any, stored: Any) -> None:
+    columns = Columns("db.t", [("v", kind)])
+    assert Rows().rows({"v": given}, columns).to_pylist() == [{"v": stored}]
+    assert Rows().rows(pa.table({"v": [given]}), columns).to_pylist() == [{"v": stored}]
+
+
+def test_zeros_beyond_microseconds_are_nothing() -> None:
+    columns = Columns("db.t", [("v", "timestamp")])
+    (found,) = StrictJson().rows('{"v": "2024-01-01 00:00:00.123456000"}', columns).column("v").to_pylist()
+    assert found == datetime(2024, 1, 1, 0, 0, 0, 123456)  # noqa: DTZ001  # no zone, as in Hive
+
+
+def test_slices_and_null_maps_of_arrow() -> None:
+    columns = Columns("db.t", [("m", "map<varchar(9),int>"), ("l", "array<varchar(9)>")])
+    rows = [{"m": [("a", 1)], "l": ["x"]}, {"m": None, "l": None}, {"m": [], "l": []}, {"m": [("b", None)], "l": ["y", None]}]
+    table = pa.Table.from_pylist(rows, schema=columns.schema)
+    assert Rows().rows(table.combine_chunks().to_batches()[0].slice(1), columns).to_pylist() == rows[1:]

@@ -1,0 +1,181 @@
+"""How Spark reads and writes the files of insert-only tables, so that Hive and Spark see the same values. It moves no file.
+
+Text is read and written field by field, as Hive's LazySimpleSerDe does; what that can not tell apart is refused. Times in text and JSON are
+wall-clock times of the JVM's zone, as in ORC. Parquet has the days of the calendar that is Julian before 1582-10-15, as Hive takes them to
+be. Source: Hive's LazySimpleSerDe, LazyUtils, LazyTimestamp, DataWritableReadSupport; Spark's LEGACY modes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from metastore.acid.characters import limit_of
+from metastore.spark.assignment import DoesNotFit, refusal, tried
+from metastore.spark.catalog import AcidTableInfo
+
+LINE = "__metastore_line"
+"""The column of a line of text."""
+LINES = ("text", "json", "csv")
+"""Formats of which a line is a row."""
+_TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+_REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
+_guard = threading.Lock()
+
+
+def format_to_read(table: AcidTableInfo, zone: str) -> tuple[str, dict[str, str], StructType]:
+    """Return Spark's format, its options and the columns of the files; `zone` is the JVM's. NotTransactional, DoesNotFit."""
+    source, options = table.format
+    if source == "text":
+        _check_types(table)
+        return source, {}, StructType([StructField(LINE, StringType())])
+    if source == "json":
+        return source, {"timestampFormat": "yyyy-MM-dd[ HH:mm:ss[.SSSSSSSSS]]", "timeZone": zone}, table.columns
+    if source == "parquet":
+        return source, {"datetimeRebaseMode": "LEGACY", "int96RebaseMode": "LEGACY"}, table.columns
+    return source, options, table.columns
+
+
+def columns_read(table: AcidTableInfo, zone: str) -> list[Column]:
+    """Return the table's columns out of what `format_to_read` reads."""
+    kinds = [column.type for column in table.table.sd.cols]
+    if table.format[0] != "text":
+        there = [F.col(f"`{name}`") for name in table.columns.names]
+        if table.format[0] != "json":
+            return there
+        # Hive writes the padding of a char into JSON.
+        return [
+            F.rtrim(value).alias(column.name) if (limit_of(kind) or (False, 0))[0] else value
+            for value, column, kind in zip(there, table.columns, kinds, strict=True)
+        ]
+    form = _Form(table)
+    values = form.split(F.col(LINE))
+    return [
+        _value(form, F.get(values, F.lit(place)), column.dataType, kind, zone).alias(column.name)
+        for place, (column, kind) in enumerate(zip(table.columns, kinds, strict=True))
+    ]
+
+
+def to_write(table: AcidTableInfo, rows: DataFrame, others: Sequence[str], zone: str) -> tuple[DataFrame, str, dict[str, str]]:
+    """Return rows of the table's columns, and `others`, as Spark writes them, with the format and its options. DoesNotFit."""
+    source, options = table.format
+    if source == "text":
+        _check_types(table)
+        form = _Form(table)
+        texts = [F.coalesce(_text(form, table, column, zone), F.lit(form.null)) for column in table.columns]
+        return rows.select(F.concat_ws(form.separator, *texts).alias(LINE), *others), source, {}
+    if source == "json":
+        return rows, source, {"timestampFormat": _TIME, "timeZone": zone}
+    return rows, source, options
+
+
+@contextmanager
+def as_hive_writes(spark: SparkSession, source: str) -> Iterator[None]:
+    """Have Spark write Parquet in Hive's calendar, for which it has a setting alone; one write at a time."""
+    if source != "parquet":
+        yield
+        return
+    with _guard:
+        before = {name: spark.conf.get(name) for name in _REBASE}
+        try:
+            for name in _REBASE:
+                spark.conf.set(name, "LEGACY")
+            yield
+        finally:
+            for name, value in before.items():
+                spark.conf.set(name, value or "EXCEPTION")
+
+
+class _Form:
+    """How lines of a text table are made up, by the serde's parameters."""
+
+    def __init__(self, table: AcidTableInfo) -> None:
+        given = table.table.sd.serdeInfo.parameters or {}
+        self.separator = _letter(given.get("field.delim") or given.get("serialization.format") or "\x01")
+        self.escape = _letter(given["escape.delim"]) if given.get("escape.delim") else ""
+        self.null = given.get("serialization.null.format", "\\N")
+
+    def split(self, line: Column) -> Column:
+        """Return the fields of a line, escaped as they stand there."""
+        separator = _pattern(self.separator)
+        if not self.escape:
+            return F.split(line, separator, -1)
+        escape = _pattern(self.escape)
+        pattern = rf"((?:{escape}[\s\S]|[^{escape}{separator}])*){separator}"
+        return F.regexp_extract_all(F.concat(line, F.lit(self.separator)), F.lit(pattern), F.lit(1))
+
+    def unescaped(self, text: Column) -> Column:
+        """Return a field as it is meant."""
+        return F.regexp_replace(text, rf"{_pattern(self.escape)}([\s\S])", "$1") if self.escape else text
+
+    def escaped(self, text: Column) -> Column:
+        """Return a field as it is to stand in a line."""
+        if not self.escape:
+            return text
+        letters = f"[{_pattern(self.escape)}{_pattern(self.separator)}]"
+        return F.regexp_replace(text, f"({letters})", ("\\" + self.escape if self.escape in "\\$" else self.escape) + "$1")
+
+    def is_lost(self, text: Column, escaped: Column) -> Column:
+        """Return whether a reader would take a field for another, for several, or for null."""
+        lost = F.coalesce(text.rlike(r"[\r\n]"), F.lit(False)) | (escaped == self.null)
+        return lost if self.escape else lost | text.contains(self.separator)
+
+
+def _letter(text: str) -> str:
+    return chr(int(text)) if text.isdigit() else text[0]
+
+
+def _pattern(letter: str) -> str:
+    return f"\\x{{{ord(letter):x}}}"
+
+
+def _check_types(table: AcidTableInfo) -> None:
+    """Raise DoesNotFit for columns that lines of text are not read and written with here."""
+    for column in table.columns:
+        if isinstance(column.dataType, (ArrayType, MapType, StructType)):
+            kind = table.kinds[column.name.lower()]
+            raise DoesNotFit(f"{table.full_name}: column {column.name} is {kind}, which is not read and written as text here; use Hive")
+
+
+def _text(form: _Form, table: AcidTableInfo, column: StructField, zone: str) -> Column:
+    value = F.col(f"`{column.name}`")
+    if isinstance(column.dataType, TimestampType):
+        shown = F.to_csv(F.struct(value.alias("v")), {"timestampFormat": _TIME, "timeZone": zone})
+        return F.when(value.isNotNull(), shown)
+    if isinstance(column.dataType, BinaryType):
+        return F.regexp_replace(F.base64(value), "[\r\n]", "")
+    if not isinstance(column.dataType, StringType):
+        return value.cast("string")
+    escaped = form.escaped(value)
+    kind = table.kinds[column.name.lower()]
+    refused = refusal(value, f"{table.full_name}: column {column.name} is {kind} in a text file")
+    return F.when(form.is_lost(value, escaped), refused).otherwise(escaped)
+
+
+def _value(form: _Form, field: Column, wanted: DataType, kind: str, zone: str) -> Column:
+    present = F.when(field != form.null, form.unescaped(field))
+    if isinstance(wanted, StringType):
+        limit = limit_of(kind)
+        return F.rtrim(present) if limit is not None and limit[0] else present
+    if isinstance(wanted, BinaryType):
+        # Hive writes base64 without padding, and takes whatever may be base64 for it.
+        encoded = present.rlike("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}={0,2})?$")
+        return F.when(encoded, F.unbase64(present)).otherwise(present.cast("binary"))
+    if isinstance(wanted, TimestampType):
+        day = F.length(present) <= len("2024-07-01")
+        return tried(F.concat(present, F.when(day, F.lit(" 00:00:00")).otherwise(F.lit("")), F.lit(f" {zone}")), wanted)
+    return tried(present, wanted)
