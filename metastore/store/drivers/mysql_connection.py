@@ -3,7 +3,8 @@
 PyMySQL connects and escapes, and its errors are raised; what the server answers is read by `mysql_answers`.
 
 MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and minds spaces at the end of a text. There a text that ends in a
-space, or in the mark itself, is kept with a mark behind it, below all other characters so that ranges by prefixes hold it too.
+space, or in the mark itself, is kept with a mark behind it. The mark is below a space, with which such a server fills up the shorter of
+two texts: so a range by a prefix has to begin with the prefix and a mark.
 """
 
 from __future__ import annotations
@@ -181,9 +182,9 @@ class Cursor:
             kind = type(value)
             if kind is int:
                 literals.append(value)
-            elif kind is str and plain:
+            elif kind is str:
                 text = value + MARK if value.endswith((" ", MARK)) and connection.marks else value
-                literals.append(f"'{escape_string(text)}'")
+                literals.append(f"'{escape_string(text)}'" if plain else connection.escape(text))
             elif kind is tuple:
                 literals.append(f"({','.join(map(str, self._literals(value)))})")
             else:
