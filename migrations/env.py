@@ -1,8 +1,9 @@
 """Run the migrations on the connection that `metastore.store.migrate` hands over.
 
-MariaDB and MySQL commit with each change of the schema, so they keep what a migration did before it broke off. There each operation is done
-only where its effect is not there yet, and a migration is run again from its beginning. What a migration does to rows has to be the same
-when it is done once more; one that moves rows takes them away where they were before the next operation, and looks whether that is still there.
+MariaDB and MySQL commit with each change of the schema, so they keep what a migration did before it broke off. There each operation is
+done only where its effect is not there yet, and a migration is run again from its beginning. What a migration does to rows has to come to
+the same when it is done once more: one that moves rows takes them away where they were before its next operation, and looks whether
+that place is still there.
 """
 
 from typing import Any

@@ -34,7 +34,8 @@ def server(kind: str) -> URL:
     variable = f"METASTORE_TEST_{kind.upper()}"
     if variable not in os.environ:
         script = Path(__file__).parents[1] / ".ci" / "databases"
-        started = subprocess.run([sys.executable, str(script), "start", *(["--mysql8"] if kind == "mysql8" else [])], capture_output=True, text=True, check=False)
+        command = [sys.executable, str(script), "start", *(["--mysql8"] if kind == "mysql8" else [])]
+        started = subprocess.run(command, capture_output=True, text=True, check=False)
         if started.returncode != 0:
             message = f"{variable} is not set and .ci/databases start failed: {started.stderr[-1000:]}"
             pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)

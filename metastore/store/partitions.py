@@ -323,7 +323,7 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
     if prefixes is None:
         return list(session.rows(ALL, table_id=table_id))
     return sorted(
-        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, low=session.lowest(prefix), high=prefix + "\U0010ffff")),
+        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, **_beginning_with(session, prefix))),
         key=lambda row: row[1].encode(),
     )
 
@@ -339,7 +339,11 @@ def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tupl
     """Return (name, values as JSON) of the partitions whose name begins with a prefix, ascending by name; "" takes all."""
     if not prefix:
         return [(row[0], row[1]) for row in session.rows(NAMES_AND_VALUES, table_id=table_id)]
-    return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, low=session.lowest(prefix), high=prefix + "\U0010ffff")]
+    return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, **_beginning_with(session, prefix))]
+
+
+def _beginning_with(session: Session, prefix: str) -> dict[str, str]:
+    return {"low": session.lowest(prefix), "high": prefix + "\U0010ffff"}
 
 
 def count(session: Session, table_id: int) -> int:

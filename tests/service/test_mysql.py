@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 pymysql = pytest.importorskip("pymysql")
 
 from metastore.store.drivers import (  # noqa: E402  # see above
@@ -58,6 +59,24 @@ def plain(driver: MySQLDriver) -> Iterator[Any]:
     )
     with closing(opened):
         yield opened.cursor()
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: bool) -> None:
+    """The first one too: MySQL 8 keeps a hash of later ones, and without TLS takes a password only with its public key over it."""
+    driver.arguments["ssl_disabled"] = not encrypted
+    with closing(driver.connect()) as opened:
+        opened.cursor().execute("FLUSH PRIVILEGES")  # empties what is kept
+    for _ in range(2):
+        with closing(driver.connect()) as opened:
+            cursor = opened.cursor()
+            cursor.execute("SELECT plugin FROM mysql.user WHERE user = 'metastore'")
+            assert cursor.fetchone() == ("mysql_native_password" if "MariaDB" in opened.server_version else "caching_sha2_password",)
+            cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+            assert encrypted or cursor.fetchone() == ("Ssl_cipher", "")
+    driver.arguments["password"] = "wrong"
+    with pytest.raises(pymysql.err.OperationalError, match="Access denied"):
+        driver.connect()
 
 
 def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Cursor) -> None:

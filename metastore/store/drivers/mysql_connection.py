@@ -37,6 +37,7 @@ Asked = tuple[str, Sequence[Answer | None]]
 class Connection(connections.Connection):
     """A connection with the flag MULTI_STATEMENTS."""
 
+    server_version: str
     _sock: Any
     _next_seq_id: int
     _execute_command: Callable[[int, bytes], None]
