@@ -6,6 +6,7 @@ A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop'
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs"
 """Schemes that name the same file system to fsspec."""
 LENGTH = 512
 """Characters of a place's text: what every database can have in an index."""
+END = "0"
+"""The character after the slash: `x0` is the first text behind all of what lies in `x`."""
 
 
 class Location(NamedTuple):
@@ -56,11 +59,16 @@ def read(location: str) -> Location:
 
 
 def place_of(location: str | None) -> str | None:
-    """Return the one text of all spellings of a place, `s3://bucket/x`, without a slash at its end; None for what names no place."""
+    """Return the one text of all spellings of a place, `s3://bucket/x`, without a slash at its end; None for what names no place.
+
+    A namenode's port is 8020 where none is given, and hosts have no case.
+    """
     try:
         protocol, authority, path = read(location).key if location else ("", "", "")
     except ValueError:
         return None
+    if protocol == "hdfs":
+        authority = authority.lower().removesuffix(":8020")
     return f"{protocol}://{authority}{path if path != '/' else ''}" if protocol else None
 
 
@@ -75,8 +83,9 @@ def is_in(place: str, other: str) -> bool:
     return place.startswith(other) and (len(place) == len(other) or place[len(other)] == "/")
 
 
-def above(place: str) -> list[str]:
-    """Return the texts of the places that hold another one, up to the root of its file system."""
-    root = place.index("://") + 3
-    cuts = [at for at in range(root, len(place)) if place[at] == "/"]
-    return [place[:at] for at in cuts]
+def above(place: str) -> Iterator[str]:
+    """Yield the texts of the places that hold another one, the innermost first, up to the root of its file system."""
+    root, at = place.index("://") + 3, place.rfind("/")
+    while at >= root:
+        yield place[:at]
+        at = place.rfind("/", 0, at)

@@ -176,3 +176,25 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
         (None,), ("file:///wh/t/odd/x",), ("s3://b/x",), (None,), ("",)
     ]
     database.close()
+
+
+@pytest.mark.parametrize("done", [1, 3, 5])
+def test_the_migration_to_places_goes_on_where_it_broke_off(fresh_database_url: str, done: int) -> None:
+    database = Database(fresh_database_url)
+    if database.driver.name != "mysql":
+        pytest.skip("a migration that breaks off is undone as a whole")
+    migrate.upgrade(database)
+    downgrade(database, "0010")
+    steps = [
+        "ALTER TABLE `databases` ADD COLUMN place VARCHAR(512)", "ALTER TABLE `databases` ADD COLUMN managed_place VARCHAR(512)",
+        "ALTER TABLE tables ADD COLUMN place VARCHAR(512)", "ALTER TABLE partitions ADD COLUMN place VARCHAR(512)",
+        "CREATE INDEX ix_tables_place ON tables (place)",
+    ]
+    with connected(database) as connection:
+        for step in steps[:done]:
+            connection.execute(sa.text(step))
+    assert migrate.upgrade(database)
+    with connected(database) as connection:
+        differences = compare_metadata(MigrationContext.configure(connection), schema.metadata)
+    assert [each for each in differences if "comment" not in str(each)] == []
+    database.close()

@@ -149,7 +149,7 @@ class Config:
         _hive("metastore.client.capability.check"),
     )
     disallow_incompatible_col_type_changes: bool = _setting(
-        True, "Refuses to alter a column to a type that its data can not be read as.",
+        True, "Refuses to alter a column to a type that its data can not be read as. Iceberg, Delta, Hudi and Paimon are free of it.",
         _hive("metastore.disallow.incompatible.col.type.changes"),
     )
     allow_incompatible_col_type_changes_serdes: tuple[str, ...] = _setting(

@@ -41,6 +41,9 @@ class Change(NamedTuple):
         return [name if name is None else self.renamed.get(name, name) for name in names]
 
 
+NO_CHANGE = Change({}, frozenset())
+
+
 def change_of(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> Change:
     """Compare two lists of columns."""
     before, after = [normalize(column.name) for column in old], [normalize(column.name) for column in new]
@@ -75,19 +78,29 @@ def repeated_column(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema] 
     return None
 
 
+def without_keys(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema]) -> list[FieldSchema]:
+    """Return the columns that have not the name of a partition key."""
+    names = {normalize(key.name) for key in keys}
+    return [column for column in columns if column.name is None or column.type is None or normalize(column.name) not in names]
+
+
 def is_clustered(sd: StorageDescriptor) -> bool:
     """Tell whether a storage descriptor names columns: those of buckets, of an order, or skewed ones."""
     return bool(sd.bucketCols or sd.sortCols or (sd.skewedInfo is not None and sd.skewedInfo.skewedColNames))
 
 
-def strangers(sd: StorageDescriptor) -> list[str]:
-    """Return the bucket, sort and skew columns that are no columns; none where the columns are the serde's affair."""
-    if not is_clustered(sd) or not sd.cols:
+def strangers(sd: StorageDescriptor | None, *before: StorageDescriptor | None) -> list[str]:
+    """Return the bucket, sort and skew columns that are no columns; none where the columns are the serde's affair.
+
+    What was strange `before`, in storage that is there already, is left out.
+    """
+    if sd is None or not is_clustered(sd) or not sd.cols:
         return []
     known = {normalize(column.name) for column in sd.cols}
     skewed = (sd.skewedInfo.skewedColNames if sd.skewedInfo is not None else None) or ()
     named = [*(sd.bucketCols or ()), *(order.col for order in sd.sortCols or ()), *skewed]
-    return list(dict.fromkeys(str(name) for name in named if name is None or normalize(name) not in known))
+    found = dict.fromkeys(str(name) for name in named if name is None or normalize(name) not in known)
+    return [name for name in found if not any(name in strangers(each) for each in before)]
 
 
 def follow(sd: StorageDescriptor, renamed: Mapping[str, str]) -> StorageDescriptor:
@@ -96,7 +109,7 @@ def follow(sd: StorageDescriptor, renamed: Mapping[str, str]) -> StorageDescript
         return sd
 
     def now(name: str) -> str:
-        return renamed.get(normalize(name), name)
+        return renamed.get(normalize(name or ""), name)
 
     sd = copy(sd)
     sd.bucketCols = [now(name) for name in sd.bucketCols or ()]

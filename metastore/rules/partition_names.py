@@ -117,6 +117,14 @@ def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
     return [spec[key.lower()] for key in keys]
 
 
+def has_keys(name: str, keys: Sequence[str]) -> bool:
+    """Tell whether a partition name has all of the keys in the very case that they are given in."""
+    try:
+        return {*keys} <= partition_spec(name).keys()
+    except MetaError:
+        return False
+
+
 def stored_names(keys: Sequence[str], names: Iterable[str], default_name: str = DEFAULT_PARTITION) -> list[str]:
     """Return partition names as they are stored: the one rule by which all calls read a name.
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
-from metastore.rules.columns import is_clustered, repeated_column, strangers
+from metastore.rules.columns import is_clustered, repeated_column, strangers, without_keys
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
 from metastore.rules.table_kinds import VIEWS
@@ -130,7 +130,10 @@ def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) 
 
 
 def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
-    """Refuse columns that are none, that come twice, or that are missing: InvalidObject. Partitions share lists of them."""
+    """Refuse columns that are none, that come twice, or that are missing: InvalidObject. Partitions share lists of them.
+
+    Partition keys may stand among them, as Hive's own clients send them: what they are called and typed is the table's affair.
+    """
     checked = {id(table.sd.cols)} if table.sd is not None else set()
     for partition in new:
         sd = partition.sd
@@ -138,11 +141,11 @@ def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> N
             continue
         if sd.cols is not None and id(sd.cols) not in checked:
             checked.add(id(sd.cols))
-            if wrong := invalid_column(sd.cols):
+            if wrong := invalid_column(without_keys(sd.cols, table.partitionKeys)):
                 raise InvalidObject(f"Invalid column {wrong} in partition [{', '.join(partition.values)}] of {name}")
-            if twice := repeated_column(sd.cols, table.partitionKeys):
+            if twice := repeated_column(sd.cols):
                 raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has the column {twice} twice")
-        if is_clustered(sd) and (missing := strangers(sd)):
+        if is_clustered(sd) and (missing := strangers(sd, table.sd)):
             raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has no columns {missing} to bucket, sort or skew by")
 
 

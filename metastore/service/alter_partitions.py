@@ -18,7 +18,15 @@ from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
-from metastore.rules.columns import change_of, follow, is_clustered, lost_columns, repeated_column, strangers
+from metastore.rules.columns import (
+    change_of,
+    follow,
+    is_clustered,
+    lost_columns,
+    repeated_column,
+    strangers,
+    without_keys,
+)
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns
@@ -219,7 +227,7 @@ class _Alteration:
         stored.sd = sd
         stored.createTime = stored.createTime or old.createTime
         parameters = stored.parameters
-        has_other_data = stored.values == old.values and self._lies_elsewhere(old.sd, sd)
+        has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
         if has_other_data:
             parameters = accuracy.of_other_data(old.parameters or {}, parameters)
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
@@ -245,10 +253,10 @@ class _Alteration:
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
-        if wrong := invalid_column(new.cols or []):
+        if wrong := invalid_column(without_keys(new.cols or [], self._table.partitionKeys)):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
-        if twice := repeated_column(new.cols or [], self._table.partitionKeys):
+        if twice := repeated_column(new.cols or []):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have the column {twice} twice")
         if self._checks_types and old is not None and new.cols:
@@ -258,8 +266,7 @@ class _Alteration:
         """Return the storage descriptor with bucket, sort and skew columns under the names that they have now. InvalidOperation."""
         if old is not None and old.cols and new.cols and new.cols is not old.cols:
             new = follow(new, change_of(old.cols, new.cols).renamed)
-        missing = [each for each in strangers(new) if old is None or each not in strangers(old)]
-        if missing:
+        if missing := strangers(new, old, self._table.sd):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have no columns {missing} to bucket, sort or skew by")
         return new

@@ -13,7 +13,16 @@ from metastore.idl import Database, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
-from metastore.rules.columns import Change, change_of, follow, lost_columns, repeated_column, strangers
+from metastore.rules.columns import (
+    NO_CHANGE,
+    Change,
+    change_of,
+    follow,
+    is_clustered,
+    lost_columns,
+    repeated_column,
+    strangers,
+)
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
@@ -189,9 +198,9 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
     after = copy(new)
     after.catName, after.dbName, after.tableName = new_name
     after.sd = copy(new.sd)
-    if before.sd is not None and after.sd is not None and after.tableType not in VIEWS:
+    if before.sd is not None and after.sd is not None and is_clustered(after.sd):
         after.sd = follow(after.sd, change_of(before.sd.cols, after.sd.cols).renamed)
-        if missing := [name for name in strangers(after.sd) if name not in strangers(before.sd)]:
+        if missing := strangers(after.sd, before.sd):
             raise InvalidOperation(f"Table {new_name} would have no columns {missing}, by which it is bucketed, sorted or skewed")
     after.partitionKeys = new.partitionKeys or []
     after.createTime = before.createTime
@@ -242,8 +251,9 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
             partitions.follow(session, before.id, before.sd.location, after.sd.location)
         elif before.sd.location != after.sd.location and not same_place(before.sd.location, after.sd.location):
             partitions.detach(session, before.id, before.sd.location)
-    changed = change_of(before.sd.cols, after.sd.cols)
+    changed = NO_CHANGE
     if not columns_equal(before.sd.cols, after.sd.cols):
+        changed = change_of(before.sd.cols, after.sd.cols)
         lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
             statistics.delete_columns(session, before.id, lost, partitions_too=cascade)

@@ -62,7 +62,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
             place = call.warehouse.qualified(catalog.locationUri)
             databases.insert(session, Database(
                 catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
-                locationUri=place, parameters={}, createTime=catalog.createTime,
+                locationUri=place, parameters={}, createTime=catalog.createTime, ownerName=call.caller, ownerType=PrincipalType.USER,
             ))
             current.make_directories([place])
 
@@ -118,5 +118,5 @@ def drop_catalog(call: Call, name: str | None) -> None:
             current.write(work)
         except ReferenceViolation as error:
             raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
-    locations = [location for location in (default.locationUri if default is not None else None, catalog.locationUri) if location]
-    delete_data(call, f"catalog {wanted}", [(locations, False)])
+    locations = [default.locationUri if default is not None else None, catalog.locationUri]
+    delete_data(call, f"catalog {wanted}", [([call.warehouse.qualified(location) for location in locations if location], False)])

@@ -183,8 +183,8 @@ def _clean_dropped(metastore: Metastore, entry: Entry, location: str) -> bool:
     """Delete the folder of a dropped table or partition; tell whether the entry ended well. MetaError when something lies there again."""
 
     def work(session: Session) -> bool:
-        for each in occupants(session, [location]):
-            raise MetaError(f"{location} is not deleted: a table, database or partition lies at {each.location}")
+        if others := occupants(session, [location]):
+            raise MetaError(f"{location} is not deleted: a table, database or partition lies at {others[0].location}")
         metastore.warehouse.delete(location, purge=True)
         return succeed(session, entry, None)
 

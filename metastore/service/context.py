@@ -13,6 +13,7 @@ from metastore.store.at_once import PLAIN, Guess
 from metastore.store.locks import Given
 from metastore.store.transactions import RANGES
 from metastore.store.write_ids import Key
+from metastore.warehouse.trash import own_user
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -123,6 +124,11 @@ class Call:
     def listeners(self) -> Listeners:
         """The hooks."""
         return self.metastore.listeners
+
+    @property
+    def caller(self) -> str:
+        """Who owns what the call makes without an owner: its client's user, else the server's own."""
+        return self.client.user or own_user()
 
     @property
     def info(self) -> ClientInfo:

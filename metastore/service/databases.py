@@ -22,7 +22,6 @@ from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
-from metastore.warehouse.trash import own_user
 
 
 def create_database(call: Call, database: Database) -> None:
@@ -38,7 +37,7 @@ def create_database(call: Call, database: Database) -> None:
     database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
-    database.ownerName = database.ownerName if database.ownerName is not None else call.client.user or own_user()
+    database.ownerName = call.caller if database.ownerName is None else database.ownerName
     database.ownerType = database.ownerType or PrincipalType.USER
     with change(call, CreateDatabase(client=call.info, database=database), ("database", catalog, name)) as current:
 

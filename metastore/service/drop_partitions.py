@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
+from metastore.places import is_in, place_of
 from metastore.rules.partition_names import values_for_keys
 from metastore.rules.table_kinds import VIEWS, is_transactional
 from metastore.rules.table_types import purges_data
@@ -21,7 +22,7 @@ from metastore.service.tables import find_table
 from metastore.store import followers, partitions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
-from metastore.warehouse.locations import is_below
+from metastore.warehouse.locations import parse, prefix
 
 
 def drop_partition(
@@ -129,11 +130,17 @@ def _delete_data(call: Call, name: TableName, table: Table, dropped: Mapping[str
 
 
 def remove_empty_parents(call: Call, table: Table, locations: Sequence[str]) -> None:
-    """Remove the directories above partitions that are gone, below the table's, in which nothing lies any more."""
-    root = table.sd.location
-    above = {location.rstrip("/").rpartition("/")[0] for location in locations if is_below(location, root)}
+    """Remove the directories above partitions that are gone, inside the table's, in which nothing lies any more."""
+    root = place_of(table.sd.location) or ""
+
+    def is_inside(location: str) -> bool:
+        place = place_of(location)
+        return place is not None and place != root and is_in(place, root)
+
+    inner = [parse(location) for location in locations if len(table.partitionKeys) > 1 and is_inside(location)]
+    above = {f"{prefix(each)}{each.path}".rstrip("/").rpartition("/")[0] for each in inner}
     for _ in range(len(table.partitionKeys) - 1):
-        above.discard(root.rstrip("/"))
+        above = set(filter(is_inside, above))
         for parent in above:
             call.warehouse.remove_if_empty(parent)
         above = {parent.rpartition("/")[0] for parent in above}

@@ -6,13 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from metastore.places import LENGTH, above, is_in, place_of
+from metastore.places import END, LENGTH, above, is_in, place_of
 from metastore.store import places
 from metastore.store.database import Session
 from metastore.warehouse.locations import join
-
-END = "0"
-"""The character after the slash: `x0` is the first text behind all of what lies in `x`."""
 
 
 class Occupant(NamedTuple):
@@ -40,15 +37,20 @@ def occupants(session: Session, locations: Iterable[str], *, below: str | None =
     """
     base = place_of(below) or ""
     groups: dict[str, list[str]] = defaultdict(list)
-    for place in sorted({place for place in map(place_of, locations) if place}):
+    for place in {place for place in map(place_of, locations) if place}:
         groups["" if base and is_in(place, base) else "/".join(place.split("/", 3)[:3])].append(place)
     return [each for group in groups.values() for each in _in_group(session, group, own)]
 
 
 def _in_group(session: Session, asked: Sequence[str], own: Own) -> Iterator[Occupant]:
-    known, holding = frozenset(asked), {each[:LENGTH] for place in asked for each in above(place)}
+    known, holding = frozenset(asked), set[str]()
+    for each in asked:
+        for holder in above(each):
+            if holder in holding:
+                break
+            holding.add(holder)
     low, high = min(place[:LENGTH] for place in asked), max(place[:LENGTH] + END for place in asked)
-    for row in places.found(session, low, high, sorted(holding)):
+    for row in places.found(session, low, high, sorted({holder[:LENGTH] for holder in holding})):
         location = _location(row)
         place = place_of(location)
         if location is None or place is None:

@@ -13,6 +13,7 @@ from metastore.listeners.events import ReadTable
 from metastore.rules.filters import leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import (
+    has_keys,
     make_partition_names,
     partial_values,
     plain_names,
@@ -102,15 +103,21 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
-    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
+
+    Keys in another case than they are stored name none: that is Java's way, and Hive's clients expect it of what reads by name.
+    """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
 
     def work(session: Session, table: Table) -> Partition:
+        keys = [key.name for key in table.partitionKeys]
         try:
-            values = values_for_keys([key.name for key in table.partitionKeys], partition)
+            values = values_for_keys(keys, partition)
         except InvalidObject as error:
             raise NoSuchObject(error.message) from error
+        if not has_keys(partition, keys):
+            raise NoSuchObject(f"partition {partition} of {name}: its keys are {', '.join(keys)}")
         found = partitions.find(call.database, session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")
@@ -142,7 +149,7 @@ def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[st
 
 
 def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] | None) -> list[Partition]:
-    """Return those of the named partitions that are there, ascending by name. NoSuchObject."""
+    """Return those of the named partitions that are there, ascending by name; names as in `get_partition_by_name`. NoSuchObject."""
     if wanted is None:
         raise MetaError(f"{name}: the list of partition names cannot be null")
 
@@ -151,8 +158,11 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
             _too_many(call, table, len(wanted))
         distinct = list(dict.fromkeys(wanted))
         found = partitions.named(call.database, session, table, distinct) if wanted else []
-        if len(found) < len(distinct) and (stored := names_as_stored(call, table, distinct)) != distinct:
-            found = partitions.named(call.database, session, table, stored)
+        if len(found) < len(distinct):
+            keys = [key.name for key in table.partitionKeys]
+            stored = names_as_stored(call, table, (each for each in distinct if has_keys(each, keys)))
+            if not {*stored} <= {*distinct}:
+                found = partitions.named(call.database, session, table, stored)
         return [partition for _, _, partition in found]
 
     return with_table(call, name, work)

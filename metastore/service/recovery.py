@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from metastore.errors import MetastoreError
+from metastore.places import place_of
 from metastore.service.occupants import occupants
 from metastore.store import places
 from metastore.store.database import Session
-from metastore.warehouse.locations import parse
 
 if TYPE_CHECKING:
     from metastore.service.context import Metastore
@@ -53,18 +53,18 @@ def take_back(
 
     def work(session: Session) -> int:
         places.claim(session, subject)
-        used = {parse(each.location).key for each in occupants(session, [*directories, *(place for move in moves for place in move)])}
+        used = {each.place for each in occupants(session, [*directories, *(place for move in moves for place in move)])}
         count = 0
         for source, target in reversed(moves):
-            if parse(target).key in used or not warehouse.exists(target):
+            if place_of(target) in used or not warehouse.exists(target):
                 continue
-            if not warehouse.exists(source) and parse(source).key in used:
+            if not warehouse.exists(source) and place_of(source) in used:
                 warehouse.rename(target, source)
                 count += 1
             elif warehouse.is_empty(target):
                 count += _removed(metastore, target)
         for place in sorted(directories, key=len, reverse=True):
-            if parse(place).key not in used:
+            if place_of(place) not in used:
                 count += _removed(metastore, place)
         return count
 

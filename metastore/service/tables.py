@@ -190,15 +190,10 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
     """Delete the data of a table or of named partitions; statistics of columns go with it.
 
-    Directories are kept, and what other objects have in them. MetaError for a missing table or partition, and for a directory that another
-    object has too: then nothing is deleted. NoSuchObject for a missing catalog.
+    Directories are kept, and what other objects have in them. NoSuchObject for a missing table; MetaError for a missing partition, and for a
+    directory that another object has too: then nothing is deleted.
     """
-    try:
-        table = find_table(call, name)
-    except NoSuchObject as error:
-        if call.database.read(lambda session: catalogs.find(session, name.catalog)) is None:
-            raise
-        raise MetaError(error.message) from error
+    table = find_table(call, name)
     database = call.database
     chosen: dict[str, list[str]] = {}
     purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
@@ -209,10 +204,12 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
         def work(session: Session) -> None:
             held = tables.hold(database, session, table, exclusively=True)
             if held is None or held.id is None:
-                raise MetaError(f"{name} table not found")
+                raise NoSuchObject(f"{name} table not found")
+            chosen.clear()
             if not held.partitionKeys:
-                if partition_names:
-                    raise MetaError(f"Table {name} has no partitions, so none of them can be truncated: {', '.join(partition_names)}")
+                if partition_names:  # Hive's clients name partitions of such tables, and expect no error
+                    current.event = AlterTable(client=call.info, before=held, after=held, environment=environment or {})
+                    return
                 chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
                 tables.set_parameters(session, held.id, _truncated(held.parameters))
                 statistics.delete_table(session, held.id)

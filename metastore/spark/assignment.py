@@ -9,11 +9,12 @@ for a number, a date or the like that it reads as, and a number that a float wou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import sql
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
@@ -138,10 +139,10 @@ def tried(value: Column, wanted: DataType) -> Column:
     spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
     assert spark is not None
     jvm: Any = spark._jvm  # noqa: SLF001  # see above
-    column: Any = value
+    of_jvm: Any = value
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     kind = jvm.org.apache.spark.sql.types.DataType.fromJson(wanted.json())
     no_zone = jvm.scala.Option.empty()
-    cast = expressions.Cast(column._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
-    made: Any = Column
-    return made(jvm.org.apache.spark.sql.Column(cast))  # type: ignore[no-any-return]  # Spark 4 has no such class
+    cast = expressions.Cast(of_jvm._jc.expr(), kind, no_zone, expressions.EvalMode.TRY())  # noqa: SLF001  # see above
+    made: Callable[..., Column] = getattr(sql, "Column")  # noqa: B009  # Spark 4's class takes no arguments
+    return made(jvm.org.apache.spark.sql.Column(cast))

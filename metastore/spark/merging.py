@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
@@ -52,6 +52,14 @@ class Clause:
 
     condition: Expression | None
     values: Mapping[str, Expression] | None = None
+
+
+class _Plan(NamedTuple):
+    """What a merge does: one row for each match, computed once; the columns that each update gives; the rows to insert."""
+
+    matched: DataFrame
+    given: Sequence[str]
+    inserted: DataFrame | None
 
 
 class MergeBuilder:
@@ -104,16 +112,16 @@ class MergeBuilder:
         statement = lock_to_change(work, info)
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            matched, rows = self._planned(info, work.rows(info, row_id=True, folder=True), new)
+            plan = self._planned(info, work.rows(info, row_id=True, folder=True), new)
             try:
-                return self._write(work, info, matched, rows, statement)
+                return self._write(work, info, plan, statement)
             finally:
-                matched.unpersist()
+                plan.matched.unpersist()
         finally:
             new.unpersist()
 
-    def _planned(self, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> tuple[DataFrame, DataFrame | None]:
-        """Return one row for each match, to be computed once, and the rows to insert.
+    def _planned(self, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
+        """Return what is to be done.
 
         The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use.
         """
@@ -123,19 +131,21 @@ class MergeBuilder:
                 return self._planned_as(SOURCE, info, target, new)
         return self._planned_as(own or SOURCE, info, target, new)
 
-    def _planned_as(self, source: str, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> tuple[DataFrame, DataFrame | None]:
+    def _planned_as(self, source: str, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
         joined = target.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
-        matched = self._decided(info, joined, source).persist(StorageLevel.MEMORY_AND_DISK)
+        sets = [self._set(info, clause, source) for clause in self._matched]
+        updates = [values for values, clause in zip(sets, self._matched, strict=True) if clause.values is not None]
+        given = [name for name in info.columns.names if all(name in values for values in updates)]
+        matched = self._decided(info, joined, source, sets).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            return matched, self._inserted(info, matched, new, source) if self._missing else None
+            return _Plan(matched, given, self._inserted(info, matched, new, source) if self._missing else None)
         except BaseException:
             matched.unpersist()
             raise
 
-    def _decided(self, info: AcidTableInfo, joined: DataFrame, source: str) -> DataFrame:
+    def _decided(self, info: AcidTableInfo, joined: DataFrame, source: str, sets: Sequence[dict[str, Column]]) -> DataFrame:
         """Return one row for each match: what is to be done, the row's id and partition, and its new values."""
         action = first_that_holds([clause.condition for clause in self._matched])
-        sets = [self._set(info, clause, source) for clause in self._matched]
         values = [
             chosen(action, [given.get(name) for given in sets], field(self._alias, name), fitting(info, name, joined)).alias(name)
             for name in info.schema.names
@@ -174,20 +184,20 @@ class MergeBuilder:
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
-    def _write(self, work: Work, info: AcidTableInfo, matched: DataFrame, rows: DataFrame | None, statement: int) -> dict[str, int]:
+    def _write(self, work: Work, info: AcidTableInfo, plan: _Plan, statement: int) -> dict[str, int]:
         from metastore.spark.table import tell
 
+        matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
         counts = {row[ACTION]: row["count"] for row in matched.groupBy(ACTION).count().collect()}
         updated = sum(count for number, count in counts.items() if number in updates)
         deleted = sum(count for number, count in counts.items() if number >= 0) - updated
         if updated:
-            sets = [set(self._set(info, clause, SOURCE)) for clause in self._matched if clause.values is not None]
-            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), set[str].intersection(*sets))
-        inserted = rows.count() if rows is not None else 0
+            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), plan.given)
+        inserted = plan.inserted.count() if plan.inserted is not None else 0
         fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
-        fresh += [rows] if rows is not None and inserted else []
+        fresh += [plan.inserted] if plan.inserted is not None and inserted else []
         if updated or deleted:
             gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, FOLDER)
             tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)

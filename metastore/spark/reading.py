@@ -208,7 +208,7 @@ def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
 
 
 def key_texts(table: AcidTableInfo) -> list[str]:
-    """Return SQL for the texts of the partition columns of rows by their `__metastore_folder`, as the partition's name spells them."""
+    """Return SQL for the texts of the partition columns of rows whose folder is known, as the partition's name spells them."""
     out = []
     for place, column in enumerate(table.partition_columns):
         part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"
@@ -218,7 +218,7 @@ def key_texts(table: AcidTableInfo) -> list[str]:
 
 
 def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
-    """Return the partition columns of rows whose `__metastore_folder` is known; null for a text that is no value of the type, as in Hive.
+    """Return the partition columns of rows whose folder is known; null for a text that is no value of the type, as in Hive.
 
     Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
     """

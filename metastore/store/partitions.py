@@ -10,7 +10,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Partition, StorageDescriptor, Table
-from metastore.places import LENGTH, indexed, is_in, place_of
+from metastore.places import END, LENGTH, indexed, is_in, place_of
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, looked_up
@@ -62,7 +62,7 @@ DETACH = (  # MySQL sets one after the other: the place goes by the location as 
         (P.location, sa.bindparam("base", type_=sa.String()) + _BELOW),
     )
 )
-ELSEWHERE = sa.select(P.id, P.name, P.location).where(OF_TABLE, P.place.is_not(None))
+PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bindparam("low"), P.place < sa.bindparam("high"))
 MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
 INSERTED = (  # in the order of FIELDS, but for the first
@@ -374,13 +374,13 @@ def detach(session: Session, table_id: int, base: str) -> None:
 def follow(session: Session, table_id: int, old: str, new: str) -> None:
     """Let partitions in a table's directory follow it from one location to another, however their own locations are spelled.
 
-    Those at their default places are stored relative to it and need nothing.
+    Those at their default places are stored relative to it and need nothing: what this takes does not grow with their number.
     """
     base, target = place_of(old) or "", place_of(new) or ""
     changes = []
-    for key, name, location in session.rows(ELSEWHERE, table_id=table_id):
+    for key, owner, name, location in session.rows(PLACED, low=base[:LENGTH], high=base[:LENGTH] + END):
         place = place_of(old.rstrip("/") + location[1:] if location.startswith("./") else location)
-        if place is None or not is_in(place, base):
+        if owner != table_id or place is None or not is_in(place, base):
             continue
         rest = place[len(base) :]
         to = location if location.startswith("./") else f".{rest}" if rest else new

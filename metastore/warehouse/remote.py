@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from contextlib import suppress
 from typing import Any
 
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
+
+PATTERN = re.compile(r"[*?\[]")
+"""What drivers take for the mark of a pattern in the paths that they remove or copy."""
 
 
 class RemoteFiles:
@@ -77,24 +81,38 @@ class RemoteFiles:
         """
         if self._system.exists(new):
             raise FileExistsError(new)
-        if self.makes_directories:
+        if self.makes_directories and not PATTERN.search(old + new):
             self._system.mv(old, new, recursive=True)
             return
         names = self._system.find(old)
-        if not names:
+        if not names and not self.makes_directories:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
+        self.make_all(new)
         try:
             self._system.copy(names, [new + name[len(old) :] for name in names], on_error="raise")
         except Exception:
             with suppress(Exception):
-                self._system.rm(new, recursive=True)
+                self.delete(new)
             raise
-        self._system.rm(old, recursive=True)
+        self.delete(old)
 
     def delete(self, path: str) -> None:
-        """Remove a directory and all below it."""
+        """Remove a directory and all below it.
+
+        A driver would take a name with `*`, `?` or `[` in it for a pattern, and remove what else fits: such names go one by one.
+        """
+        if not PATTERN.search(path):
+            with suppress(FileNotFoundError):
+                self._system.rm(path, recursive=True)
+            return
         with suppress(FileNotFoundError):
-            self._system.rm(path, recursive=True)
+            found = {path: {"type": "directory"}, **self._system.find(path, withdirs=True, detail=True)}
+            for name, entry in sorted(found.items(), reverse=True):
+                with suppress(FileNotFoundError):
+                    if entry["type"] != "directory":
+                        self._system.rm_file(name)
+                    elif self.makes_directories:
+                        self._system.rmdir(name)
 
     def summarize(self, path: str) -> DirectorySummary:
         """Count the files below a directory; objects that only mark a directory are no files."""

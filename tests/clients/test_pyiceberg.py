@@ -68,6 +68,13 @@ def test_namespaces(catalog: HiveCatalog, warehouse: Path) -> None:
             ask("taxi")
 
 
+def test_a_missing_namespace_is_named(catalog: HiveCatalog) -> None:
+    with pytest.raises(Exception, match="missing_namespace"):
+        list(catalog.list_tables("missing_namespace"))
+    catalog.create_namespace("there")
+    assert list(catalog.list_tables("there")) == []
+
+
 def test_tables(catalog: HiveCatalog, warehouse: Path) -> None:
     catalog.create_namespace("taxi")
     table = catalog.create_table("taxi.trips", TRIPS, properties={"team": "data"})

@@ -54,6 +54,8 @@ def test_columns_that_storage_names_are_columns() -> None:
         skewedInfo=SkewedInfo(skewedColNames=["B", "z"]),
     )
     assert rules.strangers(sd) == ["x", "y", "z"]
+    known = StorageDescriptor(cols=fields("a"), bucketCols=["x"])
+    assert rules.strangers(sd, known, None) == ["y", "z"], "what is there already is not refused"
     sd.cols = []
     assert rules.strangers(sd) == [], "the serde tells the columns"
     assert rules.strangers(StorageDescriptor(cols=fields("a"))) == []

@@ -31,6 +31,9 @@ def columns(*pairs: tuple[str | None, str | None]) -> list[FieldSchema]:
         "struct<a_1 : string , B:int>",
         "interval_day_time",
         "array<timestamp with local time zone>",
+        "variant",
+        "Unknown",
+        "struct<v:variant,u:map<string,unknown>>",
     ],
 )
 def test_types_of_hive_are_valid(text: str) -> None:
@@ -59,6 +62,8 @@ def test_types_of_hive_are_valid(text: str) -> None:
         "array<int",
         "int>",
         "int int",
+        "variant(3)",
+        "map<variant,int>",
         "array<" * 5000 + "int" + ">" * 5000,
     ],
 )
@@ -109,6 +114,12 @@ def test_the_bare_name_leaves_parameters_out(text: str, name: str) -> None:
         ("timestamp", "date", False),
         ("binary", "string", False),
         ("INT", "int", True),
+        ("VARIANT", "variant", True),
+        ("variant", "string", False),
+        ("int", "variant", False),
+        ("unknown", "date", True),
+        ("unknown", "array<int>", True),
+        ("int", "unknown", False),
     ],
 )
 def test_types_change_only_to_what_can_hold_them(old: str, new: str, allowed: bool) -> None:

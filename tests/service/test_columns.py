@@ -91,7 +91,7 @@ def test_no_partition_has_a_column_twice_or_of_an_unknown_type(call: Call) -> No
     name = make_table(call, "t", keys=[("k", "string")])
     add_partitions(call, name, [["there"]])
     there = deepcopy(partitions.get_partition(call, name, ["there"]))
-    for wrong in ([("a", "int"), ("A", "int")], [("a", "int"), ("K", "int")], [("a", "foo")], [("b", "varchr(5)")]):
+    for wrong in ([("a", "int"), ("A", "int")], [("k", "int"), ("a", "int"), ("K", "int")], [("a", "foo")], [("b", "varchr(5)")]):
         new = Partition(values=["1"], dbName="default", tableName="t", parameters={}, sd=deepcopy(there.sd))
         new.sd.location, new.sd.cols = None, columns_of(*wrong)  # type: ignore[assignment]  # the default place
         good = deepcopy(new)
@@ -107,6 +107,17 @@ def test_no_partition_has_a_column_twice_or_of_an_unknown_type(call: Call) -> No
             rename_partition(call, name, ["there"], altered)
     assert partitions.get_partition_names(call, name) == ["k=there"]
     assert [column.name for column in partitions.get_partition(call, name, ["there"]).sd.cols] == ["a", "b"]
+
+
+def test_a_partition_s_columns_may_name_its_keys_as_hive_s_clients_do(call: Call) -> None:
+    name = make_table(call, "t", keys=[("k", "string")])
+    add_partitions(call, name, [["there"]])
+    partition = deepcopy(partitions.get_partition(call, name, ["there"]))
+    partition.values, partition.sd.location = ["1"], None  # type: ignore[assignment]  # the default place
+    partition.sd.cols = columns_of(("K", "xyz"), ("a", "int"), ("b", "string"))
+    add(call, name, [partition])
+    alter_partitions(call, name, [partitions.get_partition(call, name, ["1"])])
+    assert next((column.name, column.type) for column in partitions.get_partition(call, name, ["1"]).sd.cols) == ("k", "xyz")
 
 
 STORAGES: list[dict[str, object]] = [

@@ -39,6 +39,9 @@ def test_a_database_without_an_owner_belongs_to_the_caller(make_metastore: Metas
         databases.create_database(call, Database(name=name, ownerName=owner, ownerType=kind))
         found = databases.get_database(call, "hive", name)
         assert (found.ownerName, found.ownerType) == (owner or "alice", kind or PrincipalType.USER)
+    catalogs.create_catalog(call, Catalog(name="other", locationUri=f"{call.warehouse.root}/other"))
+    found = databases.get_database(call, "other", "default")
+    assert (found.ownerName, found.ownerType) == ("alice", PrincipalType.USER)
     nobody = call_of(call.metastore)
     nobody.client.user = None
     databases.create_database(nobody, Database(name="four"))

@@ -21,6 +21,7 @@ from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
 from metastore.service.exchange import exchange_partitions
+from metastore.service.expressions import Dropped, drop_partitions_by_expressions
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import get_partition, get_partition_names
@@ -87,6 +88,9 @@ DROPS: dict[str, Drop] = {
     "values": lambda call, name, value: drop_partition(call, name, [value], delete_data=True),
     "name": lambda call, name, value: drop_partition_by_name(call, name, f"k={value}", delete_data=True),
     "names": lambda call, name, value: drop_partitions(call, name, [f"k={value}"], delete_data=True, if_exists=False),
+    "expression": lambda call, name, value: drop_partitions_by_expressions(
+        call, name, [Dropped(f"k = '{value}'".encode(), None)], delete_data=True, if_exists=False
+    ),
     "purge": lambda call, name, value: drop_partition(call, name, [value], delete_data=True, environment={"ifPurge": "true"}),
     "truncate": lambda call, name, value: tables.truncate_table(call, name, [f"k={value}"], None),
 }
@@ -222,6 +226,18 @@ def test_whatever_lies_at_or_in_a_partition_outlives_it(call: Call, tmp_path: Pa
     assert own.exists() is (where == "at")
 
 
+@pytest.mark.parametrize("spell", SPELLINGS)
+def test_the_table_directory_stays_when_its_last_partition_goes(call: Call, spell: Callable[[str], str]) -> None:
+    name = make_table(call, "t", keys=[("k", "string"), ("l", "string")])
+    base = path_of(place(call, name))
+    for value, below in (("2", "one"), ("3", "two/three")):
+        sd = deepcopy(tables.get_table(call, name).sd)
+        sd.location = spell(f"{base}/{below}")
+        add(call, name, [Partition(values=["1", value], dbName=name.database, tableName=name.table, sd=sd, parameters={})])
+    drop_partitions(call, name, ["k=1/l=2", "k=1/l=3"], delete_data=True, if_exists=False)
+    assert [*base.iterdir()] == []
+
+
 def test_a_partition_that_another_table_has_by_default_outlives_the_one_that_points_there(call: Call) -> None:
     """No row tells its place: it follows from its table's and its name."""
     holder = make_table(call, "holder", keys=KEYS)
@@ -234,6 +250,25 @@ def test_a_partition_that_another_table_has_by_default_outlives_the_one_that_poi
     (told,) = dropped_or_refused(lambda: tables.drop_table(call, table, delete_data=True))
     assert told["kept"] == ["partition hive.default.holder k=1"]
     assert kept.exists()
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+def test_of_two_tables_at_one_place_the_data_goes_with_the_last(call: Call, tmp_path: Path, spell: Callable[[str], str]) -> None:
+    one = table_at(call, "one", tmp_path / "lake", keys=True)
+    two = table_at(call, "two", spell(f"{tmp_path}/lake"), keys=True)
+    files = {value: put(add_at(call, one, value, None)) for value in "12"}
+    for value in "12":
+        add_at(call, two, value, None)
+    (told,) = dropped_or_refused(lambda: drop_partition(call, one, ["1"], delete_data=True))
+    assert told["kept"] == ["partition hive.default.two k=1"]
+    assert files["1"].exists()
+    assert dropped_or_refused(lambda: drop_partition(call, two, ["1"], delete_data=True)) == []
+    assert not files["1"].exists()
+    (told,) = dropped_or_refused(lambda: tables.drop_table(call, two, delete_data=True))
+    assert "table hive.default.one" in told["kept"]
+    assert files["2"].exists()
+    tables.drop_table(call, one, delete_data=True)
+    assert not files["2"].exists()
 
 
 @pytest.mark.parametrize("keys", [False, True])

@@ -10,12 +10,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
-from metastore.idl import Database, Partition, SerDeInfo, StorageDescriptor, Table
+from metastore.idl import Catalog, Database, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.service import databases, drop_partitions, partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalogs import create_catalog, create_startup_objects, drop_catalog
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
@@ -130,6 +130,19 @@ def lost(make_metastore: MetastoreMaker) -> Call:
 T = TableName("hive", "g", "t")
 
 
+def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Call) -> None:
+    name = make_table(
+        reaching, "t", keys=KEYS, kind="EXTERNAL_TABLE", parameters={**EXTERNAL, "external.table.purge": "true"},
+    )
+    add(reaching, name, [part(reaching, name, value, f"s3a://bucket/{value}") for value in ("1", "2")])
+    with capture_logs() as logs:
+        drop_partitions.drop_partition(reaching, name, ["1"], delete_data=True)
+        tables.drop_table(reaching, name, delete_data=True)
+    told = [(entry["log_level"], entry["location"]) for entry in logs if "not deleted" in entry["event"]]
+    assert told == [("warning", "s3a://bucket/1"), ("warning", "s3a://bucket/2")]
+    assert tables.get_tables(reaching, "hive", "default", None) == []
+
+
 @pytest.mark.parametrize(("drop", "left"), [
     (lambda call: tables.drop_table(call, T, delete_data=True), None),
     (lambda call: drop_partitions.drop_partition(call, T, ["1"], delete_data=True), ["k=2"]),
@@ -173,6 +186,19 @@ def test_a_location_without_scheme_belongs_to_the_file_system_above_it(make_meta
     moved.dbName, moved.tableName, moved.sd.location = "on_disk", "u", f"{local}/u"
     alter_table(call, name, moved)
     assert not Path(local).exists()
+
+
+def test_a_catalog_without_scheme_takes_nothing_of_the_servers_own_disk(make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    metastore = make_metastore(warehouse="memory://m/wh")
+    create_startup_objects(metastore)
+    call, local = call_of(metastore), tmp_path / "catalog"
+    local.mkdir()
+    (local / "file").touch()
+    create_catalog(call, Catalog(name="c", locationUri=str(local)))
+    assert databases.get_database(call, "c", "default").locationUri == f"memory://m{local}"
+    drop_catalog(call, "c")
+    assert (local / "file").exists()
+    assert not metastore.warehouse.exists(f"memory://m{local}")
 
 
 @pytest.mark.parametrize("root", ["/", "file:/", "file:///", "file://localhost/", "s3a://bucket", "s3://b/", "hdfs://nn:8020/", "dbfs:/"])

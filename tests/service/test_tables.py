@@ -201,17 +201,20 @@ def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:
 def test_a_truncate_of_what_is_missing_is_refused_and_empties_nothing(call: Call) -> None:
     plain, parted = make_table(call, "t"), make_table(call, "p", keys=[("k", "string")])
     add_partitions(call, parted, [["1"]])
-    file = Path(path_of(call.warehouse.root), "p/k=1/data")
+    file, other = (Path(path_of(call.warehouse.root), place, "data") for place in ("p/k=1", "t"))
     file.write_text("x")
+    other.write_text("x")
     for name, wanted, missing in (
-        (parted, ["k=1", "k=nope"], "k=nope"), (parted, ["nope"], "nope"), (plain, ["k=1"], "k=1"), (parted, ["other=1"], "other=1"),
-        (TableName("hive", "default", "nope"), None, "nope"), (TableName("hive", "nope", "t"), None, "nope"),
+        (parted, ["k=1", "k=nope"], "k=nope"), (parted, ["nope"], "nope"), (parted, ["other=1"], "other=1"),
     ):
         with pytest.raises(MetaError, match=missing):
             tables.truncate_table(call, name, wanted, None)
-    with pytest.raises(NoSuchObject):
-        tables.truncate_table(call, TableName("nope", "default", "t"), None, None)
+    for name in (TableName("hive", "default", "nope"), TableName("hive", "nope", "t"), TableName("nope", "default", "t")):
+        with pytest.raises(NoSuchObject, match="nope"):
+            tables.truncate_table(call, name, None, None)
+    tables.truncate_table(call, plain, ["k=1"], None)
     assert file.exists()
+    assert other.exists()
 
 
 def test_a_rename_takes_directory_partitions_and_database(call: Call) -> None:

@@ -96,7 +96,7 @@ def test_types_and_nulls(
 ) -> None:
     """Each value among nulls: pandas must not make other numbers of them."""
     table = make_table(f"id int, k {kind}", buckets=COUNT, bucketed_by=("k",), parameters={"bucketing_version": version})
-    info = AcidTableInfo.load(client, *table._name.split("."))
+    info = AcidTableInfo.load(client, *table.name.split("."))
     rows = spark.createDataFrame([(1, value), (2, None), (3, value)], info.columns)
     found = [row.b for row in rows.select("id", bucket_of(info, rows).alias("b")).orderBy("id").collect()]
     assert found == [bucket([each], [arrow], [kind], version) for each in (value, None, value)]

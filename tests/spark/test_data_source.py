@@ -61,7 +61,7 @@ def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker)
 
 
 @pytest.mark.parametrize(("options", "reason"), [
-    ({}, "names no table"), ({"table": "default.not_there"}, "not_there"),
+    ({}, "is no name"), ({"table": "t"}, "names no table of a database"), ({"table": "default.not_there"}, "not_there"),
 ])
 def test_what_can_not_be_read_is_told(spark: SparkSession, options: dict[str, str], reason: str) -> None:
     with pytest.raises(Exception, match=reason):

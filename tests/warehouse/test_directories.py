@@ -71,6 +71,35 @@ def test_deleting_leaves_names_that_begin_alike(any_warehouse: Warehouse) -> Non
     assert any_warehouse.exists(f"{any_warehouse.root}/t2/f")
 
 
+@pytest.mark.parametrize("name", ["a*", "a?", "[ab]x", "**", "*"])
+def test_a_name_is_no_pattern(any_warehouse: Warehouse, name: str) -> None:
+    root = any_warehouse.root
+    others = [f"{root}/{other}.db/t/f" for other in ("ab", "ax", "a", "b")]
+    for place in (*others, f"{root}/{name}.db/t/f", f"{root}/{name}.db/u/p=1/f"):
+        put(any_warehouse, place)
+    any_warehouse.rename(f"{root}/{name}.db/t", f"{root}/{name}.db/v")
+    assert any_warehouse.exists(f"{root}/{name}.db/v/f")
+    assert not any_warehouse.exists(f"{root}/{name}.db/t")
+    any_warehouse.delete(f"{root}/{name}.db/v")
+    assert not any_warehouse.exists(f"{root}/{name}.db/v")
+    assert any_warehouse.summarize(f"{root}/{name}.db") == DirectorySummary(1, 4)
+    any_warehouse.delete(f"{root}/{name}.db")
+    assert not any_warehouse.exists(f"{root}/{name}.db")
+    assert [place for place in others if not any_warehouse.exists(place)] == []
+
+
+def test_all_but_what_others_have_is_deleted(any_warehouse: Warehouse) -> None:
+    root = any_warehouse.root
+    kept = [f"{root}/t/a/b/kept/f", f"{root}/t/a/b/kept/deep/f", f"{root}/t/other/f"]
+    doomed = [f"{root}/t/f", f"{root}/t/a/f", f"{root}/t/a/b/kept2/f", f"{root}/t/a/b/f", f"{root}/t/c/d/f"]
+    for place in (*kept, *doomed):
+        put(any_warehouse, place)
+    any_warehouse.delete_but(f"{root}/t", [f"{root}/t/a/b/kept", f"{root}/t//other/"])
+    assert [place for place in kept if not any_warehouse.exists(place)] == []
+    assert [place for place in doomed if any_warehouse.exists(place)] == []
+    assert not any_warehouse.exists(f"{root}/t/c")
+
+
 def test_hidden_files_and_directories_are_not_counted(any_warehouse: Warehouse) -> None:
     place = f"{any_warehouse.root}/_hidden_above/t"
     for name, data in {

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import MetaError
+from metastore.places import above, is_in, place_of
 from metastore.warehouse.locations import as_root, is_absolute, is_below, join, parse, qualify, same_place
 
 
@@ -101,3 +102,25 @@ def test_a_joined_name_lies_directly_below(name: str) -> None:
     joined = join("file:/wh/", name)
     assert is_below(joined, "file:/wh")
     assert parse(joined).path == f"/wh/{name}"
+
+
+@pytest.mark.parametrize(("spellings", "place"), [
+    (["/x/y", "file:/x/y", "file:///x//y/", "file://localhost/x/y", "file:/x/./y"], "file:///x/y"),
+    (["s3://b/x", "s3a://b/x/", "s3n://b//x", "S3A://b/x"], "s3://b/x"),
+    (["hdfs://nn/x", "hdfs://NN:8020/x"], "hdfs://nn/x"),
+    (["/", "file:/", "file:///"], "file://"),
+    (["s3a://b", "s3a://b/"], "s3://b"),
+    (["", None, "x", "/x/../y", "/x\0"], None),
+])
+def test_all_spellings_of_a_place_have_one_text(spellings: list[str | None], place: str | None) -> None:
+    assert {place_of(each) for each in spellings} == {place}
+
+
+def test_what_holds_a_place_is_what_it_is_in() -> None:
+    assert list(above("s3://b/x/y")) == ["s3://b/x", "s3://b"]
+    assert list(above("file:///x")) == ["file://"]
+    assert list(above("s3://b")) == []
+    for outer in (*above("s3://b/x/y"), "s3://b/x/y"):
+        assert is_in("s3://b/x/y", outer)
+    for other in ("s3://b/x/", "s3://b/x/y1", "s3://b/x/y/z", "s3://c"):
+        assert not is_in("s3://b/x/y", other)

@@ -5,8 +5,8 @@ partition, so a term costs the same few steps whatever the others are, and a tho
 
 The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
 its padding, booleans false before true. The default partition is like SQL's null: no comparison with it holds, `!=` and `not in`
-included. What is not of its key's type can not be judged: engines differ in what they read there, and all of them filter again. Nothing
-here asks how partitions are stored.
+included; one of a text key compares as the text that it is called, as on Java's server, so it may match. What is not of its key's type
+can not be judged: engines differ in what they read there, and all of them filter again. Nothing here asks how partitions are stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _FEW = 32
+"""Positions up to which a set is put together number by number."""
 _BLOCKS = 64
+"""Sets of a key's least values that are kept for ranges."""
 
 
 class Selection(NamedTuple):
@@ -99,18 +101,22 @@ class _Texts:
     def ordered(self) -> list[str]:
         return sorted(self.positions)
 
+    def null(self, default_name: str) -> int:
+        return self.at({"", default_name} & self.positions.keys())
+
     def at(self, texts: Iterable[str]) -> int:
         return _bits(chain.from_iterable(map(self.positions.__getitem__, texts)), self.size)
 
 
 class _Values:
-    """The partitions by the value that one key has as its type."""
+    """The partitions by the value that one key has as its type; `null` of them have a text for none, `unjudged` are not among them."""
 
     def __init__(self, texts: _Texts, kind: KeyType, default_name: str) -> None:
         self.size = texts.size
-        self.unjudged = 0
+        self.null = self.unjudged = 0
         if kind.name in {"string", "varchar"}:
             self.positions: Mapping[Any, list[int]] = texts.positions
+            self.null = texts.null(default_name)
         else:
             self.positions, unjudged = self._read(texts, kind, default_name)
             self.unjudged = _bits(chain.from_iterable(unjudged), self.size)
@@ -214,7 +220,7 @@ class _Evaluation:
         sure, possible = like(pattern, texts.ordered)
         if negated:
             sure, possible = texts.positions.keys() - possible, texts.positions.keys() - sure
-        return _Found(texts.at(sure), texts.at(possible))
+        return _Found(texts.at(sure) & ~texts.null(self.default_name), texts.at(possible))
 
     def compared(self, number: int, sign: str, constant: Constant) -> _Found:
         if constant == self.default_name:
@@ -226,5 +232,5 @@ class _Evaluation:
         wanted = kind.read_constant(constant)
         if wanted is None:
             return _Found(0, values.judged | values.unjudged)
-        sure = values.compared(sign, wanted)
-        return _Found(sure, sure | values.unjudged)
+        found = values.compared(sign, wanted)
+        return _Found(found & ~values.null, found | values.unjudged)
