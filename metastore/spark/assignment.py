@@ -133,7 +133,7 @@ def refusal(value: Column, what: str) -> Column:
 
 def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
-    if hasattr(value, "try_cast"):
+    if hasattr(Column, "try_cast"):  # a column of 3.5 has any attribute: a field of that name
         return value.try_cast(wanted)
     spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
     assert spark is not None
