@@ -134,9 +134,9 @@ def refusal(value: Column, what: str) -> Column:
 
 def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
-    if hasattr(value, "try_cast"):
+    if hasattr(Column, "try_cast"):  # the class, since in PySpark 3.5 a column has any attribute: a field of it
         return value.try_cast(wanted)
-    spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
+    spark = SparkSession.getActiveSession()
     assert spark is not None
     jvm: Any = spark._jvm  # noqa: SLF001  # see above
     of_jvm: Any = value
