@@ -69,8 +69,8 @@ MISFITS = [
 @pytest.mark.usefixtures("_rules")
 @pytest.mark.parametrize("write", WRITERS)
 def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
-    """Each kind of misfit by one table of one writer: the message names the column, and the table is as it was."""
-    for place, (kind, value) in enumerate(MISFITS):
+    """The message names the column, and the table is as it was; every kind of misfit by inserts, of which all have their rule."""
+    for place, (kind, value) in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2]):
         table = make_table(f"id int, v {kind}", suffix=f"_{place}")
         table.insert(spark.sql("select 1 id"))
         with pytest.raises(DoesNotFit, match=rf"{table.name}: column v.* is .* and can not hold"):
