@@ -1,8 +1,8 @@
-"""Make and empty the databases that the tests run on: SQLite files, and databases of a PostgreSQL and a MariaDB server.
+"""Make and empty the databases that the tests run on: SQLite files, and databases of a PostgreSQL, a MariaDB and a MySQL server.
 
-The servers' addresses come from METASTORE_TEST_POSTGRESQL and METASTORE_TEST_MYSQL; without them `.ci/databases start`
-is run, and its servers stay for the next run (`.ci/databases stop` ends them). It never touches a database that it did
-not make.
+The servers' addresses come from METASTORE_TEST_POSTGRESQL, METASTORE_TEST_MYSQL (MariaDB) and METASTORE_TEST_MYSQL8; without them
+`.ci/databases start` is run, and its servers stay for the next run (`.ci/databases stop` ends them). It never touches a database
+that it did not make.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import URL, make_url
 
-KINDS = ("sqlite", "postgresql", "mysql")
+MYSQL8 = pytest.param("mysql8", marks=pytest.mark.mysql8)
+SERVERS = ("postgresql", "mysql", MYSQL8)
+KINDS = ("sqlite", *SERVERS)
 _NUMBERS = count()
 
 
@@ -32,7 +34,8 @@ def server(kind: str) -> URL:
     variable = f"METASTORE_TEST_{kind.upper()}"
     if variable not in os.environ:
         script = Path(__file__).parents[1] / ".ci" / "databases"
-        started = subprocess.run([sys.executable, str(script), "start"], capture_output=True, text=True, check=False)
+        command = [sys.executable, str(script), "start", *(["--mysql8"] if kind == "mysql8" else [])]
+        started = subprocess.run(command, capture_output=True, text=True, check=False)
         if started.returncode != 0:
             message = f"{variable} is not set and .ci/databases start failed: {started.stderr[-1000:]}"
             pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
@@ -116,4 +119,9 @@ class Migrated:
         if self.kind == "postgresql":
             execute(url, f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
         else:
-            execute(url, "SET foreign_key_checks = 0", *(f"TRUNCATE `{table}`" for table in tables))
+            used = " UNION ".join([
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment > 1",
+                *(f"(SELECT '{table}' FROM `{table}` LIMIT 1)" for table in tables),
+            ])
+            live = "SET foreign_key_checks = 0 /*!80000 , information_schema_stats_expiry = 0 */"
+            execute(url, live, *(f"TRUNCATE `{table}`" for (table,) in execute(url, live, used)))

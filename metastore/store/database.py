@@ -74,6 +74,10 @@ class Session:
         """The kind of database (sqlite, postgresql, mysql), for statements of which each has its own."""
         return self._database.driver.name
 
+    def lowest(self, prefix: str) -> str:
+        """Return what no text is below that begins with a prefix."""
+        return self._database.driver.lowest(prefix)
+
     def observe(self, text: str) -> None:
         """Tell whoever counts statements."""
         if self._database.observer is not None:

@@ -102,6 +102,12 @@ def _exclusive(database: Database) -> Iterator[Any]:
 
 
 def _binary_collation(connection: Any) -> None:
-    """Let new tables compare text by its bytes, trailing spaces included, on MariaDB and MySQL."""
-    collation = "utf8mb4_nopad_bin" if connection.dialect.is_mariadb else "utf8mb4_0900_bin"
+    """Let new tables compare text by its bytes, spaces at its end included, on MariaDB and MySQL.
+
+    MySQL before 8.0.17 has no such collation; there `drivers/mysql_connection.py` marks such texts.
+    """
+    dialect = connection.dialect
+    collation = "utf8mb4_nopad_bin" if dialect.is_mariadb else "utf8mb4_0900_bin"
+    if not dialect.is_mariadb and dialect.server_version_info < (8, 0, 17):
+        collation = "utf8mb4_bin"
     connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation}"))

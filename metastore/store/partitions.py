@@ -53,7 +53,7 @@ DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bind
 HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
-_BELOW = sa.func.substr(P.location, 2, type_=sa.String())
+_BELOW = sa.func.substr(P.location, 3, type_=sa.String())
 DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
     sa.update(partitions)
     .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
@@ -323,7 +323,7 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
     if prefixes is None:
         return list(session.rows(ALL, table_id=table_id))
     return sorted(
-        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, low=prefix, high=prefix + "\U0010ffff")),
+        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, **_beginning_with(session, prefix))),
         key=lambda row: row[1].encode(),
     )
 
@@ -339,7 +339,11 @@ def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tupl
     """Return (name, values as JSON) of the partitions whose name begins with a prefix, ascending by name; "" takes all."""
     if not prefix:
         return [(row[0], row[1]) for row in session.rows(NAMES_AND_VALUES, table_id=table_id)]
-    return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, low=prefix, high=prefix + "\U0010ffff")]
+    return [(row[0], row[1]) for row in session.rows(NAMES_RANGE, table_id=table_id, **_beginning_with(session, prefix))]
+
+
+def _beginning_with(session: Session, prefix: str) -> dict[str, str]:
+    return {"low": session.lowest(prefix), "high": prefix + "\U0010ffff"}
 
 
 def count(session: Session, table_id: int) -> int:
@@ -368,7 +372,7 @@ def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
 
 def detach(session: Session, table_id: int, base: str) -> None:
     """Make relative locations absolute below `base`: the table's location changes and its partitions stay."""
-    session.execute(DETACH, table_id=table_id, base=base.rstrip("/"), base_place=place_of(base) or "")
+    session.execute(DETACH, table_id=table_id, base=base.rstrip("/") + "/", base_place=(place_of(base) or "") + "/")
 
 
 def follow(session: Session, table_id: int, old: str, new: str) -> None:
@@ -378,7 +382,7 @@ def follow(session: Session, table_id: int, old: str, new: str) -> None:
     """
     base, target = place_of(old) or "", place_of(new) or ""
     changes = []
-    for key, owner, name, location in session.rows(PLACED, low=base[:LENGTH], high=base[:LENGTH] + END):
+    for key, owner, name, location in session.rows(PLACED, low=session.lowest(base[:LENGTH]), high=base[:LENGTH] + END):
         place = place_of(old.rstrip("/") + location[1:] if location.startswith("./") else location)
         if owner != table_id or place is None or not is_in(place, base):
             continue

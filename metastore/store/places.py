@@ -82,9 +82,9 @@ def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[R
 
     Partitions at their table's place and their own name are left out: see `by_default`.
     """
-    return [Row(*row) for row in session.rows(FOUND, low=low, high=high, above=list(above))]
+    return [Row(*row) for row in session.rows(FOUND, low=session.lowest(low), high=high, above=list(above))]
 
 
 def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:
     """Return the names, from one text up to below another, of a table's partitions that lie at its place and their own name."""
-    return [name for (name,) in session.rows(DEFAULT, table_id=table_id, low=low, high=high)]
+    return [name for (name,) in session.rows(DEFAULT, table_id=table_id, low=session.lowest(low), high=high)]

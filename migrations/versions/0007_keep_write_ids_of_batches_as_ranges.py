@@ -41,6 +41,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    if sa.inspect(op.get_bind()).has_table("write_id_ranges"):
+        _move_back()
+    op.drop_table("write_id_ranges")
+    with op.batch_alter_table("write_id_counters") as changed:
+        changed.drop_column("last_transaction")
+
+
+def _move_back() -> None:
     write_ids = sa.table("write_ids", *map(sa.column, ("transaction_id", *NAMES, "write_id")))
     ranges = sa.table("write_id_ranges", *map(sa.column, (*NAMES, "first_transaction", "last_transaction", "first_write_id")))
     transactions = sa.table("transactions", sa.column("id", sa.BigInteger()), sa.column("holds", sa.Integer()))
@@ -53,6 +61,4 @@ def downgrade() -> None:
         ])
         op.execute(sa.update(transactions).where(transactions.c.id.between(first, last)).values(holds=holds.bitwise_or(WRITE_IDS)))
     op.execute(sa.update(transactions).where(holds.bitwise_and(RANGES) != 0).values(holds=holds - RANGES))
-    op.drop_table("write_id_ranges")
-    with op.batch_alter_table("write_id_counters") as changed:
-        changed.drop_column("last_transaction")
+    op.execute(sa.delete(ranges))

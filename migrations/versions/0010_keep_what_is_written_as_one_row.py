@@ -37,6 +37,18 @@ def upgrade() -> None:
     ))
     op.drop_index(op.f("ix_completed_components_database_table"), "completed_components")
     op.drop_index(op.f("ix_write_set_database_table"), "write_set")
+    if sa.inspect(op.get_bind()).has_table("completed_components"):
+        _move()
+    op.drop_table("completed_components")
+    op.drop_table("write_set")
+    op.create_index(op.f("ix_transaction_components_database_table_commit_id"), "transaction_components", ["database", "table", "commit_id"])
+    op.drop_index(op.f("ix_transaction_components_database_table"), "transaction_components")
+    _comment(LAST_CHANGE, LAST_CHANGE_BEFORE)
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("ALTER TABLE transaction_components SET (fillfactor = 70)")
+
+
+def _move() -> None:
     op.create_index("write_set_transaction_id", "write_set", ["transaction_id"])  # or each row would be compared with all of its table
     table = sa.func.nullif(W.table, "")
     same = sa.and_(
@@ -54,13 +66,8 @@ def upgrade() -> None:
     names = ["transaction_id", *OBJECT, "operation", "write_id", "committed_ms"]
     op.execute(sa.insert(components).from_select([*names, "commit_id"], changes))
     op.execute(sa.insert(components).from_select(names, rest))
-    op.drop_table("completed_components")
-    op.drop_table("write_set")
-    op.create_index(op.f("ix_transaction_components_database_table_commit_id"), "transaction_components", ["database", "table", "commit_id"])
-    op.drop_index(op.f("ix_transaction_components_database_table"), "transaction_components")
-    _comment(LAST_CHANGE, LAST_CHANGE_BEFORE)
-    if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TABLE transaction_components SET (fillfactor = 70)")
+    op.execute(sa.delete(completed))
+    op.execute(sa.delete(write_set))
 
 
 def downgrade() -> None:
@@ -99,6 +106,14 @@ def downgrade() -> None:
         ("completed_components", ["transaction_id"]),
     ):
         op.create_index(op.f(f"ix_{table}_{'_'.join(columns)}"), table, columns)
+    if "commit_id" in {each["name"] for each in sa.inspect(op.get_bind()).get_columns("transaction_components")}:
+        _move_back()
+    with op.batch_alter_table("transaction_components") as changed:
+        changed.drop_column("commit_id")
+        changed.drop_column("committed_ms")
+
+
+def _move_back() -> None:
     op.execute(sa.insert(write_set).from_select(
         [*OBJECT, "transaction_id", "commit_id", "operation"],
         sa.select(C.catalog, C.database, sa.func.coalesce(C.table, ""), C.partition, C.transaction_id, C.commit_id, C.operation).where(
@@ -112,9 +127,6 @@ def downgrade() -> None:
         ).where(C.committed_ms.is_not(None)).distinct(),
     ))
     op.execute(sa.delete(components).where(C.committed_ms.is_not(None)))
-    with op.batch_alter_table("transaction_components") as changed:
-        changed.drop_column("commit_id")
-        changed.drop_column("committed_ms")
 
 
 def _comment(comment: str, before: str) -> None:

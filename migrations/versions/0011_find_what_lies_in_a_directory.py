@@ -24,27 +24,15 @@ def place_type() -> sa.types.TypeEngine[str]:
 
 def upgrade() -> None:
     for table, column, _ in COLUMNS:
-        _add_column(table, column, "one text for all spellings of the location")
-    _add_column("partitions", "place", "no value at the table's place and the own name")
+        op.add_column(table, sa.Column(column, place_type(), comment="one text for all spellings of the location"))
+    op.add_column("partitions", sa.Column("place", place_type(), comment="no value at the table's place and the own name"))
     for table, column, location in COLUMNS:
         _fill_column(table, column, location)
     _fill_partitions()
     for table, column, _ in COLUMNS:
-        _create_index(table, column)
+        op.create_index(op.f(f"ix_{table}_{column}"), table, [column])
     with_place = sa.text("place IS NOT NULL")
-    _create_index("partitions", "place", postgresql_where=with_place, sqlite_where=with_place)
-
-
-def _add_column(table: str, column: str, comment: str) -> None:
-    """Add a column unless it is there: MySQL and MariaDB keep what a migration did before it broke off."""
-    if column not in {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)}:
-        op.add_column(table, sa.Column(column, place_type(), comment=comment))
-
-
-def _create_index(table: str, column: str, **options: sa.TextClause) -> None:
-    name = op.f(f"ix_{table}_{column}")
-    if name not in {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(table)}:
-        op.create_index(name, table, [column], **options)
+    op.create_index(op.f("ix_partitions_place"), "partitions", ["place"], postgresql_where=with_place, sqlite_where=with_place)
 
 
 def _fill_column(name: str, column: str, location: str) -> None:

@@ -9,6 +9,7 @@ from metastore.idl import FieldSchema, Partition
 from metastore.service import partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.add_partitions import append_partition, append_partition_by_name
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
 from metastore.service.expressions import (
@@ -42,6 +43,28 @@ def test_names_are_listed_in_the_order_of_their_bytes(call: Call) -> None:
     ]
     assert partitions.get_partition_names(call, name, 2) == ["p=10", "p=9"]
     assert partitions.get_partition_names(call, name, 0) == []
+
+
+def test_prefixes_and_locations_with_spaces_at_their_end(call: Call) -> None:
+    name = make_table(call, "t", keys=[("k", "string")])
+    given = ["a", "a ", "a  ", "a b", " ", "b"]
+    add_partitions(call, name, [[each] for each in given])
+    found = partitions.get_partitions_by_filter(call, name, "k like 'a%'")
+    assert sorted(values(found)) == [["a"], ["a "], ["a  "], ["a b"]]
+    assert values(partitions.get_partitions_by_filter(call, name, "k = 'a '")) == [["a "]]
+
+
+def test_partitions_stay_where_a_table_was_whose_location_ends_in_a_space(call: Call) -> None:
+    name = make_table(call, "t", keys=[("k", "string")])
+    table = tables.get_table(call, name)
+    first = table.sd.location = f"{table.sd.location} "
+    alter_table(call, name, table)
+    given = ["a", "a "]
+    add_partitions(call, name, [[each] for each in given])
+    table.sd.location = f"{first}/u"
+    alter_table(call, name, table)
+    found = partitions.get_partitions_by_names(call, name, [f"k={each}" for each in given])
+    assert sorted(each.sd.location for each in found) == [f"{first}/k={each}" for each in given]
 
 
 def test_values_that_differ_in_case_or_trailing_space_are_partitions_of_their_own(call: Call) -> None:

@@ -81,6 +81,10 @@ class Driver:
         """Return one of the errors above for a driver's error, None for any other."""
         raise AssertionError(self.name, error)
 
+    def lowest(self, prefix: str) -> str:
+        """Return what no text is below that begins with a prefix."""
+        return prefix
+
     def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement, at once or together with the next one."""
         answer: Answer = cursor.later(text, params)

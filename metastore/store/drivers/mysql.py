@@ -42,6 +42,8 @@ class MySQLDriver(Driver):
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
         self.pymysql, self.connection = pymysql, mysql_connection.Connection
+        self.mark = ""
+        """What stands behind a text that ends in a space; see `mysql_connection`."""
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
             "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
@@ -51,13 +53,19 @@ class MySQLDriver(Driver):
             self.arguments["unix_socket"] = url.query["unix_socket"]
 
     def connect(self) -> Any:
+        from metastore.store.drivers import mysql_connection
+
         flags = self.pymysql.constants.CLIENT
         connection = self.connection(
             **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
         connection.cursor().execute("SET SESSION group_concat_max_len = 1073741824")
+        self.mark = mysql_connection.MARK if connection.marks else ""
         return connection
+
+    def lowest(self, prefix: str) -> str:
+        return prefix + self.mark
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)

@@ -46,11 +46,13 @@ class Answers:
     """The answers to the statements of one packet.
 
     `more` returns at least so many further bytes, and may return those behind them that are there; `number` is that of the first packet.
+    A `mark` at the end of a text is taken away.
     """
 
-    __slots__ = ("_at", "_data", "_more", "_number", "ended", "status")
+    __slots__ = ("_at", "_data", "_mark", "_more", "_number", "ended", "status")
 
-    def __init__(self, more: Callable[[int], bytes], number: int) -> None:
+    def __init__(self, more: Callable[[int], bytes], number: int, mark: str = "") -> None:
+        self._mark = mark
         self._more = more
         self._data = b""
         self._at = 0
@@ -74,7 +76,7 @@ class Answers:
                 raise RuntimeError("the database asks for a file: LOAD DATA LOCAL is not allowed")
             else:
                 columns, _ = _number(packet, 0)
-                converters = _converters(tuple([self._packet() for _ in range(columns)]))
+                converters = _converters(tuple([self._packet() for _ in range(columns)]), self._mark)
                 self._packet()  # the end of the descriptions
                 rows = []
                 while (packet := self._packet())[0] != END or len(packet) >= 9:  # then it is the length of a value
@@ -154,14 +156,14 @@ def _row(packet: bytes, converters: Sequence[Converter]) -> Row:
 
 
 @lru_cache(maxsize=1000)
-def _converters(descriptions: tuple[bytes, ...]) -> list[Converter]:
-    return [_converter(FieldDescriptorPacket(each, ENCODING)) for each in descriptions]
+def _converters(descriptions: tuple[bytes, ...], mark: str) -> list[Converter]:
+    return [_converter(FieldDescriptorPacket(each, ENCODING), mark) for each in descriptions]
 
 
-def _converter(field: Any) -> Converter:
+def _converter(field: Any, mark: str) -> Converter:
     kind, found = field.type_code, decoders.get(field.type_code, through)
     if kind in TEXT_TYPES and kind != FIELD_TYPE.JSON and field.charsetnr == BINARY:
         return bytes if found is through else found
     if found is through:
-        return bytes.decode
+        return (lambda raw: raw.decode().removesuffix(mark)) if mark else bytes.decode
     return found if found in (int, float) else lambda raw: found(raw.decode())  # numbers are read from bytes
