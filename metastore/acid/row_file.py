@@ -33,8 +33,8 @@ class RowWriter:
         self._rows = 0
         self._writer = pyorc.Writer(
             self._file, event_type(columns), batch_size=1, compression=pyorc.CompressionKind[options.codec.upper()],
-            stripe_size=options.stripe, row_index_stride=options.stride, compression_block_size=-(-options.block // UNIT) * UNIT,
-            dict_key_size_threshold=DICTIONARY, converters=_CONVERTERS,
+            stripe_size=options.stripe, row_index_stride=options.stride,
+            compression_block_size=-(-options.block // UNIT) * UNIT, dict_key_size_threshold=DICTIONARY, converters=_CONVERTERS,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:

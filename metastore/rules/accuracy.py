@@ -20,6 +20,7 @@ from metastore.rules.snapshots import Snapshot, parse_table
 ACCURATE = "COLUMN_STATS_ACCURATE"
 _BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
 _ASKED = "setStatsStateForCreateTable"
+_SPARK = "spark.sql.statistics."
 _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
 
 
@@ -127,8 +128,12 @@ def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[s
 
     Counts that the request changes are of the new data.
     """
-    stale = {name for name in _COUNTS if name in after and after[name] == before.get(name)}
-    return {key: value for key, value in after.items() if key not in stale and (key != ACCURATE or value != before.get(ACCURATE))}
+    return {key: value for key, value in after.items() if value != before.get(key) or not counts(key)}
+
+
+def counts(parameter: str) -> bool:
+    """Tell whether a parameter counts the data, or calls such counts exact: Hive's, and those of Spark."""
+    return parameter in _COUNTS or parameter == ACCURATE or parameter.startswith(_SPARK)
 
 
 def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
+from metastore.rules import accuracy
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
@@ -245,7 +246,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in parameters.items() if key != "COLUMN_STATS_ACCURATE"}
+    kept = {key: value for key, value in parameters.items() if not accuracy.counts(key)}
     return {**kept, "numFiles": "0", "totalSize": "0", "numRows": "0", "rawDataSize": "0", "transient_lastDdlTime": str(int(time.time()))}
 
 

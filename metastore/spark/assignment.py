@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import (
     ArrayType,
@@ -133,12 +134,11 @@ def refusal(value: Column, what: str) -> Column:
 
 def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
-    if hasattr(value, "try_cast"):
+    if hasattr(Column, "try_cast"):  # the class, since in PySpark 3.5 a column has any attribute: a field of it
         return value.try_cast(wanted)
-    spark = SparkSession.getActiveSession()  # PySpark 3.5 has no method for it
-    assert spark is not None
-    jvm: Any = spark._jvm  # noqa: SLF001  # see above
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001  # PySpark 3.5 has no method for it, and where a column is there is one
     column: Any = value
+    jvm = context._jvm  # noqa: SLF001  # see above
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     kind = jvm.org.apache.spark.sql.types.DataType.fromJson(wanted.json())
     no_zone = jvm.scala.Option.empty()

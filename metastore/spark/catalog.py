@@ -41,6 +41,10 @@ class WrongColumns(ValueError):
     """The rows or values that were given do not fit the table's columns."""
 
 
+class NeedsSpark4(ImportError):
+    """The installed release of Spark has no Python data sources."""
+
+
 def metastore_uri(spark: SparkSession) -> str:
     """Return the address of the metastore that a Spark session uses. ValueError when none is set."""
     for name in URI_SETTINGS:

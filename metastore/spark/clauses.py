@@ -41,7 +41,7 @@ def quoted(names: Iterable[str]) -> list[Column]:
 
 
 def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:
-    """Return what makes a value, an expression on rows, fit a column of the table. DoesNotFit."""
+    """Return what makes a value that is computed of rows fit a column of the table. DoesNotFit."""
     return lambda value: stored(info, name, value, type_of(rows, value))
 
 

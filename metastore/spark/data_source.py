@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from metastore.spark.catalog import AcidTableInfo, Folder, NeedsSpark4, ddl_type, metastore_uri, split_table_name
+
 try:
     from pyspark.sql.datasource import (
         DataSource,
@@ -32,7 +34,7 @@ try:
         InputPartition,
     )
 except ModuleNotFoundError as error:
-    raise ImportError("the format hive_acid needs Spark 4, with which Python data sources came; on Spark 3.5 use AcidTable") from error
+    raise NeedsSpark4("the format hive_acid needs Spark 4, with which Python data sources came; on Spark 3.5 use AcidTable") from error
 
 from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
@@ -42,7 +44,6 @@ from metastore.idl import DataOperationType, LockType
 from metastore.rules.acid_directories import WriteIds
 from metastore.spark.alive import Alive
 from metastore.spark.arrow import arrow_schema
-from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type, metastore_uri, split_table_name
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select

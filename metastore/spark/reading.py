@@ -208,7 +208,7 @@ def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
 
 
 def key_texts(table: AcidTableInfo) -> list[str]:
-    """Return SQL for the texts of the partition columns of rows by their `__metastore_folder`, as the partition's name spells them."""
+    """Return SQL for the texts of the partition columns of rows whose folder is known, as the partition's name spells them."""
     out = []
     for place, column in enumerate(table.partition_columns):
         part = f"substring_index(substring_index({FOLDER}, '/', {place - len(table.partition_columns)}), '/', 1)"

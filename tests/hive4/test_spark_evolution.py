@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark.migration import to_transactional
 from tests.hive4.conftest import Story
-from tests.hive4.test_spark import ACID, Both
+from tests.hive4.test_spark import ACID, INSERT_ONLY, Both
 from tests.spark.sessions import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -74,3 +74,36 @@ def test_files_from_before(spark: SparkSession, story: Story, compactor: str) ->
     assert both.read(shown) == want
     story.sql("DELETE FROM t WHERE id = 2")
     assert both.read(shown) == [want[0], want[2]]
+
+
+@pytest.mark.parametrize("cascade", ["", " CASCADE"])
+def test_columns_are_renamed(spark: SparkSession, story: Story, cascade: str) -> None:
+    """By position at the top and by name within structs, in partitions of either column list."""
+    story.sql(f"CREATE TABLE t (id int, a string, k int, s struct<x:int,l:array<struct<x:int>>>) PARTITIONED BY (p int) {ACID}")
+    both = Both(spark, story, "t")
+    story.sql("INSERT INTO t PARTITION (p = 1) SELECT 1, 'one', 0, named_struct('x', 1, 'l', array(named_struct('x', 1)))")
+    both.table.insert(spark.sql("select 2 id, 'two' a, 0 k, named_struct('x', 2, 'l', array(named_struct('x', 2))) s, 1 p"))
+    story.sql(f"ALTER TABLE t CHANGE a b string{cascade}")
+    story.sql(f"ALTER TABLE t ADD COLUMNS (a string){cascade}")
+    story.sql("INSERT INTO t PARTITION (p = 1) SELECT 3, 'three', 0, named_struct('x', 3, 'l', array(named_struct('x', 3))), 'new'")
+    shown = "id, b, k, s.x, s.l[0].x, a"
+    want = [("1", "one", "0", "1", "1", "NULL"), ("2", "two", "0", "2", "2", "NULL"), ("3", "three", "0", "3", "3", "new")]
+    assert both.read(shown) == want
+    both.table.update("id = 2", {"k": "7"})
+    story.sql("UPDATE t SET k = 8 WHERE id = 1")
+    want = [("1", "one", "8", "1", "1", "NULL"), ("2", "two", "7", "2", "2", "NULL"), want[2]]
+    assert both.read(shown) == want
+    assert both.read("id", "b = 'two'") == [("2",)]
+    assert both.compact_by_spark("major", "p=1") == "compacted"
+    assert both.read(shown) == want
+
+
+def test_insert_only_columns_are_renamed(spark: SparkSession, story: Story) -> None:
+    story.sql(f"CREATE TABLE t (id int, a string) STORED AS ORC {INSERT_ONLY}")
+    both = Both(spark, story, "t")
+    story.sql("INSERT INTO t VALUES (1, 'one')")
+    both.table.insert(both.rows((2, "two")))
+    story.sql("ALTER TABLE t CHANGE a b string")
+    assert both.read() == [("1", "one"), ("2", "two")]
+    assert both.compact_by_spark("major") == "compacted"
+    assert both.read() == [("1", "one"), ("2", "two")]

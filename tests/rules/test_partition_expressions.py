@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from contextlib import suppress
 
 import pytest
@@ -18,7 +19,7 @@ from metastore.rules.filters import (
     weakened,
 )
 from metastore.rules.filters.expressions import Call, Column, Constant
-from metastore.rules.partition_names import partition_values
+from metastore.rules.partition_names import DEFAULT_PARTITION, partition_values
 from tests.rules.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 NOT_UNDERSTOOD = {"year(d) = 2020"}
@@ -179,3 +180,54 @@ def test_an_expression_that_refers_to_its_parts_again_and_again_does_not_explode
     assert (judge(["true"]), judge(["false"])) == (True, False)
     with pytest.raises(NotUnderstood, match="more than 200000 parts"):
         read_expression(Writer().conjunction(40, twice=True))
+
+
+COLUMNS = {"ds": Column("ds", "string"), "n": Column("n", "int"), "d": Column("d", "date")}
+CONSTANTS = {
+    "ds": st.sampled_from(["a", "b", "", None]), "n": st.sampled_from([1, 2, 5, 2**40, None]),
+    "d": st.sampled_from([datetime.date(2020, 1, 1), datetime.date(2020, 2, 1), None]),
+}
+WORDS = st.sampled_from(["a", "b", "1", "2", "x", "2020-01-01", "2020-01", DEFAULT_PARTITION, ""])
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Call:
+    column = COLUMNS[draw(st.sampled_from(sorted(COLUMNS)))]
+    constant = Constant(draw(CONSTANTS[column.name]), draw(st.sampled_from([column.type, column.type, "bigint", "string"])))
+    if type(constant.value) is not {"string": str, "int": int, "bigint": int, "date": datetime.date}[constant.type]:
+        constant = Constant(constant.value, column.type)
+    pair = draw(st.permutations([column, constant]))
+    return Call(draw(st.sampled_from(["=", "=", "=", "!="])), tuple(pair), "boolean")
+
+
+@given(
+    st.lists(comparisons(), min_size=1, max_size=8), st.sampled_from(["and", "or"]),
+    st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1),
+)
+def test_many_equalities_are_judged_as_each_would_be(terms: list[Call], function: str, partitions: list[tuple[str, str, str]]) -> None:
+    apart = tuple(Call("not", (Call("not", (term,), "boolean"),), "boolean") for term in terms)
+    together, one_by_one = (
+        compile_expression(Call(function, arguments, "boolean"), [(column.name, column.type) for column in COLUMNS.values()])
+        for arguments in (tuple(terms), apart)
+    )
+    for values in partitions:
+        assert together(values) is one_by_one(values)
+
+
+@given(
+    st.lists(st.tuples(CONSTANTS["ds"], CONSTANTS["n"], st.booleans()), min_size=1, max_size=5),
+    st.lists(st.tuples(WORDS, WORDS), min_size=1),
+)
+def test_structs_are_looked_up_as_each_would_be_compared(rows: list[tuple[str, int, bool]], partitions: list[tuple[str, str]]) -> None:
+    node, keys = Call("struct", (COLUMNS["ds"], COLUMNS["n"]), "struct<>"), [("ds", "string"), ("n", "int")]
+    wanted = [
+        Constant([ds, n], "struct<>") if as_list else Call("struct", (Constant(ds, "string"), Constant(n, "int")), "struct<>")
+        for ds, n, as_list in rows
+    ]
+    judge = compile_expression(Call("in", (node, *wanted), "boolean"), keys)
+    for ds, number in partitions:
+        equal = (ds, int(number)) in {row[:2] for row in rows} if number.isdigit() and ds not in ("", DEFAULT_PARTITION) else False
+        verdict = judge((ds, number))
+        assert verdict is True if equal else verdict is not True
+        if number.isdigit() and ds not in ("", DEFAULT_PARTITION) and not any(None in row for row in rows):
+            assert verdict is equal

@@ -138,6 +138,12 @@ def test_a_bad_name_is_refused_and_leaves_no_directory(call: Call, name: str) ->
     assert sorted(Path(path_of(call.warehouse.root)).rglob("*")) == before
 
 
+def test_a_name_that_comes_alone_is_passed_over(call: Call) -> None:
+    make_database(call, "d")
+    databases.alter_database(call, "hive", "d", Database(name="e"))
+    assert databases.get_database(call, "hive", "d").name == "d"
+
+
 def test_a_second_database_of_a_name_is_refused(call: Call) -> None:
     make_database(call, "d")
     with pytest.raises(AlreadyExists, match="Database d already exists"):

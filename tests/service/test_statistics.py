@@ -312,7 +312,10 @@ def analyzed(call: Call, name: TableName, *names: str) -> None:
     write_statistics.set_statistics(call, [of(name, numbers("a", 1, 9), partition=each) for each in names or (None,)])
 
 
-COUNTED = {"numRows": "77", "rawDataSize": "9", "numFiles": "5", "totalSize": "6", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+COUNTED = {
+    "numRows": "77", "rawDataSize": "9", "numFiles": "5", "totalSize": "6", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+    "spark.sql.statistics.numRows": "77", "spark.sql.statistics.colStats.a.max": "9",
+}
 
 
 def set_parameters(call: Call, name: TableName, *values: str) -> None:

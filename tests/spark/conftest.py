@@ -32,6 +32,10 @@ FORMATS = {
         "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
         "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
     ),
+    "json": (
+        "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        "org.apache.hadoop.hive.serde2.JsonSerDe",
+    ),
 }
 TableMaker = Callable[..., AcidTable]
 

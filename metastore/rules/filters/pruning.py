@@ -121,10 +121,9 @@ class _Compiler:
             return lambda values: value
         function, arguments = node.function, node.arguments
         if function in {"and", "or"}:
-            return _decided([self.compile(each) for each in arguments], decides=function == "or")
+            return _decided(self.parts(function, arguments), decides=function == "or")
         if function == "not" and len(arguments) == 1:
-            inner = self.compile(arguments[0])
-            return lambda values: not result if isinstance(result := inner(values), bool) else result
+            return _negated(self.compile(arguments[0]))
         if function in _WHETHER and len(arguments) == 1:
             return _whether(_WHETHER[function], self.compile(arguments[0]))
         if function in {"=", "!=", "<=>"} and any(_is_default(each, self.default_name) for each in arguments):
@@ -143,6 +142,21 @@ class _Compiler:
         if function == "like" and len(arguments) == 2:
             return self.like(*arguments)
         return lambda values: UNKNOWN
+
+    def parts(self, function: str, arguments: Sequence[Expression]) -> list[Evaluator]:
+        """Return the parts of `and` or `or`, with one look-up for all equalities of a column: thousands of terms cost what one does."""
+        sign, wanted, out = "=" if function == "or" else "!=", dict[tuple[str, str], tuple[Column, list[Expression]]](), []
+        for each in arguments:
+            equality = _equality(each, sign, self.default_name)
+            if equality is None:
+                out.append(self.compile(each))
+            else:
+                column, constant = equality
+                wanted.setdefault((column.name, column.type), (column, []))[1].append(constant)
+        for column, constants in wanted.values():
+            among = self.membership(column, constants)
+            out.append(among if function == "or" else _negated(among))
+        return out
 
     def column(self, node: Column) -> Evaluator:
         position = self.positions.get(node.name)
@@ -178,12 +192,31 @@ class _Compiler:
 
     def membership(self, node: Expression, wanted: Sequence[Expression]) -> Evaluator:
         if isinstance(node, Call) and node.function == "struct":
+            rows = [_constants_of(each, node) for each in wanted]
+            known = [row for row in rows if row is not None]
+            if len(known) == len(rows):
+                return self.struct_membership(node, wanted, known)
             return _decided([self.equal_structs(node, each) for each in wanted], decides=True)
         read, constants = self.compile(node), [each.value for each in wanted if isinstance(each, Constant)]
         if len(constants) == len(wanted) and None not in constants and all(_kind(each.type) == _kind(node.type) != "" for each in wanted):
             among = frozenset(_as_type(each, node.type) for each in constants)
             return lambda values: value if (value := read(values)) is None or value is UNKNOWN else value in among
         return _decided([self.comparison(operator.eq, node, each) for each in wanted], decides=True)
+
+    def struct_membership(self, node: Call, wanted: Sequence[Expression], rows: Sequence[tuple[Any, ...]]) -> Evaluator:
+        """Return a look-up of all keys' values; where one is null or unknown, what comparing them one by one says."""
+        reads, among = [self.compile(each) for each in node.arguments], frozenset(rows)
+        one_by_one: list[Evaluator] = []
+
+        def evaluate(values: Values) -> Any:
+            row = tuple(read(values) for read in reads)
+            if None not in row and UNKNOWN not in row:
+                return row in among
+            if not one_by_one:
+                one_by_one.append(_decided([self.equal_structs(node, each) for each in wanted], decides=True))
+            return one_by_one[0](values)
+
+        return evaluate
 
     def equal_structs(self, node: Call, wanted: Expression) -> Evaluator:
         if isinstance(wanted, Call) and wanted.function == "struct" and len(wanted.arguments) == len(node.arguments):
@@ -202,7 +235,7 @@ class _Compiler:
             return lambda values: UNKNOWN
         if not negated.value:
             return inside
-        return lambda values: not result if isinstance(result := inside(values), bool) else result
+        return _negated(inside)
 
     def cast(self, node: Expression, target: str) -> Evaluator:
         inner, source = self.compile(node), _kind(node.type)
@@ -218,6 +251,44 @@ class _Compiler:
             return lambda values: UNKNOWN
         inner, matches = self.compile(node), sql_matcher(pattern.value)
         return lambda values: matches(value) if isinstance(value := inner(values), str) else value
+
+
+def _equality(node: Expression, sign: str, default_name: str) -> tuple[Column, Constant] | None:
+    """Return the column and the constant of its own type that an expression compares by `sign`; None for any other expression."""
+    if not isinstance(node, Call) or node.function != sign or len(node.arguments) != 2:
+        return None
+    for column, constant in (node.arguments, node.arguments[::-1]):
+        if _is_of_type(column, constant) and constant.value != default_name:  # type: ignore[union-attr]  # a constant
+            return column, constant  # type: ignore[return-value]  # a column and a constant
+    return None
+
+
+def _is_of_type(column: Expression, constant: Expression) -> bool:
+    """Tell whether a column is compared with a constant of its own type that is not null."""
+    return (
+        isinstance(column, Column) and isinstance(constant, Constant) and constant.value is not None
+        and types.type_name(constant.type) == types.type_name(column.type)
+    )
+
+
+def _constants_of(wanted: Expression, node: Call) -> tuple[Any, ...] | None:
+    """Return the values that the columns of a struct are to have; None where that is not so simple."""
+    if isinstance(wanted, Constant) and isinstance(wanted.value, list):
+        given: Sequence[Expression] = [Constant(value, each.type) for value, each in zip(wanted.value, node.arguments, strict=False)]
+    else:
+        given = wanted.arguments if isinstance(wanted, Call) and wanted.function == "struct" else ()
+    if len(given) != len(node.arguments):
+        return None
+    out = []
+    for column, constant in zip(node.arguments, given, strict=True):
+        if not _is_of_type(column, constant) or not _kind(column.type):
+            return None
+        out.append(_as_type(constant.value, column.type))  # type: ignore[union-attr]  # a constant
+    return tuple(out)
+
+
+def _negated(inner: Evaluator) -> Evaluator:
+    return lambda values: not result if isinstance(result := inner(values), bool) else result
 
 
 def _decided(parts: Sequence[Evaluator], *, decides: bool) -> Evaluator:

@@ -1,0 +1,167 @@
+"""Columns of ORC files go by position, as Hive reads them, whoever wrote them and whoever reads, changes or compacts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from metastore.client import Client
+from metastore.idl import AlterTableRequest, FieldSchema
+from metastore.spark import AcidTable
+from metastore.spark.catalog import CAPABILITIES, AcidTableInfo
+from metastore.spark.compactor import Compactor
+from metastore.streaming import StreamingConnection
+from tests.servers import Server
+from tests.spark.conftest import TableMaker
+
+Columns = list[tuple[str, str]]
+OLD = "id int, a string, s struct<x:int,y:string>, k int"
+NEW: Columns = [("id", "bigint"), ("b", "string"), ("s", "struct<y:string,x:int,z:int>"), ("k", "int"), ("a", "int")]
+"""`a` is called `b`, and another column `a` was added; the fields of `s` changed places, and one was added."""
+
+
+def altered(client: Client, table: AcidTable, columns: Columns) -> None:
+    """Change the columns as Hive does, of whatever kind the table is."""
+    database, name = table.name.split(".")
+    found = AcidTableInfo.load(client, database, name).table
+    found.sd.cols = [FieldSchema(column, kind, None) for column, kind in columns]
+    client.alter_table_req(AlterTableRequest(
+        dbName=database, tableName=name, table=found, processorCapabilities=CAPABILITIES, processorIdentifier="tests",
+    ))
+
+
+def rows(table: AcidTable, *columns: str) -> list[tuple[object, ...]]:
+    found = sorted((tuple(row) for row in table.toDF().selectExpr(*columns or ["*"]).collect()), key=repr)
+    table.close()
+    return found
+
+
+def outcome(spark: SparkSession, server: Server, table: AcidTable, kind: str = "major") -> tuple[str, str]:
+    table.compact(kind)
+    done = Compactor(spark, server.uri).run_once()
+    assert done is not None
+    return done.state, done.detail
+
+
+def by_insert(spark: SparkSession, server: Server, table: AcidTable) -> None:
+    for number in (1, 2):
+        table.insert(spark.sql(f"select {number} id, 'v{number}' a, named_struct('x', {number}, 'y', 'y') s, 0 k"))
+
+
+def by_stream(spark: SparkSession, server: Server, table: AcidTable) -> None:
+    with StreamingConnection(server.uri, table.name) as connection, connection.batch(2) as batch:
+        for number in (1, 2):
+            with batch.transaction():
+                batch.write({"id": number, "a": f"v{number}", "s": {"x": number, "y": "y"}, "k": 0})
+
+
+@pytest.mark.parametrize(("written", "kind"), [(by_insert, "minor"), (by_stream, "minor"), (by_insert, "major"), (by_stream, "major")])
+def test_renamed_columns_keep_their_values(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, written: Callable[..., None], kind: str
+) -> None:
+    table = make_table(OLD)
+    written(spark, server, table)
+    altered(client, table, NEW)
+    want = [(number, f"v{number}", Row(y="y", x=number, z=None), 0, None) for number in (1, 2)]
+    assert rows(table) == want
+    assert rows(table.alias("t"), "s.x", "b") == [(1, "v1"), (2, "v2")]
+    assert [row.id for row in table.toDF().where("b = 'v1'").collect()] == [1]
+    assert table.update("id = 1", {"k": "7"}) == 1
+    merge = table.merge(spark.sql("select 2L id"), "target.id = source.id").whenMatchedUpdate(set={"a": "8"})
+    assert merge.execute()["updated"] == 1
+    want = [(1, "v1", Row(y="y", x=1, z=None), 7, None), (2, "v2", Row(y="y", x=2, z=None), 0, 8)]
+    assert rows(table) == want
+    assert outcome(spark, server, table, kind)[0] == "compacted"
+    assert rows(table) == want
+
+
+def test_growing_and_older_files_go_by_position_too(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, tmp_path: Path
+) -> None:
+    place = tmp_path / "old"
+    spark.sql("select 1 id, 'v1' a, named_struct('x', 1, 'y', 'y') s, 0 k").coalesce(1).write.orc(str(place))
+    next(place.glob("*.orc")).rename(place / "000000_0")
+    table = make_table(OLD, location=place)
+    with StreamingConnection(server.uri, table.name) as connection, connection.batch(2) as batch:
+        with batch.transaction():
+            batch.write({"id": 2, "a": "v2", "s": {"x": 2, "y": "y"}, "k": 0})
+        altered(client, table, NEW)
+        want = [(number, f"v{number}", Row(y="y", x=number, z=None), 0, None) for number in (1, 2)]
+        assert rows(table) == want
+    assert outcome(spark, server, table)[0] == "compacted"
+    assert rows(table) == want
+
+
+@pytest.mark.parametrize("old", ["_col", "a"])
+def test_names_that_changed_places_or_were_none(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, old: str
+) -> None:
+    """Hive's old names `_col0`, `_col1` .. are by position in ORC itself, whatever columns Spark prunes."""
+    table = make_table(f"{old}0 int, {old}1 int, {old}2 string")
+    table.insert(spark.sql(f"select 1 {old}0, 2 {old}1, 'x' {old}2"))
+    altered(client, table, [(f"{old[-1]}1", "int"), (f"{old[-1]}0", "int"), ("c", "string")])
+    assert rows(table) == [(1, 2, "x")]
+    assert rows(table, f"{old[-1]}0") == [(2,)]
+    assert rows(table, "c") == [("x",)]
+    table.insert(spark.sql(f"select 3 {old[-1]}1, 4 {old[-1]}0, 'y' c"))
+    assert outcome(spark, server, table)[0] == "compacted"
+    assert rows(table) == [(1, 2, "x"), (3, 4, "y")]
+
+
+@pytest.mark.parametrize("file_format", ["orc", "parquet"])
+def test_insert_only_tables_go_as_hive_does(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, file_format: str
+) -> None:
+    """ORC by position; Parquet by name, so that a compaction would lose the values of a column that is gone."""
+    table = make_table("id int, a string, s struct<x:int>", "p int", insert_only=True, file_format=file_format)
+    table.insert(spark.sql("select 1 id, 'one' a, named_struct('x', 1) s, 5 p"))
+    altered(client, table, [("id", "int"), ("b", "string"), ("s", "struct<x:int>")])
+    table.insert(spark.sql("select 2 id, 'two' b, named_struct('x', 2) s, 5 p"))
+    want = [(1, "one" if file_format == "orc" else None, Row(x=1), 5), (2, "two", Row(x=2), 5)]
+    assert rows(table) == want
+    assert rows(table, "s.x", "b") == [(1, want[0][1]), (2, "two")]
+    table.compact("major", "p=5")
+    done = Compactor(spark, server.uri).run_once()
+    assert done is not None
+    if file_format == "orc":
+        assert done.state == "compacted", done
+    else:
+        assert (done.state, "a column a" in done.detail) == ("refused", True), done
+    assert rows(table) == want
+
+
+@pytest.mark.parametrize(("columns", "reason"), [
+    ([("id", "int"), ("a", "string"), ("s", "struct<z:int,y:string>"), ("k", "int")], "the field x is gone"),
+    ([("id", "int"), ("a", "string"), ("s", "struct<x:int,y:string>"), ("k", "smallint")], "int does not fit into smallint"),
+    ([("id", "int"), ("k", "int")], "which were dropped is not known"),
+])
+def test_a_compaction_that_would_lose_values_is_refused(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, columns: Columns, reason: str
+) -> None:
+    table = make_table(OLD)
+    by_insert(spark, server, table)
+    client.setMetaConf("metastore.disallow.incompatible.col.type.changes", "false")
+    altered(client, table, columns)
+    state, detail = outcome(spark, server, table)
+    assert (state, reason in detail) == ("refused", True), detail
+    entries = table.history().collect()
+    assert entries[0].state == "refused"
+    assert reason in entries[0].error
+    altered(client, table, [("id", "int"), ("a", "string"), ("s", "struct<x:int,y:string>"), ("k", "int")])
+    assert rows(table, "id", "a", "s.x") == [(1, "v1", 1), (2, "v2", 2)]
+
+
+def test_the_format_goes_by_position(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
+    from metastore.spark.data_source import register
+
+    register(spark)
+    table = make_table(OLD)
+    table.insert(spark.sql("select 1 id, 'v1' a, named_struct('x', 1, 'y', 'y') s, 0 k"))
+    altered(client, table, NEW)
+    read = spark.read.format("hive_acid").option("table", table.name)
+    assert [tuple(row) for row in read.load().collect()] == [(1, "v1", Row(y="y", x=1, z=None), 0, None)]
+    assert [tuple(row) for row in read.option("columns", "k,b").load().collect()] == [(0, "v1")]

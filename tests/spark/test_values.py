@@ -1,0 +1,224 @@
+"""Values are stored as they are or refused, by each writer, in sessions of either rules; what is read back is what was written."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+from pyspark.sql import Row, SparkSession
+
+from metastore.acid import buckets
+from metastore.acid.orc_files import event_schema
+from metastore.spark import AcidTable
+from metastore.spark.assignment import DoesNotFit
+from metastore.spark.compactor import Compactor
+from metastore.spark.faithful import CanNotKeep
+from tests.servers import Server
+from tests.spark.conftest import TableMaker
+
+NANOSECONDS = 1_700_000_000_123_456_789
+
+
+@pytest.fixture(params=["false", "true"], ids=["usual rules", "ANSI rules"])
+def _rules(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", request.param)
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", before)
+
+
+def rows(table: AcidTable) -> list[tuple[object, ...]]:
+    found = sorted((tuple(row) for row in table.toDF().collect()), key=repr)
+    table.close()
+    return found
+
+
+def by_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
+    table.insert(spark.sql(f"select 1 id, {value} v"))
+
+
+def by_update(spark: SparkSession, table: AcidTable, value: str) -> None:
+    table.update("id = 1", {"v": value})
+
+
+def by_merge_update(spark: SparkSession, table: AcidTable, value: str) -> None:
+    source = spark.sql(f"select 1 id, {value} v")
+    table.merge(source, "target.id = source.id").whenMatchedUpdate(set={"v": "source.v"}).execute()
+
+
+def by_merge_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
+    source = spark.sql(f"select 2 id, {value} v")
+    table.merge(source, "target.id = source.id").whenNotMatchedInsertAll().execute()
+
+
+WRITERS = [by_insert, by_update, by_merge_update, by_merge_insert]
+MISFITS = [
+    ("int", "'abc'"), ("int", "3000000000L"), ("tinyint", "300"), ("bigint", "1e30D"), ("decimal(4,2)", "123.45BD"), ("date", "'today?'"),
+    ("timestamp", "'noon'"), ("boolean", "'perhaps'"), ("float", "1e300D"), ("varchar(3)", "'abcd'"), ("char(3)", "'abcd'"),
+    ("array<varchar(3)>", "array('abc', 'abcd')"), ("map<string,tinyint>", "map('a', 300)"),
+    ("struct<x:int,y:array<char(2)>>", "named_struct('x', 1, 'y', array('abc'))"),
+]
+
+
+@pytest.mark.usefixtures("_rules")
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
+    """The message names the column, and the table is as it was; every kind of misfit by inserts, of which all have their rule."""
+    for place, (kind, value) in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2]):
+        table = make_table(f"id int, v {kind}", suffix=f"_{place}")
+        table.insert(spark.sql("select 1 id"))
+        with pytest.raises(DoesNotFit, match=rf"{table.name}: column v.* is .* and can not hold"):
+            write(spark, table, value)
+        assert rows(table) == [(1, None)]
+
+
+@pytest.mark.parametrize(("kind", "value", "reason"), [
+    ("int", "true", "a value of type boolean does not fit"), ("int", "array(1)", "does not fit"),
+    ("date", "1", "a value of type int does not fit"),
+    ("struct<x:int>", "named_struct('x', 1, 'z', 2)", "has no field z"),
+])
+def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: TableMaker, kind: str, value: str, reason: str) -> None:
+    table = make_table(f"id int, v {kind}")
+    with pytest.raises(DoesNotFit, match=reason):
+        table.insert(spark.sql(f"select 1 id, {value} v"))
+    assert rows(table) == []
+
+
+@pytest.mark.usefixtures("_rules")
+def test_what_fits_is_stored(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table(
+        "id int, c char(5), v varchar(3), d decimal(5,2), f float, s struct<x:bigint,y:array<char(3)>>, m map<varchar(2),date>"
+    )
+    table.insert(spark.sql(
+        "select 1L id, 'ab   ' c, 'abc  ' v, 1.5D d, double('inf') f, named_struct('Y', array('z ', null), 'X', 7) s, "
+        "map('k', '2024-01-02') m "
+        "union all select 2, null, null, null, null, null, null"
+    ).coalesce(1))
+    table.update("id = 2", {"c": "'  x '", "v": "'ß𝄞'"})
+    want = (1, "ab", "abc", Decimal("1.50"), float("inf"), Row(x=7, y=["z", None]), {"k": datetime.date(2024, 1, 2)})
+    assert rows(table) == [want, (2, "  x", "ß𝄞", None, None, None, None)]
+    assert [row.id for row in table.toDF().where("c = 'ab'").collect()] == [1]
+    table.close()
+
+
+def test_the_format_refuses_and_stores_the_same(spark: SparkSession, make_table: TableMaker) -> None:
+    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
+    from metastore.spark.data_source import register
+
+    register(spark)
+    table = make_table("id int, c char(5), v varchar(3), s struct<x:int,y:array<char(2)>>, m map<string,date>")
+
+    def write(select: str) -> None:
+        spark.sql(select).coalesce(1).write.format("hive_acid").option("table", table.name).mode("append").save()
+
+    write("select 1 id, 'ab  ' c, 'abc ' v, named_struct('x', 1, 'y', array('z ')) s, cast(null as map<string,date>) m")
+    want = [(1, "ab", "abc", Row(x=1, y=["z"]), None)]
+    assert rows(table) == want
+    read = spark.read.format("hive_acid").option("table", table.name).load()
+    assert [tuple(row) for row in read.collect()] == want
+    for value, reason in (
+        ("'abcd' v", "column v"), ("'abcdef' c", "column c"), ("named_struct('x', 1, 'z', 2) s", "no field z"),
+        ("named_struct('x', 1, 'y', array('abc')) s", "column s"), ("3000000000 id", "column id"),
+    ):
+        with pytest.raises(Exception, match=reason):
+            write(f"select {value}")
+    assert rows(table) == want
+
+
+def finer(path: Path, *moments: int | None) -> None:
+    """Write an event file of nanoseconds, (id, at, k), as Hive would."""
+    count = len(moments)
+    times = pa.array(moments, pa.int64()).cast(pa.timestamp("ns"))
+    row = pa.StructArray.from_arrays([pa.array(range(count), pa.int32()), times, pa.array([0] * count, pa.int32())], ["id", "at", "k"])
+    events = [[0] * count, [1] * count, [buckets.encode(0)] * count, list(range(count)), [1] * count, row]
+    path.write_bytes(b"")
+    orc.write_table(pa.Table.from_batches([pa.record_batch(events, schema=event_schema(row.type))]), path)
+
+
+def with_nanoseconds(table: AcidTable, spark: SparkSession) -> Path:
+    """Insert two rows, and put nanoseconds in the place of the times of the second."""
+    table.insert(spark.sql("select id, at, 0 k from values (0, timestamp'2024-01-01 00:00:00'), (1, null) as t(id, at)").coalesce(1))
+    (path,) = Path(table.detail().first().location.removeprefix("file:")).glob("delta_*/bucket_00000")
+    for each in path.parent.glob(".*.crc"):
+        each.unlink()
+    finer(path, 0, NANOSECONDS)
+    return path
+
+
+def test_updates_keep_nanoseconds_or_are_refused(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, at timestamp, k int")
+    with_nanoseconds(table, spark)
+    with pytest.raises(CanNotKeep, match="a time of nanoseconds"):
+        table.update("id = 1", {"k": "1"})
+    with pytest.raises(CanNotKeep, match="a time of nanoseconds"):
+        table.merge(spark.sql("select 1 id"), "target.id = source.id").whenMatchedUpdate(set={"k": "1"}).execute()
+    assert table.update("id = 0", {"k": "1"}) == 1
+    assert table.update("id = 1", {"at": "timestamp'2024-01-01 00:00:00'", "k": "2"}) == 1
+    assert [(row[0], row[2]) for row in rows(table)] == [(0, 1), (1, 2)]
+
+
+def test_a_compaction_that_spark_must_do_keeps_nanoseconds_or_is_refused(
+    spark: SparkSession, server: Server, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table("id int, at timestamp, k int")
+    path = with_nanoseconds(table, spark)
+    table.insert(spark.sql("select 2 id, timestamp'1500-01-01 00:00:00' at, 0 k"))
+    table.compact("major")
+    done = Compactor(spark, server.uri).run_once()
+    assert done is not None
+    assert (done.state, "times of nanoseconds" in done.detail) == ("refused", True), done
+    assert orc.ORCFile(path).read().column("row").to_pylist()[1]["at"].value == NANOSECONDS
+    assert [row[0] for row in rows(table)] == [0, 1, 2]
+
+
+TEXTS = ["  lead and trail ", "", None, "NULL", 'q"uo\'te,\t;', "back\\slash", "Zürich 日本 𝄞", "null", "a\x02b\x03c"]
+PLAIN = "id int, s string, b boolean, f float, d double, n decimal(10,3), day date, at timestamp, data binary, c char(5), v varchar(3)"
+VALUES: list[tuple[Any, ...]] = [
+    (
+        True, 1.5, 1e300, Decimal("12.340"), datetime.date(1500, 3, 1), datetime.datetime(2024, 7, 1, 12, 30, 0, 123456),  # noqa: DTZ001
+        b"bin\\x", "ab", "xy ",
+    ),
+    (
+        False, 0.0, 0.1, Decimal("-0.001"), datetime.date(9999, 12, 31), datetime.datetime(1950, 1, 1, 0, 0, 0, 500000),  # noqa: DTZ001
+        bytes(range(256)), "", "",
+    ),
+    (None,) * 9,
+]
+
+
+@pytest.mark.parametrize("file_format", ["text", "json", "parquet", "orc"])
+def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_table: TableMaker, file_format: str) -> None:
+    """Also after a compaction, which copies lines of text as they are."""
+    table = make_table(PLAIN, insert_only=True, file_format=file_format)
+    given = [(place, text, *VALUES[place % 3]) for place, text in enumerate(TEXTS)]
+    frame = spark.createDataFrame(given, "id int, s string, b boolean, f float, d double, n decimal(10,3), day date, at timestamp, "
+                                         "data binary, c string, v string")
+    table.insert(frame.where("id < 5").coalesce(1))
+    table.insert(frame.where("id >= 5").coalesce(1))
+    want = sorted((tuple(row) for row in frame.collect()), key=repr)
+    assert rows(table) == want
+    table.compact("major")
+    done = Compactor(spark, server.uri).run_once()
+    assert done is not None
+    assert done.state == "compacted", done
+    assert rows(table) == want
+
+
+@pytest.mark.parametrize("text", ["a\x01b", "a\nb", "a\rb", "\\N"])
+def test_what_a_line_of_text_can_not_hold_is_refused(spark: SparkSession, make_table: TableMaker, text: str) -> None:
+    table = make_table("id int, s string", insert_only=True, file_format="text")
+    with pytest.raises(DoesNotFit, match="column s is string in a text file and can not hold"):
+        table.insert(spark.createDataFrame([(1, text)], "id int, s string"))
+    assert rows(table) == []
+
+
+def test_nested_columns_of_text_are_refused(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, l array<int>", insert_only=True, file_format="text")
+    with pytest.raises(DoesNotFit, match="column l is array<int>, which is not read and written as text"):
+        table.insert(spark.sql("select 1 id, array(1) l"))
