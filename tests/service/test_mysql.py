@@ -225,6 +225,11 @@ def test_values_are_those_of_pymysql(
     assert len(values[0]) > 1
 
 
+def test_a_long_list_in_a_union_is_whole(cursor: mysql_connection.Cursor) -> None:
+    cursor.execute(f"SELECT '1' UNION ALL SELECT group_concat(1) FROM {TEN} a, {TEN} b, {TEN} c")
+    assert [len(text) for (text,) in cursor.fetchall()] == [1, 1999]
+
+
 def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.Cursor) -> None:
     half = 0xFFFFFF // 2
     cursor.execute("SELECT @@max_allowed_packet")

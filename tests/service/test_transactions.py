@@ -71,7 +71,7 @@ def test_a_snapshot_that_the_database_cut_is_none(call: Call, length: int) -> No
         session.cursor.execute(f"SET SESSION group_concat_max_len = {length}")
         with pytest.raises(OverflowError, match="cut a list of 9 transactions: raise its max_allowed_packet"):
             transaction_store.exceptions(session)
-        session.cursor.execute("SET SESSION group_concat_max_len = 1073741824")
+        session.cursor.execute("SET SESSION group_concat_max_len = 1073741823")
 
     call.database.read(work)
 

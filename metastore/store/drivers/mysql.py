@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from metastore.store.database import Session
 
 MARK = "\x01"
+LONGEST_LIST = 2**30 - 1
+"""Characters, of four bytes each. MySQL 8 has 32 bits for its bytes: a list in a UNION would else be cut after 255 of them."""
 PADDED = "utf8mb4_bin"
 """A collation that fills up the shorter of two texts with spaces."""
 
@@ -76,7 +78,7 @@ class MySQLDriver(Driver):
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
         cursor = connection.cursor()
-        cursor.execute("SET SESSION group_concat_max_len = 1073741824; SELECT version(), @@collation_database")
+        cursor.execute(f"SET SESSION group_concat_max_len = {LONGEST_LIST}; SELECT version(), @@collation_database")
         ((version, present),) = cursor.fetchall()
         connection.mark = self.mark = MARK if collation(version, present) == PADDED else ""
         return connection
