@@ -63,6 +63,18 @@ def test_the_migrations_make_what_the_model_declares(database: Database) -> None
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
 
 
+@pytest.mark.parametrize("kind", databases.SERVERS)
+def test_a_database_s_name_may_be_as_long_as_the_server_allows(kind: str) -> None:
+    url = databases.server(kind).set(database="m" * (63 if kind == "postgresql" else 64))
+    databases.execute(databases.server(kind), f"CREATE DATABASE {url.database}")
+    try:
+        database = Database(url.render_as_string(hide_password=False))
+        assert migrate.upgrade(database)
+        database.close()
+    finally:
+        databases.execute(databases.server(kind), f"DROP DATABASE {url.database}")
+
+
 class BrokenOff(Exception):
     """A migration was to break off here."""
 

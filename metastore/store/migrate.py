@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from metastore.errors import VersionMismatch
 from metastore.store.database import Database
 from metastore.store.drivers import SQLiteDriver
+from metastore.store.drivers.mysql import collation
 
 VERSION = sa.select(sa.table("alembic_version", sa.column("version_num")).c.version_num)
 ADVISORY_LOCK = 0x6D657461  # any number that no other program on the database uses
@@ -94,7 +95,7 @@ def _exclusive(database: Database) -> Iterator[Any]:
                 yield connection
         else:
             with engine.begin() as connection:
-                connection.execute(sa.text("SELECT GET_LOCK(CONCAT('metastore-', DATABASE()), 300)"))
+                connection.execute(sa.text("SELECT GET_LOCK(LEFT(CONCAT('metastore-', DATABASE()), 64), 300)"))  # the longest name
                 _binary_collation(connection)
                 yield connection
     finally:
@@ -102,12 +103,6 @@ def _exclusive(database: Database) -> Iterator[Any]:
 
 
 def _binary_collation(connection: Any) -> None:
-    """Let new tables compare text by its bytes, spaces at its end included, on MariaDB and MySQL.
-
-    MySQL before 8.0.17 has no such collation; there `drivers/mysql_connection.py` marks such texts.
-    """
-    dialect = connection.dialect
-    collation = "utf8mb4_nopad_bin" if dialect.is_mariadb else "utf8mb4_0900_bin"
-    if not dialect.is_mariadb and dialect.server_version_info < (8, 0, 17):
-        collation = "utf8mb4_bin"
-    connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation}"))
+    """Let new tables compare text by its bytes, spaces at its end included, on MariaDB and MySQL."""
+    version, present = connection.execute(sa.text("SELECT version(), @@collation_database")).one()
+    connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation(version, present)}"))

@@ -19,13 +19,15 @@ from metastore.store.drivers import (  # noqa: E402  # see above
     Unavailable,
     mysql_connection,  # needs pymysql
 )
+from metastore.store.drivers.mysql import collation  # noqa: E402  # see above
 from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
 from tests import databases  # noqa: E402  # see above
 
 ADD, ALL = "INSERT INTO waiting VALUES (%(a)s, %(b)s)", "SELECT a, b FROM waiting ORDER BY a"
 
 
-ENDLESS = "SELECT 'some text' FROM information_schema.columns a, information_schema.columns b, information_schema.columns c"
+TEN = f"(SELECT 0{' UNION ALL SELECT 0' * 9})"
+ENDLESS = f"SELECT 'some text' FROM {', '.join(f'{TEN} t{number}' for number in range(10))}"
 
 
 @pytest.fixture(params=["mysql", databases.MYSQL8])
@@ -71,12 +73,21 @@ def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: boo
         with closing(driver.connect()) as opened:
             cursor = opened.cursor()
             cursor.execute("SELECT plugin FROM mysql.user WHERE user = 'metastore'")
-            assert cursor.fetchone() == ("mysql_native_password" if "MariaDB" in opened.server_version else "caching_sha2_password",)
+            assert cursor.fetchone() == ("mysql_native_password" if "MariaDB" in opened.get_server_info() else "caching_sha2_password",)
             cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
             assert encrypted or cursor.fetchone() == ("Ssl_cipher", "")
     driver.arguments["password"] = "wrong"
     with pytest.raises(pymysql.err.OperationalError, match="Access denied"):
         driver.connect()
+
+
+@pytest.mark.parametrize(("version", "present", "expected"), [
+    ("10.11.6-MariaDB-0+deb12u1", "utf8mb4_bin", "utf8mb4_nopad_bin"), ("8.0.15", "utf8mb4_0900_ai_ci", "utf8mb4_bin"),
+    ("8.0.17", "utf8mb4_0900_ai_ci", "utf8mb4_0900_bin"), ("8.4.3", "utf8mb4_0900_bin", "utf8mb4_0900_bin"),
+    ("8.4.3", "utf8mb4_bin", "utf8mb4_bin"), ("5.7.44-log", "latin1_swedish_ci", "utf8mb4_bin"),
+])  # fmt: skip
+def test_a_database_keeps_its_collation_when_its_server_becomes_newer(version: str, present: str, expected: str) -> None:
+    assert collation(version, present) == expected
 
 
 def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Cursor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,22 @@ from metastore.store.drivers.contract import (
 if TYPE_CHECKING:
     from metastore.store.database import Session
 
+MARK = "\x01"
+PADDED = "utf8mb4_bin"
+"""A collation that fills up the shorter of two texts with spaces."""
+
+
+def collation(version: str, present: str) -> str:
+    """Return the collation by which a database compares texts as bytes, from the server's version and the one that the database has.
+
+    What was made on a MySQL before 8.0.17, which has only `PADDED`, keeps it on later ones: its texts have marks, see `mysql_connection`.
+    """
+    if "MariaDB" in version:
+        return "utf8mb4_nopad_bin"
+    release = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    is_older = release is not None and tuple(map(int, release.groups())) < (8, 0, 17)
+    return PADDED if is_older or present == PADDED else "utf8mb4_0900_bin"
+
 
 class MySQLDriver(Driver):
     """MariaDB or MySQL through PyMySQL, reading what is committed."""
@@ -43,7 +60,7 @@ class MySQLDriver(Driver):
 
         self.pymysql, self.connection = pymysql, mysql_connection.Connection
         self.mark = ""
-        """What stands behind a text that ends in a space; see `mysql_connection`."""
+        """That of the connections."""
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
             "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
@@ -53,15 +70,15 @@ class MySQLDriver(Driver):
             self.arguments["unix_socket"] = url.query["unix_socket"]
 
     def connect(self) -> Any:
-        from metastore.store.drivers import mysql_connection
-
         flags = self.pymysql.constants.CLIENT
         connection = self.connection(
             **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
-        connection.cursor().execute("SET SESSION group_concat_max_len = 1073741824")
-        self.mark = mysql_connection.MARK if connection.marks else ""
+        cursor = connection.cursor()
+        cursor.execute("SET SESSION group_concat_max_len = 1073741824; SELECT version(), @@collation_database")
+        ((version, present),) = cursor.fetchall()
+        connection.mark = self.mark = MARK if collation(version, present) == PADDED else ""
         return connection
 
     def lowest(self, prefix: str) -> str:

@@ -2,16 +2,14 @@
 
 PyMySQL connects and escapes, and its errors are raised; what the server answers is read by `mysql_answers`.
 
-MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and minds spaces at the end of a text. There a text that ends in a
-space, or in the mark itself, is kept with a mark behind it. The mark is below a space, with which such a server fills up the shorter of
-two texts: so a range by a prefix has to begin with the prefix and a mark.
+MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and minds spaces at the end of a text. In a database that was made
+there (`mysql.collation`) a text that ends in a space, or in the mark itself, is kept with a mark behind it. The mark is below a space,
+with which such a database fills up the shorter of two texts: so a range by a prefix has to begin with the prefix and a mark.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 from pymysql import connections, err
@@ -26,9 +24,6 @@ TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
 CHUNK = 65536
 """Bytes that are asked of the system at once."""
-MARK = "\x01"
-MINDS_SPACES = (8, 0, 17)
-"""The first release of MySQL that has `utf8mb4_0900_bin`."""
 Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Sequence[Answer | None]]
 """Statements with `;` between them, and who is told what each returns."""
@@ -37,17 +32,12 @@ Asked = tuple[str, Sequence[Answer | None]]
 class Connection(connections.Connection):
     """A connection with the flag MULTI_STATEMENTS."""
 
-    server_version: str
     _sock: Any
     _next_seq_id: int
     _execute_command: Callable[[int, bytes], None]
     _force_close: Callable[[], None]
-
-    @cached_property
-    def marks(self) -> bool:
-        """Whether texts that end in a space get a mark."""
-        release = re.match(r"(\d+)\.(\d+)\.(\d+)", self.server_version)
-        return "MariaDB" not in self.server_version and release is not None and tuple(map(int, release.groups())) < MINDS_SPACES
+    mark = ""
+    """What stands behind a text that ends in a space or in it, if anything."""
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
@@ -62,7 +52,7 @@ class Connection(connections.Connection):
         answers = None
         try:
             self._execute_command(COMMAND.COM_QUERY, raw)
-            answers = Answers(self._receive, self._next_seq_id, MARK if self.marks else "")
+            answers = Answers(self._receive, self._next_seq_id, self.mark)
             answers.read(results)
         except BaseException:
             if answers is None or not answers.ended:
@@ -178,13 +168,14 @@ class Cursor:
         """Return what stands for values in a statement."""
         connection = self._connection
         plain = not connection.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        mark = connection.mark
         literals: list[str | int] = []
         for value in values:
             kind = type(value)
             if kind is int:
                 literals.append(value)
             elif kind is str:
-                text = value + MARK if value.endswith((" ", MARK)) and connection.marks else value
+                text = value + mark if mark and value.endswith((" ", mark)) else value
                 literals.append(f"'{escape_string(text)}'" if plain else connection.escape(text))
             elif kind is tuple:
                 literals.append(f"({','.join(map(str, self._literals(value)))})")
