@@ -12,7 +12,6 @@ from copy import deepcopy
 from pyspark.sql import SparkSession
 
 from metastore.acid import buckets
-from metastore.acid.partitions import found_or_added
 from metastore.client import Client, connect
 from metastore.hidden import is_hidden
 from metastore.idl import (
@@ -23,11 +22,10 @@ from metastore.idl import (
     LockType,
     Table,
 )
+from metastore.spark import writing
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
 from metastore.spark.faithful import check_bucket, check_plain
 from metastore.spark.hadoop import FileError
-from metastore.spark.plain_files import as_hive_writes, to_write
-from metastore.spark.reading import time_zone
 from metastore.spark.table import AcidTable
 from metastore.spark.work import Work
 
@@ -125,13 +123,7 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
         beside = f"{info.name}__plain"
         created = work.txn.call(lambda client: _create_beside(client, info, beside))
         try:
-            keys = info.partition_columns.names
-            plain, source, options = to_write(info, rows, keys, time_zone(spark)) if info.is_insert_only else (rows, "orc", {})
-            with as_hive_writes(spark, source):
-                plain.write.format(source).options(**options).mode("append").partitionBy(*keys).save(created.sd.location)
-            if keys:
-                names = _partitions_below(work, created.sd.location, len(keys))
-                work.txn.call(lambda client: found_or_added(client, created, names))
+            writing.write_plain(work, info, rows, created)
         except BaseException:
             work.txn.call(lambda client: client.drop_table(info.database, beside, True))
             raise
@@ -146,16 +138,6 @@ def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
     table.parameters = {key: value for key, value in info.parameters.items() if key not in ACID}
     client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark"))
     return client.get_table(info.database, name)  # type: ignore[no-any-return]  # any method of the interface
-
-
-def _partitions_below(work: Work, location: str, depth: int) -> list[str]:
-    found = [("", location.rstrip("/"))]
-    for _ in range(depth):
-        found = [
-            (f"{name}/{status.name}".lstrip("/"), status.path)
-            for name, path in found for status in work.files.list(path) if status.is_directory and not is_hidden(status.name)
-        ]
-    return [name for name, _ in found]
 
 
 def _exchange(info: AcidTableInfo, beside: str, work: Work) -> None:

@@ -26,6 +26,7 @@ from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
 from metastore.acid.partitions import found_or_added
+from metastore.idl import Table
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
@@ -229,6 +230,31 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
         yield from each
 
 
+def write_plain(work: Work, table: AcidTableInfo, rows: DataFrame, target: Table) -> None:
+    """Write rows of a table, as files without events, into a plain table of the same columns and format. FileError."""
+    into = AcidTableInfo(target)
+    keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
+    zone = time_zone(work.spark)
+    plain = rows.select("*", *_key_texts(table)).select(*(F.col(f"`{column}`") for column in [*table.columns.names, *keys]))
+    written, source, options = to_write(table, plain, keys, zone) if table.is_insert_only else (plain, "orc", {})
+    found = write_staged(work, into, written, "plain", source, options, keys)
+    by_texts = [(_parts(inner)[0], status) for inner, status in found]
+    named = [(_hive_name(table, texts, zone) if texts else "", status) for texts, status in by_texts]
+    folders = _folders(work, into, list(dict.fromkeys(name for name, _ in named)))
+    for folder in folders.values():
+        work.files.make(folder.location)
+    in_parallel(lambda item: work.files.rename(item[1].path, f"{folders[item[0]].location}/{item[1].name}"), named)
+    remove_staged(work, into, "plain")
+
+
+def _folders(work: Work, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
+    """Return where partitions lie by Hive's names of them; those that are new are added to the metastore first."""
+    if not table.table.partitionKeys:
+        return {"": Folder(table.location)}
+    partitions = work.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
+    return {name: table.folder(partitions[name]) for name in names}
+
+
 def _move(
     work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str, named: Callable[[list[str]], str], *,
     overwrite: bool = False,
@@ -242,12 +268,7 @@ def _move(
         texts, bucket = _parts(inner)
         partition = named(texts) if texts else ""
         by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
-    if not table.table.partitionKeys:
-        folders = {"": Folder(table.location)}
-    else:
-        names = list(by_partition)
-        partitions = work.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
-        folders = {partition: table.folder(partitions[partition]) for partition in names}
+    folders = _folders(work, table, list(by_partition), overwrite=overwrite)
     in_parallel(lambda item: place(work, table, f"{folders[item[0]].location}/{name}", item[1]), by_partition.items())
     return sorted(folders[partition].name for partition in by_partition if partition)
 

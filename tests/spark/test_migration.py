@@ -11,7 +11,7 @@ from metastore.client import Client
 from metastore.idl import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from metastore.spark import AcidTable
 from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
-from tests.spark.conftest import FORMATS
+from tests.spark.conftest import FORMATS, TableMaker
 
 
 def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:
@@ -99,3 +99,17 @@ def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: Spa
         to_transactional(spark, "default.sorted_table")
     assert sorted(path.name for path in Path(location.removeprefix("file:")).iterdir()) == before
     client.drop_table("default", "sorted_table", True)
+
+
+@pytest.mark.parametrize("insert_only", [False, True])
+def test_partitions_of_a_plain_table_have_hives_names(
+    spark: SparkSession, client: Client, make_table: TableMaker, *, insert_only: bool
+) -> None:
+    table = make_table("id int, name string", "_day string, amount decimal(6,2), at timestamp", insert_only=insert_only)
+    table.insert(spark.sql("select 1 id, 'a' name, 'a b' _day, 1.10BD amount, timestamp'2024-07-01 00:30:00 UTC' at"))
+    to_plain(spark, table.name)
+    database, name = table.name.split(".")
+    (partition,) = client.get_partitions(database, name, -1)
+    assert partition.values == ["a b", "1.1", "2024-07-01 00:30:00"]
+    files = [path for path in Path(partition.sd.location.removeprefix("file:")).iterdir() if not path.name.startswith(".")]
+    assert [tuple(row) for row in spark.read.orc([str(path) for path in files]).collect()] == [(1, "a")]
