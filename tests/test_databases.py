@@ -12,6 +12,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
+from metastore.errors import MetaError
 from metastore.store import migrate, schema, transactions, write_ids
 from metastore.store.database import Database, Session
 from metastore.store.write_ids import Key, Range
@@ -77,6 +78,26 @@ def test_a_database_s_name_may_be_as_long_as_the_server_allows(kind: str) -> Non
 
 class BrokenOff(Exception):
     """A migration was to break off here."""
+
+
+@pytest.mark.parametrize("kind", ["mysql", databases.MYSQL8])
+def test_a_server_that_waits_in_vain_for_another_one_s_migration_changes_nothing(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate, "PATIENCE", 0)
+    with contextmanager(databases.fresh)(kind, tmp_path) as url, contextmanager(opened)(url) as database:
+        with connected(database) as other:
+            assert other.execute(sa.text(f"SELECT GET_LOCK({migrate.LOCK_NAME}, 0)")).scalar() == 1
+            with pytest.raises(MetaError, match="another server"):
+                migrate.upgrade(database)
+        assert migrate.current(database) is None
+        assert migrate.upgrade(database)
+
+
+def opened(url: str) -> Iterator[Database]:
+    database = Database(url)
+    yield database
+    database.close()
 
 
 def breaking_off(database: Database, work: Callable[[], object]) -> int:

@@ -14,12 +14,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from metastore.errors import VersionMismatch
+from metastore.errors import MetaError, VersionMismatch
 from metastore.store.database import Database
 from metastore.store.drivers import SQLiteDriver
 from metastore.store.drivers.mysql import collation
 
 VERSION = sa.select(sa.table("alembic_version", sa.column("version_num")).c.version_num)
+LOCK_NAME = "LEFT(CONCAT('metastore-', DATABASE()), 64)"
+"""SQL of the lock's name on MariaDB and MySQL, which takes no longer one."""
+PATIENCE = 300
+"""Seconds for which one server waits there until another has brought the schema up to date."""
 ADVISORY_LOCK = 0x6D657461  # any number that no other program on the database uses
 
 
@@ -95,7 +99,11 @@ def _exclusive(database: Database) -> Iterator[Any]:
                 yield connection
         else:
             with engine.begin() as connection:
-                connection.execute(sa.text("SELECT GET_LOCK(LEFT(CONCAT('metastore-', DATABASE()), 64), 300)"))  # the longest name
+                if connection.execute(sa.text(f"SELECT GET_LOCK({LOCK_NAME}, :patience)"), {"patience": PATIENCE}).scalar() != 1:
+                    raise MetaError(
+                        f"database {database.url.render_as_string()}: another server has been bringing its schema up to date for "
+                        f"{PATIENCE} s; wait for it, and start again"
+                    )
                 _binary_collation(connection)
                 yield connection
     finally:
