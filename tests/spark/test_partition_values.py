@@ -27,7 +27,7 @@ VALUES = [
     ("boolean", "true", "p=true"), ("date", "date'2024-07-01'", "p=2024-07-01"), ("char(4)", "'ab'", "p=ab  "),
     ("timestamp", "timestamp'2024-07-01 00:30:00.120 UTC'", "p=2024-07-01 00%3A30%3A00.12"), ("string", "'05'", "p=05"),
 ]  # fmt: skip
-NAMES = ["_day", "bucket", "rowid", "row", "größe", "a.b"]
+NAMES = ["_day", "bucket", "rowid", "a.b"]
 """Names that Spark takes for hidden, that are columns of the files or differ from these by case alone, and that need quotes."""
 
 
