@@ -38,8 +38,11 @@ DELTA = "io.delta:delta-spark_2.13:4.0.0"
 
 def rows(spark: SparkSession, count: int, first: int = 0) -> DataFrame:
     return spark.range(first, first + count).select(
-        F.col("id"), (F.col("id") * 7919 % 100_003).cast("int").alias("customer"), (F.col("id") % 10_000 / 100).alias("amount"),
-        F.concat(F.lit("status-"), F.col("id") % 7).alias("status"), F.md5(F.col("id").cast("string")).alias("note"),
+        F.col("id"),
+        (F.col("id") * 7919 % 100_003).cast("int").alias("customer"),
+        (F.col("id") % 10_000 / 100).alias("amount"),
+        F.concat(F.lit("status-"), F.col("id") % 7).alias("status"),
+        F.md5(F.col("id").cast("string")).alias("note"),
     )
 
 
@@ -67,11 +70,19 @@ def show(what: str, ours: float, theirs: float, against: str) -> None:
 def make_table(uri: str, spark: SparkSession, name: str) -> AcidTable:
     columns = [FieldSchema(*column.split(" "), None) for column in COLUMNS.split(", ")]
     table = Table(
-        dbName="default", tableName=name, owner="benchmark", tableType="MANAGED_TABLE", partitionKeys=[],
+        dbName="default",
+        tableName=name,
+        owner="benchmark",
+        tableType="MANAGED_TABLE",
+        partitionKeys=[],
         parameters={"transactional": "true", "transactional_properties": "default", "bucketing_version": "2"},
         sd=StorageDescriptor(
-            cols=columns, inputFormat=f"{ORC}OrcInputFormat", outputFormat=f"{ORC}OrcOutputFormat", parameters={},
-            bucketCols=[], sortCols=[],
+            cols=columns,
+            inputFormat=f"{ORC}OrcInputFormat",
+            outputFormat=f"{ORC}OrcOutputFormat",
+            parameters={},
+            bucketCols=[],
+            sortCols=[],
             serdeInfo=SerDeInfo(serializationLib=f"{ORC}OrcSerde", parameters={}),
         ),
     )
@@ -154,14 +165,21 @@ def main() -> None:
         with serving("--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), *settings, home=folder) as server:
             os.environ["PYSPARK_PYTHON"] = sys.executable
             builder = (
-                SparkSession.builder.master("local[*]").appName("benchmark").config("spark.ui.enabled", "false")
-                .config("spark.driver.memory", "6g").config("spark.ui.showConsoleProgress", "false")
-                .config("spark.hadoop.hive.metastore.uris", server.uri).config("spark.sql.shuffle.partitions", os.cpu_count() or 2)
+                SparkSession.builder.master("local[*]")
+                .appName("benchmark")
+                .config("spark.ui.enabled", "false")
+                .config("spark.driver.memory", "6g")
+                .config("spark.ui.showConsoleProgress", "false")
+                .config("spark.hadoop.hive.metastore.uris", server.uri)
+                .config("spark.sql.shuffle.partitions", os.cpu_count() or 2)
             )
             if jars:
-                builder = builder.config("spark.jars", ",".join(jars)).config("spark.submit.pyFiles", "").config(
-                    "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
-                ).config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+                builder = (
+                    builder.config("spark.jars", ",".join(jars))
+                    .config("spark.submit.pyFiles", "")
+                    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+                    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+                )
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel("ERROR")
             print(f"{options.rows:,} rows, Spark {spark.version}, {os.cpu_count()} cores\n{'':44} {'ours':>10}  {'theirs':>10}")

@@ -49,9 +49,7 @@ def start(folder: Path, options: list[str]) -> dict[str, float]:
                "--set", f"data_directory={folder}", *options]  # fmt: skip
     with (folder / "log").open("w") as log:
         began = time.perf_counter()
-        server = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, env={**environment, "PYTHONPATH": str(ROOT)}
-        )
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env={**environment, "PYTHONPATH": str(ROOT)})
     try:
         assert server.stdout is not None
         line = server.stdout.readline().strip()

@@ -46,16 +46,27 @@ DATABASE = "bench"
 def storage() -> StorageDescriptor:
     """Return a descriptor with 20 columns, as the benchmarks of Hive's own server use it."""
     return StorageDescriptor(
-        cols=[FieldSchema(f"c{number}", "string", "a column") for number in range(20)], inputFormat="in", outputFormat="out", numBuckets=-1,
-        serdeInfo=SerDeInfo(serializationLib="lib", parameters={"a": "b"}), bucketCols=[], sortCols=[], parameters={},
+        cols=[FieldSchema(f"c{number}", "string", "a column") for number in range(20)],
+        inputFormat="in",
+        outputFormat="out",
+        numBuckets=-1,
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={"a": "b"}),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
     )
 
 
 def table(name: str) -> Table:
     """Return a table with two partition keys and eleven parameters."""
     return Table(
-        dbName=DATABASE, tableName=name, owner="bench", tableType="MANAGED_TABLE", sd=storage(),
-        partitionKeys=[FieldSchema("dt", "string"), FieldSchema("hr", "int")], parameters={f"key{number}": "value" for number in range(11)},
+        dbName=DATABASE,
+        tableName=name,
+        owner="bench",
+        tableType="MANAGED_TABLE",
+        sd=storage(),
+        partitionKeys=[FieldSchema("dt", "string"), FieldSchema("hr", "int")],
+        parameters={f"key{number}": "value" for number in range(11)},
     )
 
 
@@ -63,7 +74,10 @@ def new_partitions(name: str, count: int) -> list[Partition]:
     """Return partitions with six parameters each, 24 of a day."""
     return [
         Partition(
-            values=[f"2024-{number // 24:04d}", str(number % 24)], dbName=DATABASE, tableName=name, sd=storage(),
+            values=[f"2024-{number // 24:04d}", str(number % 24)],
+            dbName=DATABASE,
+            tableName=name,
+            sd=storage(),
             parameters={f"key{each}": "value" for each in range(6)},
         )
         for number in range(count)

@@ -40,10 +40,16 @@ def batches(rows: int, size: int) -> list[pa.RecordBatch]:
     out = []
     for first in range(0, rows, size):
         ids = range(first, min(first + size, rows))
-        out.append(pa.record_batch({
-            "id": pa.array(ids, pa.int64()), "kind": pa.array([number % 1000 for number in ids], pa.int32()),
-            "name": [f"name-{number}" for number in ids], "amount": [number * 1.5 for number in ids],
-        }))
+        out.append(
+            pa.record_batch(
+                {
+                    "id": pa.array(ids, pa.int64()),
+                    "kind": pa.array([number % 1000 for number in ids], pa.int32()),
+                    "name": [f"name-{number}" for number in ids],
+                    "amount": [number * 1.5 for number in ids],
+                }
+            )
+        )
     return out
 
 
@@ -61,8 +67,13 @@ def streamed(data: list[pa.RecordBatch], uri: str, name: str) -> float:
     """Write into a new table with a commit for each batch; return the seconds it took."""
     parameters = {"transactional": "true", "transactional_properties": "default"}
     sd = StorageDescriptor(
-        cols=[FieldSchema(*column) for column in COLUMNS], inputFormat=f"{ORC}InputFormat", outputFormat=f"{ORC}OutputFormat",
-        serdeInfo=SerDeInfo(serializationLib=f"{ORC}Serde", parameters={}), parameters={}, bucketCols=[], sortCols=[],
+        cols=[FieldSchema(*column) for column in COLUMNS],
+        inputFormat=f"{ORC}InputFormat",
+        outputFormat=f"{ORC}OutputFormat",
+        serdeInfo=SerDeInfo(serializationLib=f"{ORC}Serde", parameters={}),
+        parameters={},
+        bucketCols=[],
+        sortCols=[],
     )
     table = Table(dbName="default", tableName=name, owner="b", tableType="MANAGED_TABLE", partitionKeys=[], parameters=parameters, sd=sd)
     with connect(uri) as client:
@@ -90,8 +101,18 @@ def main() -> None:
         folder = Path(name)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("METASTORE_")}
         command = [
-            sys.executable, "-c", "from metastore.cli import main; main()", "serve", "--port", "0", "--db", f"sqlite:///{folder}/m.db",
-            "--warehouse", str(folder / "warehouse"), "--set", f"data_directory={folder}",
+            sys.executable,
+            "-c",
+            "from metastore.cli import main; main()",
+            "serve",
+            "--port",
+            "0",
+            "--db",
+            f"sqlite:///{folder}/m.db",
+            "--warehouse",
+            str(folder / "warehouse"),
+            "--set",
+            f"data_directory={folder}",
         ]
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env={**environment, "PYTHONPATH": str(ROOT)})
@@ -100,9 +121,7 @@ def main() -> None:
             line = server.stdout.readline().strip()
             if not line.startswith(READY):
                 sys.exit(f"the server did not start: {line}\n{(folder / 'log').read_text()[-2000:]}")
-            times = [
-                (plain(data, folder / f"{run}.orc"), streamed(data, line.removeprefix(READY), f"t{run}")) for run in range(given.runs)
-            ]
+            times = [(plain(data, folder / f"{run}.orc"), streamed(data, line.removeprefix(READY), f"t{run}")) for run in range(given.runs)]
         finally:
             server.terminate()
             server.wait()

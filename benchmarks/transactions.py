@@ -76,9 +76,7 @@ def allocating(keys: Sequence[int], table: str) -> AllocateTableWriteIdsRequest:
     return AllocateTableWriteIdsRequest(dbName="bench", tableName=table, txnIds=list(keys))
 
 
-def locking(
-    key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None
-) -> LockRequest:
+def locking(key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None) -> LockRequest:
     """Return the request to lock a table or a partition of it in a transaction, or without one for 0."""
     component = LockComponent(
         type=kind, level=LockLevel.PARTITION if partition else LockLevel.TABLE, dbname="bench", tablename=table,

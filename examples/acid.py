@@ -59,19 +59,36 @@ class Story:
 def make_table(client: Client) -> None:
     """Make the ledger; a delta more than three in a partition makes the server queue a compaction."""
     client.create_database(Database(name=DATABASE, parameters={}))
-    columns = [FieldSchema("transfer", "bigint"), FieldSchema("account", "int"), FieldSchema("amount", "bigint"),
-               FieldSchema("revision", "int")]
+    columns = [
+        FieldSchema("transfer", "bigint"),
+        FieldSchema("account", "int"),
+        FieldSchema("amount", "bigint"),
+        FieldSchema("revision", "int"),
+    ]
     orc = "org.apache.hadoop.hive.ql.io.orc.Orc"
     storage = StorageDescriptor(
-        cols=columns, inputFormat=f"{orc}InputFormat", outputFormat=f"{orc}OutputFormat", numBuckets=-1, bucketCols=[], sortCols=[],
-        serdeInfo=SerDeInfo(serializationLib=f"{orc}Serde", parameters={}), parameters={},
+        cols=columns,
+        inputFormat=f"{orc}InputFormat",
+        outputFormat=f"{orc}OutputFormat",
+        numBuckets=-1,
+        bucketCols=[],
+        sortCols=[],
+        serdeInfo=SerDeInfo(serializationLib=f"{orc}Serde", parameters={}),
+        parameters={},
     )
     parameters = {
-        "transactional": "true", "transactional_properties": "default", "compactorthreshold.hive.compactor.delta.num.threshold": "3",
+        "transactional": "true",
+        "transactional_properties": "default",
+        "compactorthreshold.hive.compactor.delta.num.threshold": "3",
     }
     table = Table(
-        dbName=DATABASE, tableName=NAME, owner="bank", tableType="MANAGED_TABLE", partitionKeys=[FieldSchema("day", "string")],
-        parameters=parameters, sd=storage,
+        dbName=DATABASE,
+        tableName=NAME,
+        owner="bank",
+        tableType="MANAGED_TABLE",
+        partitionKeys=[FieldSchema("day", "string")],
+        parameters=parameters,
+        sd=storage,
     )
     capabilities = ["HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEBUCKET2"]
     client.create_table_req(CreateTableRequest(table=table, processorCapabilities=capabilities, processorIdentifier="examples/acid.py"))
@@ -130,12 +147,20 @@ def read(story: Story, spark: SparkSession) -> None:
 
 def totals(table: AcidTable):  # a row of what is selected
     """Return sums over the whole table as it is now."""
-    per_transfer = table.toDF().groupBy("transfer").agg(
-        f.sum("amount").alias("amount"), f.count("*").alias("rows"), f.sum("revision").alias("revision"),
+    per_transfer = (
+        table.toDF()
+        .groupBy("transfer")
+        .agg(
+            f.sum("amount").alias("amount"),
+            f.count("*").alias("rows"),
+            f.sum("revision").alias("revision"),
+        )
     )
     found = per_transfer.agg(
-        f.coalesce(f.sum(f.abs("amount")), f.lit(0)).alias("total"), f.coalesce(f.sum("rows"), f.lit(0)).alias("rows"),
-        f.count("*").alias("pairs"), f.count(f.when(f.col("rows") != 2, 1)).alias("odd"),
+        f.coalesce(f.sum(f.abs("amount")), f.lit(0)).alias("total"),
+        f.coalesce(f.sum("rows"), f.lit(0)).alias("rows"),
+        f.count("*").alias("pairs"),
+        f.count(f.when(f.col("rows") != 2, 1)).alias("odd"),
         f.coalesce(f.sum("revision"), f.lit(0)).alias("revisions"),
     ).first()
     table.close()
@@ -190,8 +215,12 @@ def main() -> None:
         parser.error(f"--rows must be at least {LEAST_ROWS}")
     story = Story(options.uri, options.rows // 2 * 2)
     spark = (
-        SparkSession.builder.master("local[*]").appName("examples/acid.py").config("spark.hadoop.hive.metastore.uris", options.uri)
-        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "4")
+        SparkSession.builder.master("local[*]")
+        .appName("examples/acid.py")
+        .config("spark.hadoop.hive.metastore.uris", options.uri)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

@@ -55,9 +55,7 @@ class Job:
         jvm = self.spark._jvm
         assert jvm is not None
         hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-        return bool(
-            hadoop_path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf()).exists(hadoop_path)
-        )
+        return bool(hadoop_path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf()).exists(hadoop_path))
 
     def location(self, table: str) -> str:
         return self.described(f"DESCRIBE FORMATTED {table}")["Location"]
@@ -87,9 +85,7 @@ def make_trips(spark: SparkSession, rows: int) -> DataFrame:
             distance.cast("double").alias("distance_km"),
             (f.lit(3) + distance * f.lit(2.1)).cast("decimal(8,2)").alias("fare"),
             f.when(draw("tips", 10) < 6, (distance * f.lit(0.3)).cast("decimal(8,2)")).alias("tip"),
-            f.element_at(f.array(*map(f.lit, ("card", "cash", "app"))), (draw("payment", 3) + 1).cast("int")).alias(
-                "payment"
-            ),
+            f.element_at(f.array(*map(f.lit, ("card", "cash", "app"))), (draw("payment", 3) + 1).cast("int")).alias("payment"),
             (draw("from", ZONES) + 1).cast("int").alias("pickup_zone"),
             (draw("to", ZONES) + 1).cast("int").alias("dropoff_zone"),
             "pickup_date",
@@ -126,9 +122,7 @@ def create_databases(job: Job) -> str:
 def write_parquet_partitions(job: Job) -> str:
     """A Hive table of Parquet files, partitioned by a string and an integer, filled with dynamic partitions."""
     job.sql(f"CREATE TABLE trips ({COLUMNS}) PARTITIONED BY (month STRING, vendor INT) STORED AS PARQUET")
-    job.sql(
-        f"INSERT INTO trips PARTITION (month, vendor) SELECT {NAMES}, month, vendor FROM made DISTRIBUTE BY month, vendor"
-    )
+    job.sql(f"INSERT INTO trips PARTITION (month, vendor) SELECT {NAMES}, month, vendor FROM made DISTRIBUTE BY month, vendor")
     expect("partitions of trips", len(job.column("SHOW PARTITIONS trips")), 12 * VENDORS)
     expect("rows of trips", job.value("SELECT count(*) FROM trips"), job.rows)
     return f"{job.rows:,} rows, {12 * VENDORS} partitions"
@@ -137,9 +131,7 @@ def write_parquet_partitions(job: Job) -> str:
 def write_orc_partitions(job: Job) -> str:
     """A Hive table of ORC files with a partition for every day."""
     job.sql(f"CREATE TABLE daily ({COLUMNS}) PARTITIONED BY (pickup_date DATE) STORED AS ORC")
-    job.sql(
-        f"INSERT OVERWRITE TABLE daily PARTITION (pickup_date) SELECT {NAMES}, pickup_date FROM made DISTRIBUTE BY pickup_date"
-    )
+    job.sql(f"INSERT OVERWRITE TABLE daily PARTITION (pickup_date) SELECT {NAMES}, pickup_date FROM made DISTRIBUTE BY pickup_date")
     expect("partitions of daily", len(job.column("SHOW PARTITIONS daily")), DAYS)
     expect("rows of daily", job.value("SELECT count(*) FROM daily"), job.rows)
     return f"{job.rows:,} rows, {DAYS} partitions"
@@ -147,9 +139,7 @@ def write_orc_partitions(job: Job) -> str:
 
 def write_other_formats(job: Job) -> str:
     """Text and Avro by Hive's serialisers, CSV, JSON and bucketed Parquet by Spark's own sources."""
-    job.sql(
-        "CREATE TABLE zones (zone INT, borough STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' STORED AS TEXTFILE"
-    )
+    job.sql("CREATE TABLE zones (zone INT, borough STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' STORED AS TEXTFILE")
     job.sql(f"INSERT INTO zones SELECT CAST(id + 1 AS INT), concat('borough ', id % 6) FROM range({ZONES})")
     job.sql("CREATE TABLE zones_avro STORED AS AVRO AS SELECT * FROM zones")
     job.sql("CREATE TABLE zones_csv USING csv OPTIONS (header 'true') AS SELECT * FROM zones")
@@ -195,8 +185,7 @@ def overwrite(job: Job) -> str:
     before = job.value("SELECT count(*) FROM trips WHERE month <> '2024-05'")
     where = "month = '2024-05' AND vendor = 1"
     job.sql(
-        "INSERT OVERWRITE TABLE trips PARTITION (month = '2024-05', vendor = 1) "
-        f"SELECT {NAMES} FROM made WHERE {where} AND passengers = 1"
+        f"INSERT OVERWRITE TABLE trips PARTITION (month = '2024-05', vendor = 1) SELECT {NAMES} FROM made WHERE {where} AND passengers = 1"
     )
     kept = job.value(f"SELECT count(*) FROM made WHERE {where} AND passengers = 1")
     expect("rows of the overwritten partition", job.value(f"SELECT count(*) FROM trips WHERE {where}"), kept)
@@ -216,9 +205,7 @@ def alter_tables(job: Job) -> str:
     job.sql("ALTER TABLE daily ADD COLUMNS (surcharge DECIMAL(8,2) COMMENT 'since 2025')")
     expect("the added column of old rows", job.value("SELECT count(surcharge) FROM daily"), 0)
     job.sql("ALTER TABLE daily CHANGE COLUMN payment payment STRING COMMENT 'how it was paid'")
-    expect(
-        "the new comment", {row[0]: row[2] for row in job.sql("DESCRIBE daily").collect()}["payment"], "how it was paid"
-    )
+    expect("the new comment", {row[0]: row[2] for row in job.sql("DESCRIBE daily").collect()}["payment"], "how it was paid")
     job.sql("ALTER TABLE daily SET TBLPROPERTIES (quality = 'gold', draft = 'yes')")
     job.sql("ALTER TABLE daily UNSET TBLPROPERTIES (draft)")
     properties = {row[0]: row[1] for row in job.sql("SHOW TBLPROPERTIES daily").collect()}
@@ -233,30 +220,22 @@ def alter_tables(job: Job) -> str:
 
 
 def alter_partitions(job: Job) -> str:
-    job.sql(
-        "ALTER TABLE trips PARTITION (month = '2024-12', vendor = 3) RENAME TO PARTITION (month = '2024-13', vendor = 3)"
-    )
+    job.sql("ALTER TABLE trips PARTITION (month = '2024-12', vendor = 3) RENAME TO PARTITION (month = '2024-13', vendor = 3)")
     expect("rows below the new name", job.value("SELECT count(*) FROM trips WHERE month = '2024-13'"),
            job.value("SELECT count(*) FROM made WHERE month = '2024-12' AND vendor = 3"))  # fmt: skip
     place = f"{job.warehouse}/elsewhere/2025"
-    job.sql(
-        f"ALTER TABLE trips ADD PARTITION (month = '2025-01', vendor = 1) LOCATION '{place}' PARTITION (month = '2025-01', vendor = 2)"
-    )
+    job.sql(f"ALTER TABLE trips ADD PARTITION (month = '2025-01', vendor = 1) LOCATION '{place}' PARTITION (month = '2025-01', vendor = 2)")
     job.sql("ALTER TABLE trips ADD IF NOT EXISTS PARTITION (month = '2025-01', vendor = 2)")
     job.sql(f"INSERT INTO trips PARTITION (month = '2025-01', vendor = 1) SELECT {NAMES} FROM made WHERE trip_id < 10")
     expect("rows at the given place", job.value("SELECT count(*) FROM trips WHERE month = '2025-01'"), 10)
     expect("the given place", job.exists(place), True)
     expect("partitions of 2025", job.column("SHOW PARTITIONS trips PARTITION (month = '2025-01')"),
            ["month=2025-01/vendor=1", "month=2025-01/vendor=2"])  # fmt: skip
-    job.sql(
-        "ALTER TABLE trips DROP PARTITION (month = '2025-01', vendor = 1), PARTITION (month = '2025-01', vendor = 2)"
-    )
+    job.sql("ALTER TABLE trips DROP PARTITION (month = '2025-01', vendor = 1), PARTITION (month = '2025-01', vendor = 2)")
     job.sql("ALTER TABLE trips DROP IF EXISTS PARTITION (month = '2025-02', vendor = 1)")
     expect("partitions left", len(job.column("SHOW PARTITIONS trips")), 12 * VENDORS)
     folder = job.location("trips")
-    job.sql(
-        f"CREATE EXTERNAL TABLE found ({COLUMNS}) PARTITIONED BY (month STRING, vendor INT) STORED AS PARQUET LOCATION '{folder}'"
-    )
+    job.sql(f"CREATE EXTERNAL TABLE found ({COLUMNS}) PARTITIONED BY (month STRING, vendor INT) STORED AS PARQUET LOCATION '{folder}'")
     job.sql("MSCK REPAIR TABLE found")
     expect("partitions found in the directory", len(job.column("SHOW PARTITIONS found")), 12 * VENDORS)
     job.sql("DROP TABLE found")
@@ -270,9 +249,7 @@ def analyze(job: Job) -> str:
     job.sql("ANALYZE TABLE trips COMPUTE STATISTICS FOR COLUMNS fare, payment, passengers")
     job.sql("ANALYZE TABLE zones_csv COMPUTE STATISTICS FOR ALL COLUMNS")
     expect("row count of trips", f" {job.rows} rows" in job.described("DESCRIBE EXTENDED trips")["Statistics"], True)
-    of_partition = job.described("DESCRIBE EXTENDED trips PARTITION (month = '2024-03', vendor = 1)")[
-        "Partition Statistics"
-    ]
+    of_partition = job.described("DESCRIBE EXTENDED trips PARTITION (month = '2024-03', vendor = 1)")["Partition Statistics"]
     rows = job.value("SELECT count(*) FROM made WHERE month = '2024-03' AND vendor = 1")
     expect("row count of a partition", f" {rows} rows" in of_partition, True)
     statistics = job.described("DESCRIBE EXTENDED trips passengers")
@@ -281,25 +258,17 @@ def analyze(job: Job) -> str:
 
 
 def make_views(job: Job) -> str:
-    job.sql(
-        "CREATE VIEW fares (vendor, trips, total) AS SELECT vendor, count(*) AS n, sum(fare) AS s FROM trips GROUP BY vendor"
-    )
+    job.sql("CREATE VIEW fares (vendor, trips, total) AS SELECT vendor, count(*) AS n, sum(fare) AS s FROM trips GROUP BY vendor")
     expect("trips of the view", job.value("SELECT sum(trips) FROM fares"), job.rows)
     job.sql("ALTER VIEW fares AS SELECT vendor, count(*) AS trips FROM trips WHERE tip IS NOT NULL GROUP BY vendor")
-    expect(
-        "trips of the altered view", job.value("SELECT sum(trips) FROM fares"), job.value("SELECT count(tip) FROM made")
-    )
+    expect("trips of the altered view", job.value("SELECT sum(trips) FROM fares"), job.value("SELECT count(tip) FROM made"))
     expect("views", [row[1] for row in job.sql("SHOW VIEWS IN taxi").collect() if row[0] == "taxi"], ["fares"])
-    job.sql(
-        "CREATE TABLE by_zone STORED AS ORC AS SELECT pickup_zone, avg(fare) AS fare FROM trips GROUP BY pickup_zone"
-    )
+    job.sql("CREATE TABLE by_zone STORED AS ORC AS SELECT pickup_zone, avg(fare) AS fare FROM trips GROUP BY pickup_zone")
     expect("rows of CREATE TABLE AS", job.value("SELECT count(*) FROM by_zone JOIN zones ON pickup_zone = zone"), ZONES)
     job.sql("CREATE TABLE taxi_archive.by_zone LIKE by_zone")
     job.sql("INSERT INTO taxi_archive.by_zone SELECT * FROM by_zone")
     expect("rows of the archive", job.value("SELECT count(*) FROM taxi_archive.by_zone"), ZONES)
-    expect(
-        "SHOW CREATE TABLE", "PARTITIONED BY (month" in str(job.value("SHOW CREATE TABLE trips")).replace("`", ""), True
-    )
+    expect("SHOW CREATE TABLE", "PARTITIONED BY (month" in str(job.value("SHOW CREATE TABLE trips")).replace("`", ""), True)
     job.sql("CREATE FUNCTION taxi.shout AS 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper'")
     expect("a stored function", job.value("SELECT taxi.shout(payment) FROM trips WHERE payment = 'app' LIMIT 1"), "APP")
     job.sql("DROP FUNCTION taxi.shout")
@@ -365,18 +334,12 @@ def session(arguments: argparse.Namespace) -> SparkSession:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--uri", help="the metastore, thrift://HOST:PORT; without it Spark runs one of its own on Derby"
-    )
-    parser.add_argument(
-        "--warehouse", required=True, help="directory of the databases, for Spark and for the metastore"
-    )
+    parser.add_argument("--uri", help="the metastore, thrift://HOST:PORT; without it Spark runs one of its own on Derby")
+    parser.add_argument("--warehouse", required=True, help="directory of the databases, for Spark and for the metastore")
     parser.add_argument("--rows", type=int, default=1_000_000, help="trips to make (%(default)s)")
     parser.add_argument("--master", default="local[2]", help="Spark's master (%(default)s)")
     parser.add_argument("--hive-version", help="version of the Hive client that Spark uses, such as 3.1.3 or 4.0.1")
-    parser.add_argument(
-        "--hive-jars", help="folder of that client's jars; without it Spark fetches them from Maven Central"
-    )
+    parser.add_argument("--hive-jars", help="folder of that client's jars; without it Spark fetches them from Maven Central")
     arguments = parser.parse_args()
     if arguments.rows < LEAST_ROWS:
         parser.error(f"--rows must be at least {LEAST_ROWS}, so that every day and zone has trips")
@@ -392,9 +355,7 @@ def main() -> None:
         done.append((name, outcome, time.perf_counter() - started))
         print(f"  {name}: {outcome}", flush=True)
     spark.stop()
-    print(
-        f"\nPySpark {pyspark.__version__}, Hive client {arguments.hive_version or 'built in'}, all results as expected\n"
-    )
+    print(f"\nPySpark {pyspark.__version__}, Hive client {arguments.hive_version or 'built in'}, all results as expected\n")
     print(f"{'step':<30}{'outcome':<50}{'seconds':>8}")
     for name, outcome, seconds in [*done, ("total", "", sum(seconds for _, _, seconds in done))]:
         print(f"{name:<30}{outcome:<50}{seconds:>8.1f}")

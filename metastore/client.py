@@ -34,9 +34,7 @@ class Client:
     unknown method or an internal error, OSError when no server answers.
     """
 
-    def __init__(
-        self, addresses: list[tuple[str, int]], timeout: float | None, dialect: Dialect, tls: ssl.SSLContext | None
-    ) -> None:
+    def __init__(self, addresses: list[tuple[str, int]], timeout: float | None, dialect: Dialect, tls: ssl.SSLContext | None) -> None:
         self._addresses = addresses
         self._timeout = timeout
         self._dialect = dialect
@@ -48,9 +46,7 @@ class Client:
     def __enter__(self) -> Client:  # noqa: PYI034  # Self needs Python 3.11
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
@@ -74,9 +70,7 @@ class Client:
         result_class: type[TPayload] = getattr(idl.service, f"{method}_result")
         oneway = bool(getattr(result_class, "oneway", False))
         self._seqid = (self._seqid + 1) & 0x7FFFFFFF
-        request = write_message(
-            self._dialect, method, TMessageType.ONEWAY if oneway else TMessageType.CALL, self._seqid, arguments
-        )
+        request = write_message(self._dialect, method, TMessageType.ONEWAY if oneway else TMessageType.CALL, self._seqid, arguments)
         sock, feed = self._connected()
         try:
             sock.sendall(request)

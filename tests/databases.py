@@ -119,9 +119,11 @@ class Migrated:
         if self.kind == "postgresql":
             execute(url, f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
         else:
-            used = " UNION ".join([
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment > 1",
-                *(f"(SELECT '{table}' FROM `{table}` LIMIT 1)" for table in tables),
-            ])
+            used = " UNION ".join(
+                [
+                    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment > 1",
+                    *(f"(SELECT '{table}' FROM `{table}` LIMIT 1)" for table in tables),
+                ]
+            )
             live = "SET foreign_key_checks = 0 /*!80000 , information_schema_stats_expiry = 0 */"
             execute(url, live, *(f"TRUNCATE `{table}`" for (table,) in execute(url, live, used)))

@@ -62,8 +62,7 @@ def test_a_signal_ends_the_server_and_its_workers(number: int, tmp_path: Path) -
 def test_a_hive_site_is_taken_as_it_is(tmp_path: Path) -> None:
     hive_site = tmp_path / "hive-site.xml"
     hive_site.write_text(
-        "<configuration><property><name>hive.metastore.warehouse.dir</name>"
-        f"<value>{tmp_path}/lake</value></property></configuration>"
+        f"<configuration><property><name>hive.metastore.warehouse.dir</name><value>{tmp_path}/lake</value></property></configuration>"
     )
     with (
         serving("--workers", "1", "--hive-site", str(hive_site), home=tmp_path) as server,

@@ -195,20 +195,31 @@ def test_what_was_written_stays_through_the_migration_that_keeps_it_as_one_row(f
     where = ", ".join(f"{quote}{name}{quote}" for name in ("catalog", "database", "table", "partition"))
     inserted = [
         f"transaction_components (transaction_id, {where}, operation, write_id) VALUES (9, 'hive', 'db', 't', NULL, 'u', 9)",
-        (f"completed_components (transaction_id, {where}, write_id, updates, time_ms) VALUES (1, 'hive', 'db', 't', 'p=1', 1, 0, 10),"
-        " (1, 'hive', 'db', 't', 'p=1', 1, 1, 10), (2, 'hive', 'db', 't', NULL, 2, 1, 20), (3, 'hive', 'db', 't', NULL, 3, 1, 30)"),
-        (f"write_set ({where}, transaction_id, commit_id, operation) VALUES ('hive', 'db', 't', 'p=1', 1, 4, 'd'),"
-        " ('hive', 'db', 't', NULL, 2, 5, 'u'), ('hive', 'db', 't', 'p=7', 2, 5, 'u')"),
+        (
+            f"completed_components (transaction_id, {where}, write_id, updates, time_ms) VALUES (1, 'hive', 'db', 't', 'p=1', 1, 0, 10),"
+            " (1, 'hive', 'db', 't', 'p=1', 1, 1, 10), (2, 'hive', 'db', 't', NULL, 2, 1, 20), (3, 'hive', 'db', 't', NULL, 3, 1, 30)"
+        ),
+        (
+            f"write_set ({where}, transaction_id, commit_id, operation) VALUES ('hive', 'db', 't', 'p=1', 1, 4, 'd'),"
+            " ('hive', 'db', 't', NULL, 2, 5, 'u'), ('hive', 'db', 't', 'p=7', 2, 5, 'u')"
+        ),
     ]
     for each in inserted:
         asking(database, f"INSERT INTO {each}")
     upgrade(database)
     columns = f"transaction_id, {quote}partition{quote}, operation, write_id, committed_ms, commit_id"
     found = asking(database, f"SELECT {columns} FROM transaction_components")
-    assert sorted(found, key=str) == sorted([
-        (9, None, "u", 9, None, None), (1, "p=1", "i", 1, 10, None), (1, "p=1", "d", 1, 10, 4), (2, None, "u", 2, 20, 5),
-        (2, "p=7", "u", 0, 0, 5), (3, None, "u", 3, 30, None),
-    ], key=str)
+    assert sorted(found, key=str) == sorted(
+        [
+            (9, None, "u", 9, None, None),
+            (1, "p=1", "i", 1, 10, None),
+            (1, "p=1", "d", 1, 10, 4),
+            (2, None, "u", 2, 20, 5),
+            (2, "p=7", "u", 0, 0, 5),
+            (3, None, "u", 3, 30, None),
+        ],
+        key=str,
+    )
     downgrade(database, "0009")
     written = asking(database, f"SELECT transaction_id, {quote}partition{quote}, commit_id, operation FROM write_set")
     assert sorted(written, key=str) == sorted([(1, "p=1", 4, "d"), (2, None, 5, "u"), (2, "p=7", 5, "u")], key=str)
@@ -251,8 +262,10 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
     quote, long = "`" if database.driver.name == "mysql" else '"', "d" * 600
     inserted = [
         "catalogs (name, location, create_time) VALUES ('hive', '/wh', 0)",
-        (f"{quote}databases{quote} (id, catalog, name, location, managed_location, parameters, create_time) "
-         "VALUES (1, 'hive', 'd', 'file:///wh//d.db/', 's3a://b/d', '{}', 0)"),
+        (
+            f"{quote}databases{quote} (id, catalog, name, location, managed_location, parameters, create_time) "
+            "VALUES (1, 'hive', 'd', 'file:///wh//d.db/', 's3a://b/d', '{}', 0)"
+        ),
         *(
             "tables (id, database_id, name, type, create_time, last_access_time, retention, location, partition_keys, parameters, "
             f"rewrite_enabled) VALUES ({key}, 1, 't{key}', 'MANAGED_TABLE', 0, 0, 0, {location}, '[]', '{{}}', 0)"
@@ -262,7 +275,11 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
             "partitions (id, table_id, name, partition_values, location, parameters, create_time, last_access_time) "
             f"VALUES ({key}, 1, '{name}', '[]', {location}, '{{}}', 0, 0)"
             for key, name, location in (
-                (1, "k=1", "'./k=1'"), (2, "k=2", "'./odd//x'"), (3, "k=3", "'s3n://b/x/'"), (4, "k=4", "NULL"), (5, "k=5", "'nowhere'"),
+                (1, "k=1", "'./k=1'"),
+                (2, "k=2", "'./odd//x'"),
+                (3, "k=3", "'s3n://b/x/'"),
+                (4, "k=4", "NULL"),
+                (5, "k=5", "'nowhere'"),
             )
         ),
     ]
@@ -271,7 +288,5 @@ def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database
     upgrade(database)
     assert asking(database, f"SELECT place, managed_place FROM {quote}databases{quote}") == [("file:///wh/d.db", "s3://b/d")]
     assert asking(database, "SELECT place FROM tables ORDER BY id") == [("file:///wh/t",), (None,), (None,), (f"file:///{long}"[:512],)]
-    assert asking(database, "SELECT place FROM partitions ORDER BY id") == [
-        (None,), ("file:///wh/t/odd/x",), ("s3://b/x",), (None,), ("",)
-    ]
+    assert asking(database, "SELECT place FROM partitions ORDER BY id") == [(None,), ("file:///wh/t/odd/x",), ("s3://b/x",), (None,), ("",)]
     database.close()

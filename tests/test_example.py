@@ -23,9 +23,7 @@ ROOT = Path(__file__).parents[1]
     ids=lambda options: " ".join(options) or "newest",
 )
 def test_the_example_job_passes(options: list[str]) -> None:
-    ended = subprocess.run(
-        [ROOT / "examples" / "run", "--rows", "50000", *options], capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run([ROOT / "examples" / "run", "--rows", "50000", *options], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-5000:]
     assert "all results as expected" in ended.stdout
 
@@ -33,8 +31,6 @@ def test_the_example_job_passes(options: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_story_of_a_transactional_table_passes() -> None:
-    ended = subprocess.run(
-        [ROOT / "examples" / "run", "acid", "--rows", "50000"], capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run([ROOT / "examples" / "run", "acid", "--rows", "50000"], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-5000:]
     assert "all results as expected" in ended.stdout

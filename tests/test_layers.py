@@ -96,7 +96,5 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_a_module_says_what_it_does() -> None:
-    silent = [
-        str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_text())) is None
-    ]
+    silent = [str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_text())) is None]
     assert silent == []

@@ -34,14 +34,10 @@ def test_the_wheel_carries_the_interface_and_the_migrations(wheel: Path) -> None
 def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
     home = tmp_path / "venv"
     venv.create(home, with_pip=True)
-    subprocess.run(
-        [str(home / "bin" / "pip"), "install", "--quiet", str(wheel)], check=True, capture_output=True, text=True
-    )
+    subprocess.run([str(home / "bin" / "pip"), "install", "--quiet", str(wheel)], check=True, capture_output=True, text=True)
     command = [str(home / "bin" / "metastore")]
     with (
-        serving(
-            "--workers", "1", home=tmp_path / "home", command=command, cwd=tmp_path, variables={"PYTHONPATH": ""}
-        ) as server,
+        serving("--workers", "1", home=tmp_path / "home", command=command, cwd=tmp_path, variables={"PYTHONPATH": ""}) as server,
         connect(server.uri) as client,
     ):
         assert client.getStatus() == 2

@@ -33,9 +33,18 @@ DAY = 86_400_000_000
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))
 _TYPES: dict[str, type[pyorc.TypeDescription]] = {
-    "boolean": pyorc.Boolean, "tinyint": pyorc.TinyInt, "smallint": pyorc.SmallInt, "int": pyorc.Int, "integer": pyorc.Int,
-    "bigint": pyorc.BigInt, "float": pyorc.Float, "double": pyorc.Double, "string": pyorc.String, "binary": pyorc.Binary,
-    "date": pyorc.Date, "timestamp": pyorc.Timestamp,
+    "boolean": pyorc.Boolean,
+    "tinyint": pyorc.TinyInt,
+    "smallint": pyorc.SmallInt,
+    "int": pyorc.Int,
+    "integer": pyorc.Int,
+    "bigint": pyorc.BigInt,
+    "float": pyorc.Float,
+    "double": pyorc.Double,
+    "string": pyorc.String,
+    "binary": pyorc.Binary,
+    "date": pyorc.Date,
+    "timestamp": pyorc.Timestamp,
 }
 
 
@@ -138,7 +147,9 @@ class Nanoseconds(AsIs):
 
 
 _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
-    pyorc.TypeKind.DATE: AsIs, pyorc.TypeKind.DECIMAL: AsIs, pyorc.TypeKind.TIMESTAMP: _Microseconds,
+    pyorc.TypeKind.DATE: AsIs,
+    pyorc.TypeKind.DECIMAL: AsIs,
+    pyorc.TypeKind.TIMESTAMP: _Microseconds,
 }
 
 
@@ -221,7 +232,14 @@ class BucketFile:
     """A bucket of a delta directory, to which rows are appended in the order of their write ids. Its methods raise CanNotWrite."""
 
     def __init__(
-        self, storage: Storage, directory: str, bucket: int, schema: pyorc.TypeDescription, compression: str, *, grows: bool,
+        self,
+        storage: Storage,
+        directory: str,
+        bucket: int,
+        schema: pyorc.TypeDescription,
+        compression: str,
+        *,
+        grows: bool,
         statement: int = 0,
     ) -> None:
         self._storage = storage
@@ -239,7 +257,11 @@ class BucketFile:
             self._tell_length(0)
         self._file = storage.create(self._path)
         self._writer = pyorc.Writer(
-            self._file, schema, batch_size=1, compression=pyorc.CompressionKind[compression.upper()], converters=_CONVERTERS,
+            self._file,
+            schema,
+            batch_size=1,
+            compression=pyorc.CompressionKind[compression.upper()],
+            converters=_CONVERTERS,
         )
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:
@@ -334,7 +356,10 @@ class PlainOrcFile(PlainFile):
         super().__init__(storage, path)
         schema = pyorc.Struct(**{name: orc_type(kind) for name, kind in columns})
         self._writer = pyorc.Writer(
-            self._file, schema, compression=pyorc.CompressionKind[compression.upper()], converters=_CONVERTERS,
+            self._file,
+            schema,
+            compression=pyorc.CompressionKind[compression.upper()],
+            converters=_CONVERTERS,
         )
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it

@@ -73,8 +73,12 @@ class EventWriter:
         self._step = min(options.stride or MOST_AT_A_TIME, MOST_AT_A_TIME)
         self._sink = _Sink(stream)
         self._writer = orc.ORCWriter(
-            self._sink, batch_size=self._step, stripe_size=options.stripe, compression=CODECS[options.codec],
-            compression_block_size=-(-options.block // UNIT) * UNIT, row_index_stride=options.stride,
+            self._sink,
+            batch_size=self._step,
+            stripe_size=options.stripe,
+            compression=CODECS[options.codec],
+            compression_block_size=-(-options.block // UNIT) * UNIT,
+            row_index_stride=options.stride,
             dictionary_key_size_threshold=DICTIONARY,
         )
         self._rows = 0

@@ -39,7 +39,8 @@ class FsspecFiles:
         begin = path.rstrip("/")
         return [
             Status(f"{begin}/{each['name'].rstrip('/').rpartition('/')[2]}", each["type"] == "directory", int(each.get("size") or 0))
-            for each in found if each["name"].rstrip("/") != inner.rstrip("/")
+            for each in found
+            if each["name"].rstrip("/") != inner.rstrip("/")
         ]
 
     def read(self, path: str) -> bytes:

@@ -29,9 +29,18 @@ SEED = 104729
 _PER_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
 _PARAMETERS = re.compile(r"\(.*\)")
 _ARROW = {
-    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(),
-    "double": pa.float64(), "string": pa.large_string(), "char": pa.large_string(), "varchar": pa.large_string(),
-    "binary": pa.large_binary(), "date": pa.date32(),
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.large_string(),
+    "char": pa.large_string(),
+    "varchar": pa.large_string(),
+    "binary": pa.large_binary(),
+    "date": pa.date32(),
 }
 
 
@@ -297,17 +306,30 @@ def _ranges(values: Any) -> tuple[Numbers, Numbers]:
 
 _NESTED: dict[str, Callable[[Any, Sequence[str], int, str], Hashes]] = {"struct": _struct, "array": _list, "map": _map}
 _old: dict[str, Callable[[Any], Hashes]] = {
-    "boolean": _boolean, "tinyint": _integer, "smallint": _integer, "int": _integer, "date": _date,
+    "boolean": _boolean,
+    "tinyint": _integer,
+    "smallint": _integer,
+    "int": _integer,
+    "date": _date,
     "bigint": lambda values: _folded(_numbers(values, 0)),
-    "float": lambda values: _float_bits(values).astype(np.uint32), "double": lambda values: _folded(_float_bits(values)),
-    "string": _polynomial(0), "char": _stripped(_polynomial(1)), "varchar": _polynomial(1), "binary": _polynomial(1),
+    "float": lambda values: _float_bits(values).astype(np.uint32),
+    "double": lambda values: _folded(_float_bits(values)),
+    "string": _polynomial(0),
+    "char": _stripped(_polynomial(1)),
+    "varchar": _polynomial(1),
+    "binary": _polynomial(1),
 }
 _new: dict[str, Callable[[Any], Hashes]] = {
-    "boolean": _boolean, "tinyint": _integer,
-    "smallint": lambda values: _murmur_numbers(_numbers(values, 0)), "int": lambda values: _murmur_numbers(_numbers(values, 0)),
+    "boolean": _boolean,
+    "tinyint": _integer,
+    "smallint": lambda values: _murmur_numbers(_numbers(values, 0)),
+    "int": lambda values: _murmur_numbers(_numbers(values, 0)),
     "bigint": lambda values: _murmur_numbers(_numbers(values, 0)),
     "date": lambda values: _murmur_numbers(_numbers(values.cast(pa.int32()), 0)),
     "float": lambda values: _murmur_numbers(_float_bits(values).astype(np.float32)),
     "double": lambda values: _murmur_numbers(_float_bits(values).astype(np.float64)),
-    "string": _murmur_bytes, "char": _stripped(_murmur_bytes), "varchar": _murmur_bytes, "binary": _murmur_bytes,
+    "string": _murmur_bytes,
+    "char": _stripped(_murmur_bytes),
+    "varchar": _murmur_bytes,
+    "binary": _murmur_bytes,
 }

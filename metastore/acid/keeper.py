@@ -25,7 +25,10 @@ def start(uri: str, transaction: int, process: int, seconds: float) -> None:
     """Keep a transaction alive as long as a process of this machine lives, at most for so many seconds."""
     subprocess.Popen(  # noqa: S603  # our own program
         [sys.executable, "-m", "metastore.acid.keeper", uri, str(transaction), str(process), str(seconds)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
 
 

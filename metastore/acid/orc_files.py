@@ -24,10 +24,16 @@ IDENTITY = ("originalTransaction", "bucket", "rowId")
 
 def event_schema(row: pa.DataType) -> pa.Schema:
     """Return the six columns of a transactional file."""
-    return pa.schema([
-        ("operation", pa.int32()), ("originalTransaction", pa.int64()), ("bucket", pa.int32()), ("rowId", pa.int64()),
-        ("currentTransaction", pa.int64()), ("row", row),
-    ])
+    return pa.schema(
+        [
+            ("operation", pa.int32()),
+            ("originalTransaction", pa.int64()),
+            ("bucket", pa.int32()),
+            ("rowId", pa.int64()),
+            ("currentTransaction", pa.int64()),
+            ("row", row),
+        ]
+    )
 
 
 def open_orc(path: str, length: int | None = None) -> orc.ORCFile:
@@ -55,11 +61,17 @@ def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.Recor
         stripe = file.read_stripe(number)
         row = pa.StructArray.from_arrays(stripe.columns, names=stripe.schema.names)
         count = stripe.num_rows
-        yield pa.record_batch([
-            pa.repeat(pa.scalar(0, pa.int32()), count), pa.repeat(pa.scalar(0, pa.int64()), count),
-            pa.repeat(pa.scalar(buckets.encode(original.bucket), pa.int32()), count), pa.array(range(first, first + count), pa.int64()),
-            pa.repeat(pa.scalar(0, pa.int64()), count), row,
-        ], schema=event_schema(row.type))
+        yield pa.record_batch(
+            [
+                pa.repeat(pa.scalar(0, pa.int32()), count),
+                pa.repeat(pa.scalar(0, pa.int64()), count),
+                pa.repeat(pa.scalar(buckets.encode(original.bucket), pa.int32()), count),
+                pa.array(range(first, first + count), pa.int64()),
+                pa.repeat(pa.scalar(0, pa.int64()), count),
+                row,
+            ],
+            schema=event_schema(row.type),
+        )
         first += count
 
 
@@ -101,7 +113,8 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
         there = {kind.field(place).name.lower(): place for place in range(kind.num_fields)}
         parts = [
             cast(pc.struct_field(values, there[field.name.lower()]), field.type, zone)
-            if field.name.lower() in there else pa.nulls(len(values), field.type)
+            if field.name.lower() in there
+            else pa.nulls(len(values), field.type)
             for field in wanted
         ]
         return structs(values, parts, wanted)

@@ -72,5 +72,9 @@ def _column(kind: int, statistics: bytes) -> Column:
         elif field.number in (_INTEGERS, _DATES, _TIMES):
             bounds = {inner.number: signed(inner.value) for inner in fields(field.content)}
     # Times have two pairs: the first is of local times, the second, which older writers lack, of UTC.
-    return Column(kind, values, bounds.get(3, bounds.get(1)) if kind in TIMESTAMPS else bounds.get(1),
-                  bounds.get(4, bounds.get(2)) if kind in TIMESTAMPS else bounds.get(2))
+    return Column(
+        kind,
+        values,
+        bounds.get(3, bounds.get(1)) if kind in TIMESTAMPS else bounds.get(1),
+        bounds.get(4, bounds.get(2)) if kind in TIMESTAMPS else bounds.get(2),
+    )

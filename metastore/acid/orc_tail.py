@@ -42,8 +42,7 @@ def with_user_metadata(tail: bytes, items: Mapping[str, bytes]) -> bytes:
             for chunk in (added[place : place + CHUNK] for place in range(0, len(added), CHUNK))
         )
     postscript = b"".join(
-        varint(_FOOTER_LENGTH << 3) + varint(field.value + len(added)) if field.number == _FOOTER_LENGTH else field.raw
-        for field in before
+        varint(_FOOTER_LENGTH << 3) + varint(field.value + len(added)) if field.number == _FOOTER_LENGTH else field.raw for field in before
     )
     return tail[: -1 - tail[-1]] + added + postscript + bytes([len(postscript)])
 

@@ -220,5 +220,6 @@ def _sorted_deletes(form: Form, bucket: Bucket, schema: pa.Schema) -> Iterator[p
     for begin in range(0, len(order), EVENTS_AT_A_TIME):
         chosen = order[begin : begin + EVENTS_AT_A_TIME]
         yield pa.record_batch(
-            [*(pa.array(column[chosen]) for column in columns.values()), pa.nulls(len(chosen), schema.field("row").type)], schema=schema,
+            [*(pa.array(column[chosen]) for column in columns.values()), pa.nulls(len(chosen), schema.field("row").type)],
+            schema=schema,
         )

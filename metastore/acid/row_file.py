@@ -20,7 +20,9 @@ from metastore.acid.event_file import DICTIONARY, UNIT, OrcOptions, hive_metadat
 from metastore.acid.orc_files import IDENTITY
 
 _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
-    pyorc.TypeKind.DATE: AsIs, pyorc.TypeKind.DECIMAL: AsIs, pyorc.TypeKind.TIMESTAMP: Nanoseconds,
+    pyorc.TypeKind.DATE: AsIs,
+    pyorc.TypeKind.DECIMAL: AsIs,
+    pyorc.TypeKind.TIMESTAMP: Nanoseconds,
 }
 
 
@@ -32,9 +34,15 @@ class RowWriter:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # `__exit__` closes it
         self._rows = 0
         self._writer = pyorc.Writer(
-            self._file, event_type(columns), batch_size=1, compression=pyorc.CompressionKind[options.codec.upper()],
-            stripe_size=options.stripe, row_index_stride=options.stride,
-            compression_block_size=-(-options.block // UNIT) * UNIT, dict_key_size_threshold=DICTIONARY, converters=_CONVERTERS,
+            self._file,
+            event_type(columns),
+            batch_size=1,
+            compression=pyorc.CompressionKind[options.codec.upper()],
+            stripe_size=options.stripe,
+            row_index_stride=options.stride,
+            compression_block_size=-(-options.block // UNIT) * UNIT,
+            dict_key_size_threshold=DICTIONARY,
+            converters=_CONVERTERS,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:

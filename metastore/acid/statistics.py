@@ -55,16 +55,28 @@ def forget(transaction: Writer, table: Table, partitions: Sequence[str]) -> None
         if stale:
             for partition in stale:
                 partition.parameters = _without(partition.parameters)
-            client.alter_partitions_req(AlterPartitionsRequest(
-                dbName=database, tableName=name, partitions=stale, environmentContext=_NOT_GATHERED,
-                writeId=write_id, validWriteIdList=text,
-            ))
+            client.alter_partitions_req(
+                AlterPartitionsRequest(
+                    dbName=database,
+                    tableName=name,
+                    partitions=stale,
+                    environmentContext=_NOT_GATHERED,
+                    writeId=write_id,
+                    validWriteIdList=text,
+                )
+            )
         if marked:
             table.parameters = _without(table.parameters)
-            client.alter_table_req(AlterTableRequest(
-                dbName=database, tableName=name, table=table, environmentContext=_NOT_GATHERED,
-                writeId=write_id, validWriteIdList=text,
-            ))
+            client.alter_table_req(
+                AlterTableRequest(
+                    dbName=database,
+                    tableName=name,
+                    table=table,
+                    environmentContext=_NOT_GATHERED,
+                    writeId=write_id,
+                    validWriteIdList=text,
+                )
+            )
 
     transaction.call(alter)
 

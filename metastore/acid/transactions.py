@@ -68,13 +68,25 @@ class TableSnapshot:
 
 
 def component(
-    database: str, table: str, kind: int, operation: int, *, partition: str | None = None, dynamic: bool = False,
+    database: str,
+    table: str,
+    kind: int,
+    operation: int,
+    *,
+    partition: str | None = None,
+    dynamic: bool = False,
     transactional: bool = True,
 ) -> LockComponent:
     """Return what a lock request asks for of one table or partition; `kind` is a LockType, `operation` a DataOperationType."""
     return LockComponent(
-        type=kind, level=LockLevel.TABLE if partition is None else LockLevel.PARTITION, dbname=database, tablename=table,
-        partitionname=partition, operationType=operation, isTransactional=transactional, isDynamicPartitionWrite=dynamic,
+        type=kind,
+        level=LockLevel.TABLE if partition is None else LockLevel.PARTITION,
+        dbname=database,
+        tablename=table,
+        partitionname=partition,
+        operationType=operation,
+        isTransactional=transactional,
+        isDynamicPartitionWrite=dynamic,
     )
 
 
@@ -142,7 +154,11 @@ class Transaction:
     def lock(self, components: Sequence[LockComponent], *, patience: float = LOCK_PATIENCE) -> None:
         """Take locks on all components at once; they last until the transaction ends. LockTimeout after `patience` seconds."""
         wanted = LockRequest(
-            component=list(components), txnid=self.id, user=self.agent.user, hostname=self.agent.host, agentInfo=self.agent.name,
+            component=list(components),
+            txnid=self.id,
+            user=self.agent.user,
+            hostname=self.agent.host,
+            agentInfo=self.agent.name,
             zeroWaitReadEnabled=False,
         )
         take_locks(self.call, wanted, self.check, patience)
@@ -169,7 +185,11 @@ class Transaction:
     def wrote_partitions(self, database: str, table: str, partitions: Sequence[str], operation: int) -> None:
         """Tell the server which partitions a dynamic write reached; conflicts are judged by them."""
         request = AddDynamicPartitions(
-            txnid=self.id, writeid=self.write_id(database, table), dbname=database, tablename=table, partitionnames=list(partitions),
+            txnid=self.id,
+            writeid=self.write_id(database, table),
+            dbname=database,
+            tablename=table,
+            partitionnames=list(partitions),
             operationType=operation,
         )
         self.call(lambda client: client.add_dynamic_partitions(request))
@@ -287,5 +307,3 @@ def server_timeout(client: Client) -> float:
 
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
-
-

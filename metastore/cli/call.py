@@ -16,9 +16,7 @@ def call(
     method: Annotated[str, typer.Argument(help="Method of the Thrift interface, such as get_table_req.")],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ARGUMENT]...", help="Arguments in order, as JSON; NAME=JSON names one. A text needs no quotes."
-        ),
+        typer.Argument(metavar="[ARGUMENT]...", help="Arguments in order, as JSON; NAME=JSON names one. A text needs no quotes."),
     ] = None,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,

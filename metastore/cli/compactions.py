@@ -45,7 +45,11 @@ def list_compactions(
         fail(f"no state {state!r}; use one of {', '.join(STATE_TEXTS.values())}", 2)
     database, _, table = (name or "").partition(".")
     request = idl.ShowCompactRequest(
-        dbName=database or None, tbName=table or None, state=LETTERS[state] if state else None, poolName=pool, order="compactionid",
+        dbName=database or None,
+        tbName=table or None,
+        state=LETTERS[state] if state else None,
+        poolName=pool,
+        order="compactionid",
     )
     with asking(uri, tls_ca) as client:
         found = [each for each in client.show_compact(request).compacts if history or state or each.state in PENDING]
@@ -55,10 +59,21 @@ def list_compactions(
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        print_table(HEADER, [(
-            str(row["id"]), row["table"] + (f" {row['partition']}" if row["partition"] else ""), row["type"], row["state"],
-            duration(row["age_seconds"]), row["worker"] or "", row["reason"],
-        ) for row in rows])
+        print_table(
+            HEADER,
+            [
+                (
+                    str(row["id"]),
+                    row["table"] + (f" {row['partition']}" if row["partition"] else ""),
+                    row["type"],
+                    row["state"],
+                    duration(row["age_seconds"]),
+                    row["worker"] or "",
+                    row["reason"],
+                )
+                for row in rows
+            ],
+        )
 
 
 def _open_transactions(client: Client) -> dict[int, TxnInfo]:
@@ -73,10 +88,15 @@ def _row(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now: 
 
     began = entry.enqueueTime or entry.start or now
     return {
-        "id": entry.id, "table": f"{entry.dbname}.{entry.tablename}", "partition": entry.partitionname,
+        "id": entry.id,
+        "table": f"{entry.dbname}.{entry.tablename}",
+        "partition": entry.partitionname,
         "type": CompactionType._VALUES_TO_NAMES.get(entry.type, str(entry.type)).lower(),  # noqa: SLF001 - thriftpy2 has no public name
-        "state": entry.state, "pool": entry.poolName, "age_seconds": max(0, (entry.endTime or now) - began) // 1000,
-        "worker": entry.workerid, "reason": reason(entry, opened, now),
+        "state": entry.state,
+        "pool": entry.poolName,
+        "age_seconds": max(0, (entry.endTime or now) - began) // 1000,
+        "worker": entry.workerid,
+        "reason": reason(entry, opened, now),
     }
 
 
@@ -162,8 +182,13 @@ def retry(
         if entry.state not in TO_RETRY:
             fail(f"compaction {key} of {entry.dbname}.{entry.tablename} is {entry.state}: only one that has ended can be tried again")
         request = idl.CompactionRequest(
-            dbname=entry.dbname, tablename=entry.tablename, partitionname=entry.partitionname, type=entry.type, runas=entry.runAs,
-            poolName=None if entry.poolName == DEFAULT_POOL else entry.poolName, initiatorId="command line",
+            dbname=entry.dbname,
+            tablename=entry.tablename,
+            partitionname=entry.partitionname,
+            type=entry.type,
+            runas=entry.runAs,
+            poolName=None if entry.poolName == DEFAULT_POOL else entry.poolName,
+            initiatorId="command line",
         )
         _queue(client, request, as_json=as_json)
 

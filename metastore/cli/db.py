@@ -17,9 +17,7 @@ app = typer.Typer(help="Bring a database's schema up to date, or show its revisi
 
 
 @contextmanager
-def _opened(
-    db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments
-) -> Iterator[Database]:
+def _opened(db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments) -> Iterator[Database]:
     chosen = settings({"db": db}, config, hive_site, assignments)
     from metastore.errors import MetastoreError
     from metastore.store.database import Database
@@ -35,9 +33,7 @@ def _opened(
 
 
 @app.command()
-def upgrade(
-    db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None
-) -> None:
+def upgrade(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None) -> None:
     """Make the schema, or bring it to this version's revision. A server does the same when it starts."""
     from metastore.store import migrate
 
@@ -47,9 +43,7 @@ def upgrade(
 
 
 @app.command()
-def current(
-    db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None
-) -> None:
+def current(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None) -> None:
     """Print the schema's revision; the exit status is 1 if it is not this version's."""
     from metastore.store import migrate
 

@@ -41,10 +41,20 @@ def show(
         waits = "" if values["waits_for"] is None else str(values["waits_for"])
         since = age(values["acquired_ms"], now) if values["acquired_ms"] else ""
         heard = "with its transaction" if values["transaction"] and not values["heartbeat_ms"] else age(values["heartbeat_ms"], now)
-        rows.append((
-            str(values["id"]), str(values["transaction"] or ""), values["object"], values["type"], values["state"], waits,
-            values["user"] or "", values["host"] or "", since, heard,
-        ))
+        rows.append(
+            (
+                str(values["id"]),
+                str(values["transaction"] or ""),
+                values["object"],
+                values["type"],
+                values["state"],
+                waits,
+                values["user"] or "",
+                values["host"] or "",
+                since,
+                heard,
+            )
+        )
     print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held for", "heard of"), rows)
 
 
@@ -52,15 +62,24 @@ def _values(each: Any) -> dict[str, Any]:
     from metastore.idl import LockState, LockType
 
     types = {
-        LockType.SHARED_READ: "shared_read", LockType.SHARED_WRITE: "shared_write", LockType.EXCL_WRITE: "excl_write",
+        LockType.SHARED_READ: "shared_read",
+        LockType.SHARED_WRITE: "shared_write",
+        LockType.EXCL_WRITE: "excl_write",
         LockType.EXCLUSIVE: "exclusive",
     }
     parts = (each.dbname, each.tablename, each.partname)
     return {
-        "id": each.lockid, "transaction": each.txnid or None, "object": ".".join(part for part in parts if part),
-        "type": types[each.type], "state": "acquired" if each.state == LockState.ACQUIRED else "waiting",
-        "waits_for": each.blockedByExtId, "user": each.user, "host": each.hostname, "agent": each.agentInfo,
-        "acquired_ms": each.acquiredat, "heartbeat_ms": each.lastheartbeat,
+        "id": each.lockid,
+        "transaction": each.txnid or None,
+        "object": ".".join(part for part in parts if part),
+        "type": types[each.type],
+        "state": "acquired" if each.state == LockState.ACQUIRED else "waiting",
+        "waits_for": each.blockedByExtId,
+        "user": each.user,
+        "host": each.hostname,
+        "agent": each.agentInfo,
+        "acquired_ms": each.acquiredat,
+        "heartbeat_ms": each.lastheartbeat,
     }
 
 

@@ -43,9 +43,7 @@ def fail(message: str, status: int = 1) -> NoReturn:
     raise typer.Exit(status)
 
 
-def settings(
-    options: dict[str, object], config_file: Path | None, hive_site: Path | None, assignments: list[str] | None
-) -> Config:
+def settings(options: dict[str, object], config_file: Path | None, hive_site: Path | None, assignments: list[str] | None) -> Config:
     """Read the settings; one that does not fit ends the command."""
     try:
         return load(options, config_file=config_file, hive_site=hive_site, assignments=assignments or ())

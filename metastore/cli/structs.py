@@ -27,10 +27,7 @@ def to_thrift(kind: int, detail: Any, value: Any, place: str) -> Any:
     if kind == TType.MAP:
         _check(isinstance(value, dict), value, "an object", place)
         key, item = detail
-        return {
-            to_thrift(*_split(key), name, place): to_thrift(*_split(item), inner, f"{place}.{name}")
-            for name, inner in value.items()
-        }
+        return {to_thrift(*_split(key), name, place): to_thrift(*_split(item), inner, f"{place}.{name}") for name, inner in value.items()}
     if kind in _WHOLE:
         if detail is not None and isinstance(value, str):
             numbers = detail._NAMES_TO_VALUES  # noqa: SLF001 - thriftpy2 has no public name for it

@@ -42,22 +42,41 @@ def show(
     shown = [each for each in found if aborted or each.state == TxnState.OPEN]
     names = {TxnState.OPEN: "open", TxnState.ABORTED: "aborted"}
     if as_json:
-        typer.echo(json.dumps([
-            {
-                "id": each.id, "state": names[each.state], "user": each.user, "host": each.hostname, "agent": each.agentInfo,
-                "started_ms": each.startedTime, "heartbeat_ms": each.lastHeartbeatTime,
-            }
-            for each in shown
-        ], indent=2, ensure_ascii=False))
+        typer.echo(
+            json.dumps(
+                [
+                    {
+                        "id": each.id,
+                        "state": names[each.state],
+                        "user": each.user,
+                        "host": each.hostname,
+                        "agent": each.agentInfo,
+                        "started_ms": each.startedTime,
+                        "heartbeat_ms": each.lastHeartbeatTime,
+                    }
+                    for each in shown
+                ],
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
         return
     now = time.time_ns() // 1_000_000
-    print_table(("id", "state", "user", "host", "agent", "age", "heard of"), [
-        (
-            str(each.id), names[each.state], each.user or "", each.hostname or "", each.agentInfo or "",
-            age(each.startedTime, now), age(each.lastHeartbeatTime, now),
-        )
-        for each in shown
-    ])
+    print_table(
+        ("id", "state", "user", "host", "agent", "age", "heard of"),
+        [
+            (
+                str(each.id),
+                names[each.state],
+                each.user or "",
+                each.hostname or "",
+                each.agentInfo or "",
+                age(each.startedTime, now),
+                age(each.lastHeartbeatTime, now),
+            )
+            for each in shown
+        ],
+    )
 
 
 @app.command("abort")

@@ -70,86 +70,136 @@ def _group(title: str, setting: Any) -> Any:
 class Config:
     """Every setting of the server; `sources` says where a value came from, `other` holds foreign Hive properties."""
 
-    host: str = _group("Address and wire", _setting(
-        "127.0.0.1", "Address to listen on.",
-        (*_hive("metastore.thrift.bind.host"), "metastore.thrift.host"),
-    ))
+    host: str = _group(
+        "Address and wire",
+        _setting(
+            "127.0.0.1",
+            "Address to listen on.",
+            (*_hive("metastore.thrift.bind.host"), "metastore.thrift.host"),
+        ),
+    )
     port: int = _setting(
-        9083, "Port to listen on; 0 takes a free one, which the line that says `ready` names.",
-        (*_hive("metastore.port"), "metastore.thrift.port"), minimum=0,
+        9083,
+        "Port to listen on; 0 takes a free one, which the line that says `ready` names.",
+        (*_hive("metastore.port"), "metastore.thrift.port"),
+        minimum=0,
     )
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
     max_message_size: int = _setting(
-        100 << 20, "Largest request; a larger one is refused and its connection closed.",
-        _hive("metastore.server.max.message.size"), unit="bytes", minimum=1024,
+        100 << 20,
+        "Largest request; a larger one is refused and its connection closed.",
+        _hive("metastore.server.max.message.size"),
+        unit="bytes",
+        minimum=1024,
     )
     max_container_size: int = _setting(
-        10_000_000, "Most elements of a list, set or map in a request.", minimum=1,
+        10_000_000,
+        "Most elements of a list, set or map in a request.",
+        minimum=1,
     )
     idle_timeout: float = _setting(
-        3600.0, "Closes a connection that has been silent for so long; clients connect again.", unit="s", minimum=1,
+        3600.0,
+        "Closes a connection that has been silent for so long; clients connect again.",
+        unit="s",
+        minimum=1,
     )
     drain_timeout: float = _setting(
-        30.0, "How long calls that are under way may still take after SIGTERM.", unit="s", minimum=0,
+        30.0,
+        "How long calls that are under way may still take after SIGTERM.",
+        unit="s",
+        minimum=0,
     )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
 
-    data_directory: str = _group("State", _setting(
-        "", "Folder of the embedded database, the default warehouse and the journals. "
-        "Unset: `metastore` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`).",
-    ))
+    data_directory: str = _group(
+        "State",
+        _setting(
+            "",
+            "Folder of the embedded database, the default warehouse and the journals. "
+            "Unset: `metastore` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`).",
+        ),
+    )
     db: str = _setting(
-        "", "SQLAlchemy URL of the database: `sqlite:///FILE`, `postgresql://USER:PASSWORD@HOST/NAME` or "
-        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`.", secret=True,
+        "",
+        "SQLAlchemy URL of the database: `sqlite:///FILE`, `postgresql://USER:PASSWORD@HOST/NAME` or "
+        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`.",
+        secret=True,
     )
     database_pool_size: int = _setting(
-        10, "Most connections of one worker to the database.", ("datanucleus.connectionPool.maxPoolSize",), minimum=1,
+        10,
+        "Most connections of one worker to the database.",
+        ("datanucleus.connectionPool.maxPoolSize",),
+        minimum=1,
     )
 
-    warehouse: str = _group("Warehouse", _setting(
-        "", "Root of managed tables, a path or URI. Unset: the folder `warehouse` in `data_directory`.",
-        _hive("metastore.warehouse.dir"),
-    ))
+    warehouse: str = _group(
+        "Warehouse",
+        _setting(
+            "",
+            "Root of managed tables, a path or URI. Unset: the folder `warehouse` in `data_directory`.",
+            _hive("metastore.warehouse.dir"),
+        ),
+    )
     external_warehouse: str | None = _setting(
-        None, "Root of external tables without a location; unset: they go below `warehouse`.",
+        None,
+        "Root of external tables without a location; unset: they go below `warehouse`.",
         _hive("metastore.warehouse.external.dir"),
     )
     filesystem_options: Mapping[str, Any] = _setting(
-        {}, "fsspec options by scheme, such as `{s3 = {endpoint_url = \"http://127.0.0.1:9000\"}}`; "
-        "`s3a` and `s3n` use those of `s3`.", secret=True, factory=dict,
+        {},
+        'fsspec options by scheme, such as `{s3 = {endpoint_url = "http://127.0.0.1:9000"}}`; `s3a` and `s3n` use those of `s3`.',
+        secret=True,
+        factory=dict,
     )
     directory_threads: int = _setting(
-        16, "Threads of one worker that make or remove directories at the same time.",
-        _hive("metastore.fshandler.threads"), minimum=1,
+        16,
+        "Threads of one worker that make or remove directories at the same time.",
+        _hive("metastore.fshandler.threads"),
+        minimum=1,
     )
     trash_interval: int = _setting(
-        0, "Minutes that dropped data stays in the trash; 0 deletes it at once. The server never empties the trash.",
-        ("fs.trash.interval",), unit="min", minimum=0,
+        0,
+        "Minutes that dropped data stays in the trash; 0 deletes it at once. The server never empties the trash.",
+        ("fs.trash.interval",),
+        unit="min",
+        minimum=0,
     )
 
-    default_catalog: str = _group("Tables and partitions", _setting(
-        "hive", "Catalog of requests that name none.", ("metastore.catalog.default",),
-    ))
+    default_catalog: str = _group(
+        "Tables and partitions",
+        _setting(
+            "hive",
+            "Catalog of requests that name none.",
+            ("metastore.catalog.default",),
+        ),
+    )
     table_translation: str = _setting(
-        "legacy", "`legacy` stores the table type that was asked for, as Hive 3.1 does; `strict` turns managed tables "
-        "that are not transactional into external ones, as Hive 4 does.", choices=("legacy", "strict"),
+        "legacy",
+        "`legacy` stores the table type that was asked for, as Hive 3.1 does; `strict` turns managed tables "
+        "that are not transactional into external ones, as Hive 4 does.",
+        choices=("legacy", "strict"),
     )
     translated_location: str = _setting(
-        "force", "Where `strict` puts a translated table whose default directory is there already: there (`force`), "
+        "force",
+        "Where `strict` puts a translated table whose default directory is there already: there (`force`), "
         "in a numbered one (`seqsuffix`, `seqprefix`) or nowhere (`prohibit`).",
-        ("metastore.metadata.transformer.location.mode",), choices=("force", "seqsuffix", "seqprefix", "prohibit"),
+        ("metastore.metadata.transformer.location.mode",),
+        choices=("force", "seqsuffix", "seqprefix", "prohibit"),
     )
     create_as_acid: bool = _setting(
-        False, "Makes new managed tables transactional where their format allows it.",
+        False,
+        "Makes new managed tables transactional where their format allows it.",
         ("metastore.create.as.acid", "hive.create.as.acid"),
     )
     client_capability_check: bool = _setting(
-        True, "Refuses a table to clients that do not say that they can read its kind.",
+        True,
+        "Refuses a table to clients that do not say that they can read its kind.",
         _hive("metastore.client.capability.check"),
     )
     disallow_incompatible_col_type_changes: bool = _setting(
-        True, "Refuses to alter a column to a type that its data can not be read as. Iceberg, Delta, Hudi and Paimon are free of it.",
+        True,
+        "Refuses to alter a column to a type that its data can not be read as. Iceberg, Delta, Hudi and Paimon are free of it.",
         _hive("metastore.disallow.incompatible.col.type.changes"),
     )
     allow_incompatible_col_type_changes_serdes: tuple[str, ...] = _setting(
@@ -158,204 +208,322 @@ class Config:
         _hive("metastore.allow.incompatible.col.type.changes.serdes"),
     )
     special_characters_in_table_names: bool = _setting(
-        True, "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
+        True,
+        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(
-        "__HIVE_DEFAULT_PARTITION__", "Stands in a partition's name for a null or empty value.",
+        "__HIVE_DEFAULT_PARTITION__",
+        "Stands in a partition's name for a null or empty value.",
         ("hive.exec.default.partition.name", "metastore.default.partition.name"),
     )
     partition_name_whitelist: str = _setting(
-        "", "Regular expression that every partition value must match as a whole; unset: any value.",
+        "",
+        "Regular expression that every partition value must match as a whole; unset: any value.",
         _hive("metastore.partition.name.whitelist.pattern"),
     )
     limit_partition_request: int = _setting(
-        -1, "Most partitions that one request may ask for; -1 sets no limit.",
-        _hive("metastore.limit.partition.request"), minimum=-1,
+        -1,
+        "Most partitions that one request may ask for; -1 sets no limit.",
+        _hive("metastore.limit.partition.request"),
+        minimum=-1,
     )
     batch_retrieve_max: int = _setting(
-        300, "Most objects that a client should ask for at once; told to clients that ask for it.",
-        _hive("metastore.batch.retrieve.max"), minimum=1,
+        300,
+        "Most objects that a client should ask for at once; told to clients that ask for it.",
+        _hive("metastore.batch.retrieve.max"),
+        minimum=1,
     )
     stats_autogather: bool = _setting(
-        True, "Counts the files and bytes of a table or partition when it is made or altered.",
+        True,
+        "Counts the files and bytes of a table or partition when it is made or altered.",
         ("hive.stats.autogather", "metastore.stats.autogather"),
     )
     expression_proxy: str = _setting(
-        "PartitionExpressionForMetastore", "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` "
+        "PartitionExpressionForMetastore",
+        "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` "
         "refuses them, as Hive's metastore without its query engine does. Hive's class names stand for either.",
         (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
     )
 
-    admin_users: tuple[str, ...] = _group("Users", _setting(
-        (), "Users who are in the role `admin`.",
-        ("hive.users.in.admin.role", "metastore.users.in.admin.role"),
-    ))
+    admin_users: tuple[str, ...] = _group(
+        "Users",
+        _setting(
+            (),
+            "Users who are in the role `admin`.",
+            ("hive.users.in.admin.role", "metastore.users.in.admin.role"),
+        ),
+    )
 
-    txn_timeout: float = _group("Transactions and locks", _setting(
-        300.0, "A transaction or lock without a heartbeat for so long is given up.",
-        ("hive.txn.timeout", "metastore.txn.timeout"), unit="s", minimum=0.001,
-    ))
+    txn_timeout: float = _group(
+        "Transactions and locks",
+        _setting(
+            300.0,
+            "A transaction or lock without a heartbeat for so long is given up.",
+            ("hive.txn.timeout", "metastore.txn.timeout"),
+            unit="s",
+            minimum=0.001,
+        ),
+    )
     repl_txn_timeout: float = _setting(
-        11 * 86400.0, "The same for transactions that replication opened.",
-        ("hive.repl.txn.timeout", "metastore.repl.txn.timeout"), unit="s", minimum=0.001,
+        11 * 86400.0,
+        "The same for transactions that replication opened.",
+        ("hive.repl.txn.timeout", "metastore.repl.txn.timeout"),
+        unit="s",
+        minimum=0.001,
     )
     txn_reaper_interval: float = _setting(
-        60.0, "How often transactions and locks are looked over for those to give up.",
-        ("metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"), unit="s", minimum=0.1,
+        60.0,
+        "How often transactions and locks are looked over for those to give up.",
+        ("metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"),
+        unit="s",
+        minimum=0.1,
     )
     txn_max_open_batch: int = _setting(
-        1000, "Most transactions that one request opens; a larger request gets so many.",
-        ("hive.txn.max.open.batch", "metastore.txn.max.open.batch"), minimum=1,
+        1000,
+        "Most transactions that one request opens; a larger request gets so many.",
+        ("hive.txn.max.open.batch", "metastore.txn.max.open.batch"),
+        minimum=1,
     )
     txn_max_open: int = _setting(
-        100_000, "Most open transactions; further ones are refused.", ("hive.max.open.txns", "metastore.max.open.txns"),
+        100_000,
+        "Most open transactions; further ones are refused.",
+        ("hive.max.open.txns", "metastore.max.open.txns"),
         minimum=1,
     )
 
-    compactor_initiator: bool = _group("Compaction", _setting(
-        True, "Queues compactions of transactional tables when they are due.",
-        ("hive.compactor.initiator.on", "metastore.compactor.initiator.on"),
-    ))
+    compactor_initiator: bool = _group(
+        "Compaction",
+        _setting(
+            True,
+            "Queues compactions of transactional tables when they are due.",
+            ("hive.compactor.initiator.on", "metastore.compactor.initiator.on"),
+        ),
+    )
     compactor_cleaner: bool = _setting(
-        True, "Deletes the files that a compaction or an aborted transaction made useless, once nobody reads them.",
+        True,
+        "Deletes the files that a compaction or an aborted transaction made useless, once nobody reads them.",
         ("metastore.compactor.cleaner.on", "hive.compactor.cleaner.on"),
     )
     compactor_housekeeper: bool = _setting(
-        True, "Takes work back from silent workers and removes old entries of the history.",
+        True,
+        "Takes work back from silent workers and removes old entries of the history.",
         ("metastore.compactor.housekeeper.on",),
     )
     compactor_check_interval: float = _setting(
-        300.0, "How often tables are looked over for compactions that are due, and for what aborted transactions left.",
-        ("hive.compactor.check.interval", "metastore.compactor.check.interval"), unit="s", minimum=0.1,
+        300.0,
+        "How often tables are looked over for compactions that are due, and for what aborted transactions left.",
+        ("hive.compactor.check.interval", "metastore.compactor.check.interval"),
+        unit="s",
+        minimum=0.1,
     )
     compactor_cleaner_interval: float = _setting(
-        5.0, "How often the queue is looked over for files to delete.",
-        ("hive.compactor.cleaner.run.interval", "metastore.compactor.cleaner.run.interval"), unit="s", minimum=0.1,
+        5.0,
+        "How often the queue is looked over for files to delete.",
+        ("hive.compactor.cleaner.run.interval", "metastore.compactor.cleaner.run.interval"),
+        unit="s",
+        minimum=0.1,
     )
     compactor_housekeeper_interval: float = _setting(
-        120.0, "How often the history and the workers are looked over.",
-        ("hive.compactor.history.reaper.interval", "metastore.compactor.history.reaper.interval"), unit="s", minimum=0.1,
+        120.0,
+        "How often the history and the workers are looked over.",
+        ("hive.compactor.history.reaper.interval", "metastore.compactor.history.reaper.interval"),
+        unit="s",
+        minimum=0.1,
     )
     compactor_worker_timeout: float = _setting(
-        600.0, "A worker that has not been heard of for so long, nor its transaction, loses its work to another.",
-        ("hive.compactor.worker.timeout", "metastore.compactor.worker.timeout"), unit="s", minimum=0.001,
+        600.0,
+        "A worker that has not been heard of for so long, nor its transaction, loses its work to another.",
+        ("hive.compactor.worker.timeout", "metastore.compactor.worker.timeout"),
+        unit="s",
+        minimum=0.001,
     )
     compactor_pool_timeout: float = _setting(
-        43200.0, "Work of a pool that has waited for so long is given to workers of no pool too.",
-        ("hive.compactor.worker.pool.timeout", "metastore.compactor.worker.pool.timeout"), unit="s", minimum=0,
+        43200.0,
+        "Work of a pool that has waited for so long is given to workers of no pool too.",
+        ("hive.compactor.worker.pool.timeout", "metastore.compactor.worker.pool.timeout"),
+        unit="s",
+        minimum=0,
     )
     compactor_delta_number: int = _setting(
-        10, "More deltas than this in a table or partition are compacted.", ("hive.compactor.delta.num.threshold",), minimum=0,
+        10,
+        "More deltas than this in a table or partition are compacted.",
+        ("hive.compactor.delta.num.threshold",),
+        minimum=0,
     )
     compactor_delta_ratio: float = _setting(
-        0.1, "Deltas of more than this part of the base's size are compacted with it.",
-        ("hive.compactor.delta.pct.threshold",), minimum=0,
+        0.1,
+        "Deltas of more than this part of the base's size are compacted with it.",
+        ("hive.compactor.delta.pct.threshold",),
+        minimum=0,
     )
     compactor_aborted_number: int = _setting(
-        1000, "What more aborted transactions than this wrote to a table or partition is cleaned up.",
-        ("hive.compactor.abortedtxn.threshold",), minimum=0,
+        1000,
+        "What more aborted transactions than this wrote to a table or partition is cleaned up.",
+        ("hive.compactor.abortedtxn.threshold",),
+        minimum=0,
     )
     compactor_aborted_age: float = _setting(
-        43200.0, "What an aborted transaction wrote is cleaned up when it began so long ago.",
-        ("hive.compactor.aborted.txn.time.threshold",), unit="s", minimum=0,
+        43200.0,
+        "What an aborted transaction wrote is cleaned up when it began so long ago.",
+        ("hive.compactor.aborted.txn.time.threshold",),
+        unit="s",
+        minimum=0,
     )
     compactor_failures: int = _setting(
-        2, "After so many failures in a row no further compaction of a table or partition is queued; 0 never gives up.",
-        ("hive.compactor.initiator.failed.compacts.threshold", "metastore.compactor.initiator.failed.compacts.threshold"), minimum=0,
+        2,
+        "After so many failures in a row no further compaction of a table or partition is queued; 0 never gives up.",
+        ("hive.compactor.initiator.failed.compacts.threshold", "metastore.compactor.initiator.failed.compacts.threshold"),
+        minimum=0,
     )
     compactor_retry_time: float = _setting(
-        604800.0, "How long after the last of them it is tried again; 0 never.",
-        ("hive.compactor.initiator.failed.retry.time", "metastore.compactor.initiator.failed.retry.time"), unit="s", minimum=0,
+        604800.0,
+        "How long after the last of them it is tried again; 0 never.",
+        ("hive.compactor.initiator.failed.retry.time", "metastore.compactor.initiator.failed.retry.time"),
+        unit="s",
+        minimum=0,
     )
     compactor_cleaner_retries: int = _setting(
-        5, "How often a cleaning that failed is tried again before the compaction counts as failed.",
-        ("hive.compactor.cleaner.retry.maxattempts", "metastore.compactor.cleaner.retry.maxattempts"), minimum=0,
+        5,
+        "How often a cleaning that failed is tried again before the compaction counts as failed.",
+        ("hive.compactor.cleaner.retry.maxattempts", "metastore.compactor.cleaner.retry.maxattempts"),
+        minimum=0,
     )
     compactor_cleaner_pause: float = _setting(
-        300.0, "How long after a cleaning that failed it is tried again; doubled each time.",
+        300.0,
+        "How long after a cleaning that failed it is tried again; doubled each time.",
         (
-            "hive.compactor.cleaner.retry.retentionTime", "metastore.compactor.cleaner.retry.retentionTime",
+            "hive.compactor.cleaner.retry.retentionTime",
+            "metastore.compactor.cleaner.retry.retentionTime",
             "hive.compactor.cleaner.retry.retention.time",
-        ), unit="s", minimum=0,
+        ),
+        unit="s",
+        minimum=0,
     )
     compactor_history_succeeded: int = _setting(
-        3, "Succeeded compactions that are kept for each table or partition.",
-        ("hive.compactor.history.retention.succeeded", "metastore.compactor.history.retention.succeeded"), minimum=0,
+        3,
+        "Succeeded compactions that are kept for each table or partition.",
+        ("hive.compactor.history.retention.succeeded", "metastore.compactor.history.retention.succeeded"),
+        minimum=0,
     )
     compactor_history_failed: int = _setting(
-        3, "The same for failed ones; never fewer than `compactor_failures`.",
-        ("hive.compactor.history.retention.failed", "metastore.compactor.history.retention.failed"), minimum=0,
+        3,
+        "The same for failed ones; never fewer than `compactor_failures`.",
+        ("hive.compactor.history.retention.failed", "metastore.compactor.history.retention.failed"),
+        minimum=0,
     )
     compactor_history_did_not_initiate: int = _setting(
-        2, "The same for those that could not be queued.",
+        2,
+        "The same for those that could not be queued.",
         (
-            "hive.compactor.history.retention.did.not.initiate", "metastore.compactor.history.retention.did.not.initiate",
+            "hive.compactor.history.retention.did.not.initiate",
+            "metastore.compactor.history.retention.did.not.initiate",
             "hive.compactor.history.retention.attempted",
-        ), minimum=0,
+        ),
+        minimum=0,
     )
     compactor_history_refused: int = _setting(
-        3, "The same for refused and aborted ones.",
-        ("hive.compactor.history.retention.refused", "metastore.compactor.history.retention.refused"), minimum=0,
+        3,
+        "The same for refused and aborted ones.",
+        ("hive.compactor.history.retention.refused", "metastore.compactor.history.retention.refused"),
+        minimum=0,
     )
     compactor_history_time: float = _setting(
-        604800.0, "What failed so long ago is forgotten once a later compaction succeeded.",
-        ("hive.compactor.history.retention.timeout", "metastore.compactor.history.retention.timeout"), unit="s", minimum=0,
+        604800.0,
+        "What failed so long ago is forgotten once a later compaction succeeded.",
+        ("hive.compactor.history.retention.timeout", "metastore.compactor.history.retention.timeout"),
+        unit="s",
+        minimum=0,
     )
 
-    pre_event_listeners: tuple[str, ...] = _group("Listeners", _setting(
-        (), "Classes, as `package.module:Class`, that are asked before an operation and may refuse it.",
-        _hive("metastore.pre.event.listeners"),
-    ))
+    pre_event_listeners: tuple[str, ...] = _group(
+        "Listeners",
+        _setting(
+            (),
+            "Classes, as `package.module:Class`, that are asked before an operation and may refuse it.",
+            _hive("metastore.pre.event.listeners"),
+        ),
+    )
     transactional_listeners: tuple[str, ...] = _setting(
-        (), "Classes that are told of a change inside its database transaction.",
+        (),
+        "Classes that are told of a change inside its database transaction.",
         _hive("metastore.transactional.event.listeners"),
     )
     post_event_listeners: tuple[str, ...] = _setting(
-        (), "Classes that are told of an operation, done or failed, after its transaction.",
+        (),
+        "Classes that are told of an operation, done or failed, after its transaction.",
         (*_hive("metastore.event.listeners"),),
     )
     end_function_listeners: tuple[str, ...] = _setting(
-        (), "Classes that are told of the end of every call.", _hive("metastore.end.function.listeners"),
+        (),
+        "Classes that are told of the end of every call.",
+        _hive("metastore.end.function.listeners"),
     )
     init_listeners: tuple[str, ...] = _setting(
-        (), "Classes that are told when the server is ready to start.", (*_hive("metastore.init.hooks"),),
+        (),
+        "Classes that are told when the server is ready to start.",
+        (*_hive("metastore.init.hooks"),),
     )
     notification_log: bool = _setting(True, "Writes an event for every change into the notification log, inside the change's transaction.")
     event_message_format: str = _setting(
-        "gzip(json-2.0)", "Format of new events' messages: compressed as in Hive 4, plain as in 3, or the name of Hive's class for it.",
+        "gzip(json-2.0)",
+        "Format of new events' messages: compressed as in Hive 4, plain as in 3, or the name of Hive's class for it.",
         ("metastore.event.message.factory", "hive.metastore.event.message.factory"),
         choices=(
-            "gzip(json-2.0)", "json-0.2", "org.apache.hadoop.hive.metastore.messaging.json.gzip.GzipJSONMessageEncoder",
+            "gzip(json-2.0)",
+            "json-0.2",
+            "org.apache.hadoop.hive.metastore.messaging.json.gzip.GzipJSONMessageEncoder",
             "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder",
             "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageFactory",
         ),
     )
     event_count_to_keep: int = _setting(0, "Most notification events that are kept, the newest; 0 sets no limit.", minimum=0)
     event_time_to_live: float = _setting(
-        86400.0, "How long notification events are kept.",
-        ("hive.metastore.event.db.listener.timetolive", "metastore.event.db.listener.timetolive"), unit="s", minimum=0,
+        86400.0,
+        "How long notification events are kept.",
+        ("hive.metastore.event.db.listener.timetolive", "metastore.event.db.listener.timetolive"),
+        unit="s",
+        minimum=0,
     )
     event_log_clean_interval: float = _setting(
-        7200.0, "How often notification events that are too old or too many are removed; 0 never.",
-        _hive("metastore.event.db.listener.clean.interval"), unit="s", minimum=0,
+        7200.0,
+        "How often notification events that are too old or too many are removed; 0 never.",
+        _hive("metastore.event.db.listener.clean.interval"),
+        unit="s",
+        minimum=0,
     )
     event_clean_interval: float = _setting(
-        0.0, "How often expired partition marks are removed; 0 never.", _hive("metastore.event.clean.freq"),
-        unit="s", minimum=0,
+        0.0,
+        "How often expired partition marks are removed; 0 never.",
+        _hive("metastore.event.clean.freq"),
+        unit="s",
+        minimum=0,
     )
     event_expiry: float = _setting(
-        0.0, "How long partition marks are kept.", _hive("metastore.event.expiry.duration"), unit="s", minimum=0,
+        0.0,
+        "How long partition marks are kept.",
+        _hive("metastore.event.expiry.duration"),
+        unit="s",
+        minimum=0,
     )
     max_event_response: int = _setting(
-        1_000_000, "Most notification events in one answer.", _hive("metastore.max.event.response"), minimum=1,
+        1_000_000,
+        "Most notification events in one answer.",
+        _hive("metastore.max.event.response"),
+        minimum=1,
     )
 
-    log_level: str = _group("Log", _setting(
-        "info", "Least level that is logged.", choices=("debug", "info", "warning", "error"),
-    ))
+    log_level: str = _group(
+        "Log",
+        _setting(
+            "info",
+            "Least level that is logged.",
+            choices=("debug", "info", "warning", "error"),
+        ),
+    )
     log_format: str = _setting(
-        "auto", "`json`, `console`, or `auto`: console on a terminal, JSON elsewhere.",
+        "auto",
+        "`json`, `console`, or `auto`: console on a terminal, JSON elsewhere.",
         choices=("auto", "json", "console"),
     )
 

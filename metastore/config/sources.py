@@ -52,9 +52,7 @@ def load(
     given = {name: value for name, value in (options or {}).items() if value is not None}
     collected.add((name, value, f"--{name.replace('_', '-')}") for name, value in given.items())
     collected.add(_assignments(assignments))
-    return Config(
-        **collected.values, sources=collected.sources, other=collected.other, warnings=tuple(collected.warnings)
-    )
+    return Config(**collected.values, sources=collected.sources, other=collected.other, warnings=tuple(collected.warnings))
 
 
 def changed(config: Config, name: str, text: str, source: str) -> Config:

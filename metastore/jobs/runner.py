@@ -64,7 +64,8 @@ class Runner:
         config = metastore.config
         self._metastore = metastore
         self._states = [
-            _State(job, float(getattr(config, job.interval))) for job in jobs
+            _State(job, float(getattr(config, job.interval)))
+            for job in jobs
             if (job.switch is None or getattr(config, job.switch)) and getattr(config, job.interval) > 0
         ]
         self._who = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"

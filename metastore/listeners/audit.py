@@ -26,6 +26,10 @@ class AuditLog(EndFunctionListener):
         """Write the line."""
         client = function.client
         self._log.info(
-            "audit", user=client.user, address=client.address, method=client.method, object=function.object,
+            "audit",
+            user=client.user,
+            address=client.address,
+            method=client.method,
+            object=function.object,
             outcome="ok" if function.success else type(function.error).__name__,
         )

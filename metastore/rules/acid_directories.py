@@ -207,9 +207,7 @@ class State:
     """Deltas that hold aborted rows beside others; only a compaction removes those."""
 
 
-def decide(
-    entries: Iterable[Entry], write_ids: WriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True
-) -> State:
+def decide(entries: Iterable[Entry], write_ids: WriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True) -> State:
     """Return what a snapshot makes of a folder. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
     state = State()
     bases: list[Base] = []

@@ -22,8 +22,14 @@ COMPACTED = (SUCCEEDED, READY)
 
 ENDED = (FAILED, SUCCEEDED, DID_NOT_INITIATE, REFUSED, ABORTED)
 STATE_TEXTS = {
-    INITIATED: "initiated", WORKING: "working", READY: "ready for cleaning", FAILED: "failed", SUCCEEDED: "succeeded",
-    DID_NOT_INITIATE: "did not initiate", REFUSED: "refused", ABORTED: "aborted",
+    INITIATED: "initiated",
+    WORKING: "working",
+    READY: "ready for cleaning",
+    FAILED: "failed",
+    SUCCEEDED: "succeeded",
+    DID_NOT_INITIATE: "did not initiate",
+    REFUSED: "refused",
+    ABORTED: "aborted",
 }
 FOLLOWS: dict[str, tuple[str, ...]] = {
     WORKING: (INITIATED,),
@@ -38,8 +44,11 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
 
 MAJOR, MINOR, REBALANCE, ABORT_CLEANUP, SMART = "a", "i", "r", "c", "s"
 TYPES: dict[int, str] = {
-    CompactionType.MAJOR: MAJOR, CompactionType.MINOR: MINOR, CompactionType.REBALANCE: REBALANCE,
-    CompactionType.ABORT_TXN_CLEANUP: ABORT_CLEANUP, CompactionType.SMART_OPTIMIZE: SMART,
+    CompactionType.MAJOR: MAJOR,
+    CompactionType.MINOR: MINOR,
+    CompactionType.REBALANCE: REBALANCE,
+    CompactionType.ABORT_TXN_CLEANUP: ABORT_CLEANUP,
+    CompactionType.SMART_OPTIMIZE: SMART,
 }
 TYPE_NUMBERS = {letter: number for number, letter in TYPES.items()}
 METRICS = frozenset(CompactionMetricsMetricType._NAMES_TO_VALUES.values())  # noqa: SLF001 - thriftpy2 has no public name for it
@@ -160,15 +169,46 @@ def read_properties(text: str | None) -> dict[str, str]:
 
 
 COLUMNS = {
-    "compactionid": "id", "id": "id", "dbname": "database", "database": "database", "tabname": "table", "table": "table",
-    "partname": "partition", "partition": "partition", "type": "type", "state": "state", "workerhost": "worker", "workerid": "worker",
-    "worker_id": "worker", "enqueuetime": "enqueued_ms", "enqueue_time": "enqueued_ms", "starttime": "started_ms", "start": "started_ms",
-    "end": "ended_ms", "duration": "ended_ms", "hadoopjobid": "hadoop_job", "hadoop_job_id": "hadoop_job", "errormessage": "error",
-    "error_message": "error", "initiatorhost": "initiator", "initiatorid": "initiator", "initiator_id": "initiator", "poolname": "pool",
-    "pool_name": "pool", "txnid": "transaction_id", "txn_id": "transaction_id", "nexttxnid": "next_transaction_id",
-    "next_txn_id": "next_transaction_id", "committime": "committed_ms", "commit_time": "committed_ms",
-    "hightestwriteid": "highest_write_id", "highest_write_id": "highest_write_id", "cleaner_start": "cleaner_started_ms",
-    "run_as": "run_as", "worker_version": "worker_version", "initiator_version": "initiator_version",
+    "compactionid": "id",
+    "id": "id",
+    "dbname": "database",
+    "database": "database",
+    "tabname": "table",
+    "table": "table",
+    "partname": "partition",
+    "partition": "partition",
+    "type": "type",
+    "state": "state",
+    "workerhost": "worker",
+    "workerid": "worker",
+    "worker_id": "worker",
+    "enqueuetime": "enqueued_ms",
+    "enqueue_time": "enqueued_ms",
+    "starttime": "started_ms",
+    "start": "started_ms",
+    "end": "ended_ms",
+    "duration": "ended_ms",
+    "hadoopjobid": "hadoop_job",
+    "hadoop_job_id": "hadoop_job",
+    "errormessage": "error",
+    "error_message": "error",
+    "initiatorhost": "initiator",
+    "initiatorid": "initiator",
+    "initiator_id": "initiator",
+    "poolname": "pool",
+    "pool_name": "pool",
+    "txnid": "transaction_id",
+    "txn_id": "transaction_id",
+    "nexttxnid": "next_transaction_id",
+    "next_txn_id": "next_transaction_id",
+    "committime": "committed_ms",
+    "commit_time": "committed_ms",
+    "hightestwriteid": "highest_write_id",
+    "highest_write_id": "highest_write_id",
+    "cleaner_start": "cleaner_started_ms",
+    "run_as": "run_as",
+    "worker_version": "worker_version",
+    "initiator_version": "initiator_version",
 }
 """Column names of SHOW COMPACTIONS and of Hive's tables, without `CC_`, and the columns that hold them here."""
 

@@ -78,9 +78,7 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
     return frozenset().union(*(_waits_for(each.type, writers_wait=writers_wait) for each in wanted))
 
 
-def blocker(
-    wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False
-) -> Blocked | None:
+def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
     """Return what holds a lock back, None when all its components are free. Locks of one transaction never block each other."""
     for held in earlier:
         if transaction and held.transaction == transaction:

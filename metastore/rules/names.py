@@ -47,7 +47,10 @@ def validate_database_name(name: str | None, special_characters: bool = True) ->
 def _passes(name: str | None, longest: int, special_characters: bool) -> bool:
     allowed = _SPECIAL if special_characters else _PLAIN
     return (
-        name is not None and len(name) <= longest and allowed.fullmatch(name) is not None and name not in (".", "..")
+        name is not None
+        and len(name) <= longest
+        and allowed.fullmatch(name) is not None
+        and name not in (".", "..")
         and name == name.strip()
     )
 
@@ -111,7 +114,5 @@ def pattern_matcher(pattern: str | None) -> Callable[[str], bool]:
     while alternatives and not alternatives[-1]:
         alternatives.pop()  # Java's split drops empty parts at the end.
     literals = frozenset(part for part in alternatives if _PLAIN.fullmatch(part))
-    expressions = [
-        compile_expression(part.replace("*", ".*"), ignore_case=True) for part in alternatives if part not in literals
-    ]
+    expressions = [compile_expression(part.replace("*", ".*"), ignore_case=True) for part in alternatives if part not in literals]
     return lambda name: name.lower() in literals or any(matches(name) for matches in expressions)

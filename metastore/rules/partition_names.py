@@ -176,10 +176,7 @@ def partial_values(
     wanted = [(position, value) for position, value in enumerate(values) if value]
 
     def matches(candidate: Sequence[str]) -> bool:
-        return all(
-            candidate[position] == value or (value == default_name and not candidate[position])
-            for position, value in wanted
-        )
+        return all(candidate[position] == value or (value == default_name and not candidate[position]) for position, value in wanted)
 
     return prefix, matches
 

@@ -248,9 +248,7 @@ class _Parser:
             else:
                 literals.add(member)
         self.take()
-        forms: Callable[[str], tuple[str, ...]] = (
-            (lambda c: (c, c.lower(), c.upper())) if self.ignore_case else (lambda c: (c,))
-        )
+        forms: Callable[[str], tuple[str, ...]] = (lambda c: (c, c.lower(), c.upper())) if self.ignore_case else (lambda c: (c,))
 
         def test(character: str) -> bool:
             found = any(

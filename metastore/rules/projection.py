@@ -56,9 +56,7 @@ def project(
         for partition in out:
             parameters = partition.parameters
             if parameters is not None:
-                partition.parameters = {
-                    key: value for key, value in parameters.items() if wanted(key) and not (unwanted and unwanted(key))
-                }
+                partition.parameters = {key: value for key, value in parameters.items() if wanted(key) and not (unwanted and unwanted(key))}
     return out
 
 
@@ -106,11 +104,16 @@ def as_specs(table: Table, found: Iterable[Partition]) -> list[PartitionSpec]:
             if place is not None and base:
                 shared.location = base
             groups[key] = shared, []
-        groups[key][1].append(PartitionWithoutSD(
-            values=partition.values, createTime=partition.createTime, lastAccessTime=partition.lastAccessTime,
-            relativePath=place[len(base):] if place is not None and base else None, parameters=partition.parameters,
-            privileges=partition.privileges,
-        ))
+        groups[key][1].append(
+            PartitionWithoutSD(
+                values=partition.values,
+                createTime=partition.createTime,
+                lastAccessTime=partition.lastAccessTime,
+                relativePath=place[len(base) :] if place is not None and base else None,
+                parameters=partition.parameters,
+                privileges=partition.privileges,
+            )
+        )
     names: dict[str, Any] = {"catName": table.catName, "dbName": table.dbName, "tableName": table.tableName}
     specs = [
         PartitionSpec(**names, rootPath=shared.location, sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=slim, sd=shared))

@@ -14,7 +14,14 @@ from typing import Any
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Decimal
 
 KINDS = (
-    "booleanStats", "longStats", "doubleStats", "stringStats", "binaryStats", "decimalStats", "dateStats", "timestampStats",
+    "booleanStats",
+    "longStats",
+    "doubleStats",
+    "stringStats",
+    "binaryStats",
+    "decimalStats",
+    "dateStats",
+    "timestampStats",
 )
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")

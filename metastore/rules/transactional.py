@@ -60,8 +60,7 @@ def validate_transactional(old: Table | None, new: Table) -> dict[str, str]:
     properties = (properties or "default").lower()
     if properties not in {"default", INSERT_ONLY}:
         raise MetaError(
-            f"Invalid transactional properties specified for {label} with the error "
-            f"unknown value {properties} for transactional_properties"
+            f"Invalid transactional properties specified for {label} with the error unknown value {properties} for transactional_properties"
         )
     if old is not None and was:
         _check_kind_stays(old, new, properties)

@@ -35,9 +35,7 @@ FOREIGN = frozenset({"variant", "unknown"})
 
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4, "decimal": 5, "float": 6, "double": 7}
 _ALIASES = {"integer": "int", "numeric": "decimal", "dec": "decimal", "list": "array"}
-_WITH_ZONE = re.compile(
-    r"(?i)\s*(?:timestamp\s*(?:\(\d+\)\s*)?with\s+(?:local\s+)?time\s+zone|timestamplocaltz|timestamptz)"
-)
+_WITH_ZONE = re.compile(r"(?i)\s*(?:timestamp\s*(?:\(\d+\)\s*)?with\s+(?:local\s+)?time\s+zone|timestamplocaltz|timestamptz)")
 _FIRST_WORD = re.compile(r"\w*")
 _PARAMETERS = re.compile(r"\s*\(\s*([0-9]{1,5})\s*(?:,\s*([0-9]{1,5})\s*)?\)")
 _WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)")
@@ -184,15 +182,10 @@ def is_compatible_change(old: str, new: str) -> bool:
 
 def validate_column_changes(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> None:
     """Raise InvalidOperation when a column's type becomes one that can not hold it; columns are paired by position."""
-    wrong = [
-        after.name
-        for before, after in zip(old, new, strict=False)
-        if not is_compatible_change(before.type or "", after.type or "")
-    ]
+    wrong = [after.name for before, after in zip(old, new, strict=False) if not is_compatible_change(before.type or "", after.type or "")]
     if wrong:
         raise InvalidOperation(
-            "The following columns have types incompatible with the existing columns in their respective positions :\n"
-            + ",".join(wrong)
+            "The following columns have types incompatible with the existing columns in their respective positions :\n" + ",".join(wrong)
         )
 
 

@@ -47,7 +47,8 @@ def clean_aborted(metastore: Metastore, since: int | None = None) -> int:
 def _clean(metastore: Metastore, aborted: Aborted, now: int) -> bool:
     where = aborted.object
     waiting = [
-        entry for entry in metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
+        entry
+        for entry in metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
         if entry.partition == where.partition and (entry.type, entry.state) == (ABORT_CLEANUP, READY)
     ]
     if any((entry.retry_after or 0) > now for entry in waiting):
@@ -67,7 +68,8 @@ def _pause(metastore: Metastore, where: Object, entry: Entry | None, error: Exce
     log.error("cleaning up after aborted transactions failed", object=str(where), reason=reason, failures=retries + 1)
     now = now_ms()
     values = {
-        "retries": retries + 1, "error": reason,
+        "retries": retries + 1,
+        "error": reason,
         "retry_after_ms": now + int(metastore.config.compactor_cleaner_pause * 1000 * 2 ** min(retries, 20)),
     }
 

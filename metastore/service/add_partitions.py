@@ -174,7 +174,8 @@ def _all_initialized(
     """Return (name, partition) as they will be stored in a table of these parameters at this place."""
     inherited = _inherited(call, table)
     return call.warehouse.each(
-        lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment, reach)), named,
+        lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment, reach)),
+        named,
         (table.sd.location if table.sd is not None else None) or call.warehouse.root,
     )
 
@@ -197,7 +198,9 @@ def _initialized(
     parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))
     if (
-        sd is not None and sd.location and quick_stats.wanted(call, parameters, environment)
+        sd is not None
+        and sd.location
+        and quick_stats.wanted(call, parameters, environment)
         and reach.look(call.warehouse.is_directory, sd.location, False)
     ):
         parameters = quick_stats.from_directory(call, parameters, sd.location, environment, reach)

@@ -65,9 +65,7 @@ def alter_partitions(
         raise _no_table(name) from error
 
 
-def _alter(
-    call: Call, name: TableName, known: Known, new: Sequence[Partition], environment: Mapping[str, str], by: Writer
-) -> None:
+def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], environment: Mapping[str, str], by: Writer) -> None:
     table = known.table
     for partition in new:
         _check_belongs(name, partition)
@@ -275,7 +273,8 @@ class _Alteration:
         """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
         return (
             (self._says_who_counted or not quick_stats.are_same(old, new))
-            and quick_stats.wanted(self._call, new, self._environment) and is_absolute(sd.location)
+            and quick_stats.wanted(self._call, new, self._environment)
+            and is_absolute(sd.location)
         )
 
 

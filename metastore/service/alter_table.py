@@ -124,9 +124,7 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
     """Refuse what can not be altered; return the table's new name."""
     new_name = table_name(new.dbName, new.tableName, new.catName or name.catalog, call.config.default_catalog)
     if new_name.catalog != name.catalog:
-        raise InvalidOperation(
-            f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}"
-        )
+        raise InvalidOperation(f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}")
     if new.sd is None and new.tableType not in VIEWS:
         raise MetaError(f"{name}: the new table has no storage descriptor: set sd")
     if new.sd is not None and new.tableType not in VIEWS and (not new.sd.location or new.sd.serdeInfo is None):

@@ -35,11 +35,19 @@ def create_startup_objects(metastore: Metastore) -> None:
                 session, Catalog(name=catalog, description="Default catalog, for Hive", locationUri=warehouse.root, createTime=now)
             )
         if databases.find(session, catalog, DEFAULT_DATABASE) is None:
-            databases.insert(session, Database(
-                catalogName=catalog, name=DEFAULT_DATABASE, description="Default Hive database",
-                locationUri=warehouse.external_root or warehouse.root, parameters={}, ownerName="public",
-                ownerType=PrincipalType.ROLE, createTime=now,
-            ))
+            databases.insert(
+                session,
+                Database(
+                    catalogName=catalog,
+                    name=DEFAULT_DATABASE,
+                    description="Default Hive database",
+                    locationUri=warehouse.external_root or warehouse.root,
+                    parameters={},
+                    ownerName="public",
+                    ownerType=PrincipalType.ROLE,
+                    createTime=now,
+                ),
+            )
         roles.create_startup_roles(session, metastore.config.admin_users, now)
 
     if metastore.database.read(missing):
@@ -60,10 +68,19 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
                 raise AlreadyExists(f"Catalog {catalog.name} already exists")
             catalogs.insert(session, catalog)
             place = call.warehouse.qualified(catalog.locationUri)
-            databases.insert(session, Database(
-                catalogName=catalog.name, name=DEFAULT_DATABASE, description=f"Default database for catalog {catalog.name}",
-                locationUri=place, parameters={}, createTime=catalog.createTime, ownerName=call.caller, ownerType=PrincipalType.USER,
-            ))
+            databases.insert(
+                session,
+                Database(
+                    catalogName=catalog.name,
+                    name=DEFAULT_DATABASE,
+                    description=f"Default database for catalog {catalog.name}",
+                    locationUri=place,
+                    parameters={},
+                    createTime=catalog.createTime,
+                    ownerName=call.caller,
+                    ownerType=PrincipalType.USER,
+                ),
+            )
             current.make_directories([place])
 
         current.write(work)

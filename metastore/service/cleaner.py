@@ -103,8 +103,10 @@ def _pause(metastore: Metastore, entry: Entry, error: Exception) -> None:
         metastore.database.write(partial(_end, entry=entry, state=FAILED, error=reason))
         return
     values = {
-        "retries": entry.retries + 1, "retry_after_ms": now_ms() + int(config.compactor_cleaner_pause * 1000 * 2**entry.retries),
-        "error": reason, "cleaner_started_ms": None,
+        "retries": entry.retries + 1,
+        "retry_after_ms": now_ms() + int(config.compactor_cleaner_pause * 1000 * 2**entry.retries),
+        "error": reason,
+        "cleaner_started_ms": None,
     }
     metastore.database.write(lambda session: compactions.update(session, [entry.id], [READY], **values))
 

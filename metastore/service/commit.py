@@ -100,16 +100,30 @@ def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:
     told: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
     entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
     if entry is not None:
-        told.append(CommitCompaction(
-            client=call.info, transaction=found.id, compaction=entry.id, type=TYPE_NUMBERS[entry.type], catalog=entry.catalog,
-            database=entry.database, table=entry.table, partition=entry.partition,
-        ))
+        told.append(
+            CommitCompaction(
+                client=call.info,
+                transaction=found.id,
+                compaction=entry.id,
+                type=TYPE_NUMBERS[entry.type],
+                catalog=entry.catalog,
+                database=entry.database,
+                table=entry.table,
+                partition=entry.partition,
+            )
+        )
     return told
 
 
 def _commit(
-    call: Call, session: Session, found: Transaction, intents: Sequence[Intent], request: CommitTxnRequest, turn: _Turn | None,
-    *, replayed: bool,
+    call: Call,
+    session: Session,
+    found: Transaction,
+    intents: Sequence[Intent],
+    request: CommitTxnRequest,
+    turn: _Turn | None,
+    *,
+    replayed: bool,
 ) -> TransactionAborted | None:
     """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
     now = now_ms()
@@ -166,7 +180,10 @@ class _Turn(NamedTuple):
 
 def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, judges: bool) -> _Turn:
     return _Turn(
-        tables, write_ids.hold(session, tables), counters.share(session, counters.TRANSACTION), components.take(session, transaction),
+        tables,
+        write_ids.hold(session, tables),
+        counters.share(session, counters.TRANSACTION),
+        components.take(session, transaction),
         components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None,
     )
 

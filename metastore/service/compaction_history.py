@@ -35,8 +35,10 @@ def housekeep(metastore: Metastore, since: int | None = None) -> None:
         count = database.write(lambda session: compactions.revoke(session, WORKING, INITIATED, heard))
         log.warning("compactions of silent workers go back to the queue", number=count, setting="compactor_worker_timeout")
     keep = {
-        SUCCEEDED: config.compactor_history_succeeded, FAILED: max(config.compactor_history_failed, config.compactor_failures),
-        DID_NOT_INITIATE: config.compactor_history_did_not_initiate, REFUSED: config.compactor_history_refused,
+        SUCCEEDED: config.compactor_history_succeeded,
+        FAILED: max(config.compactor_history_failed, config.compactor_failures),
+        DID_NOT_INITIATE: config.compactor_history_did_not_initiate,
+        REFUSED: config.compactor_history_refused,
         ABORTED: config.compactor_history_refused,
     }
     old = now - int(config.compactor_history_time * 1000)

@@ -115,9 +115,14 @@ def scheduled(session: Session, where: Object) -> tuple[int, str] | None:
 
 def _values(request: CompactionRequest) -> dict[str, object]:
     return {
-        "pool": (request.poolName or "").strip() or None, "properties": write_properties(request.properties), "run_as": request.runas,
-        "buckets": request.numberOfBuckets or None, "order_by": request.orderByClause, "initiator": request.initiatorId,
-        "initiator_version": request.initiatorVersion, "enqueued_ms": now_ms(),
+        "pool": (request.poolName or "").strip() or None,
+        "properties": write_properties(request.properties),
+        "run_as": request.runas,
+        "buckets": request.numberOfBuckets or None,
+        "order_by": request.orderByClause,
+        "initiator": request.initiatorId,
+        "initiator_version": request.initiatorVersion,
+        "enqueued_ms": now_ms(),
     }
 
 
@@ -141,7 +146,14 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
             return None
         now = now_ms()
         compactions.update(
-            session, [entry.id], [INITIATED], state=WORKING, worker=worker, worker_version=version, started_ms=now, heartbeat_ms=now,
+            session,
+            [entry.id],
+            [INITIATED],
+            state=WORKING,
+            worker=worker,
+            worker_version=version,
+            started_ms=now,
+            heartbeat_ms=now,
         )
         return entry._replace(state=WORKING, worker=worker, worker_version=version, started=now)
 
@@ -153,10 +165,25 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
 
 def _struct(entry: Entry) -> CompactionInfoStruct:
     return CompactionInfoStruct(
-        id=entry.id, dbname=entry.database, tablename=entry.table, partitionname=entry.partition, type=TYPE_NUMBERS[entry.type],
-        runas=entry.run_as, properties=entry.properties, toomanyaborts=False, hasoldabort=False, state=entry.state, workerId=entry.worker,
-        start=entry.started or 0, highestWriteId=entry.highest_write_id or 0, errorMessage=entry.error, enqueueTime=entry.enqueued,
-        retryRetention=0, poolname=entry.pool, numberOfBuckets=entry.buckets or 0, orderByClause=entry.order_by,
+        id=entry.id,
+        dbname=entry.database,
+        tablename=entry.table,
+        partitionname=entry.partition,
+        type=TYPE_NUMBERS[entry.type],
+        runas=entry.run_as,
+        properties=entry.properties,
+        toomanyaborts=False,
+        hasoldabort=False,
+        state=entry.state,
+        workerId=entry.worker,
+        start=entry.started or 0,
+        highestWriteId=entry.highest_write_id or 0,
+        errorMessage=entry.error,
+        enqueueTime=entry.enqueued,
+        retryRetention=0,
+        poolname=entry.pool,
+        numberOfBuckets=entry.buckets or 0,
+        orderByClause=entry.order_by,
     )
 
 
@@ -190,8 +217,13 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             raise NoSuchTransaction(f"No such transaction txnid:{transaction}: open one for compaction {info.id}")
         entry = _held(session, info, [WORKING], "worked on")
         compactions.update(
-            session, [entry.id], [WORKING], highest_write_id=info.highestWriteId, run_as=info.runas or entry.run_as,
-            transaction_id=transaction, heartbeat_ms=now_ms(),
+            session,
+            [entry.id],
+            [WORKING],
+            highest_write_id=info.highestWriteId,
+            run_as=info.runas or entry.run_as,
+            transaction_id=transaction,
+            heartbeat_ms=now_ms(),
         )
         compactions.add_component(session, transaction, COMPONENTS, entry.object, COMPACTION, info.highestWriteId)
 
@@ -212,7 +244,12 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
         now = now_ms()
         date = following_transaction(entry, compactions.clock(session, entry.transaction))
         compactions.update(
-            session, [entry.id], FOLLOWS[READY], state=READY, worker=None, next_transaction_id=date,
+            session,
+            [entry.id],
+            FOLLOWS[READY],
+            state=READY,
+            worker=None,
+            next_transaction_id=date,
             committed_ms=None if date is None else now,
             highest_write_id=entry.highest_write_id if entry.highest_write_id is not None else info.highestWriteId,
         )
@@ -240,7 +277,13 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
 def succeed(session: Session, entry: Entry, highest: int | None, kept: Iterable[int] = ()) -> bool:
     """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; tell whether it was there."""
     changed = compactions.update(
-        session, [entry.id], FOLLOWS[SUCCEEDED], state=SUCCEEDED, ended_ms=now_ms(), retry_after_ms=None, error=None,
+        session,
+        [entry.id],
+        FOLLOWS[SUCCEEDED],
+        state=SUCCEEDED,
+        ended_ms=now_ms(),
+        retry_after_ms=None,
+        error=None,
     )
     if changed:
         compactions.delete_of_object(session, entry.object, ABORT_CLEANUP, [READY])
@@ -303,8 +346,11 @@ def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseEle
     """Return the queue and its history, filtered by what is set; without an order what changed last comes first. MetaError."""
     database = request.dbName or None
     filters: dict[str, object] = {
-        "id": request.id or None, "pool": request.poolName or None, "table": request.tbName.strip().lower() if request.tbName else None,
-        "partition": partition_of(request.partName), "state": request.state or None,
+        "id": request.id or None,
+        "pool": request.poolName or None,
+        "table": request.tbName.strip().lower() if request.tbName else None,
+        "partition": partition_of(request.partName),
+        "state": request.state or None,
         "type": None if request.type is None else type_letter(request.type),
     }
     if database is not None:
@@ -319,12 +365,29 @@ def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseEle
 def _element(entry: Entry) -> ShowCompactResponseElement:
     highest = entry.highest_write_id or 0
     return ShowCompactResponseElement(
-        dbname=entry.database, tablename=entry.table, partitionname=entry.partition, type=TYPE_NUMBERS[entry.type],
-        state=STATE_TEXTS[entry.state], workerid=entry.worker, start=entry.started, runAs=entry.run_as, hightestTxnId=highest,
-        endTime=entry.ended, hadoopJobId=entry.hadoop_job, id=entry.id, errorMessage=entry.error, enqueueTime=entry.enqueued,
-        workerVersion=entry.worker_version, initiatorId=entry.initiator, initiatorVersion=entry.initiator_version,
-        cleanerStart=entry.cleaner_started, poolName=entry.pool or DEFAULT_POOL, nextTxnId=entry.next_transaction or 0,
-        txnId=entry.transaction or 0, commitTime=entry.committed or 0, hightestWriteId=highest,
+        dbname=entry.database,
+        tablename=entry.table,
+        partitionname=entry.partition,
+        type=TYPE_NUMBERS[entry.type],
+        state=STATE_TEXTS[entry.state],
+        workerid=entry.worker,
+        start=entry.started,
+        runAs=entry.run_as,
+        hightestTxnId=highest,
+        endTime=entry.ended,
+        hadoopJobId=entry.hadoop_job,
+        id=entry.id,
+        errorMessage=entry.error,
+        enqueueTime=entry.enqueued,
+        workerVersion=entry.worker_version,
+        initiatorId=entry.initiator,
+        initiatorVersion=entry.initiator_version,
+        cleanerStart=entry.cleaner_started,
+        poolName=entry.pool or DEFAULT_POOL,
+        nextTxnId=entry.next_transaction or 0,
+        txnId=entry.transaction or 0,
+        commitTime=entry.committed or 0,
+        hightestWriteId=highest,
     )
 
 

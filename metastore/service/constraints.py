@@ -35,8 +35,12 @@ from metastore.store.database import Session
 
 PRIMARY, FOREIGN, UNIQUE, NOT_NULL, DEFAULT, CHECK = "primary", "foreign", "unique", "notnull", "default", "check"
 KIND: dict[type[Any], str] = {
-    SQLPrimaryKey: PRIMARY, SQLForeignKey: FOREIGN, SQLUniqueConstraint: UNIQUE, SQLNotNullConstraint: NOT_NULL,
-    SQLDefaultConstraint: DEFAULT, SQLCheckConstraint: CHECK,
+    SQLPrimaryKey: PRIMARY,
+    SQLForeignKey: FOREIGN,
+    SQLUniqueConstraint: UNIQUE,
+    SQLNotNullConstraint: NOT_NULL,
+    SQLDefaultConstraint: DEFAULT,
+    SQLCheckConstraint: CHECK,
 }
 NAME_FIELD = {PRIMARY: "pk_name", FOREIGN: "fk_name", UNIQUE: "uk_name", NOT_NULL: "nn_name", DEFAULT: "dc_name", CHECK: "dc_name"}
 PREFIX = {PRIMARY: "pk", FOREIGN: "fk", UNIQUE: "uk", NOT_NULL: "nn", DEFAULT: "dc", CHECK: "dc"}
@@ -142,7 +146,10 @@ def _body(table: Table, kind: str, group: Sequence[Any]) -> dict[str, Any]:
         columns.append(normalize(column))
     first = group[0]
     body: dict[str, Any] = {
-        "columns": columns, "enable": bool(first.enable_cstr), "validate": bool(first.validate_cstr), "rely": bool(first.rely_cstr),
+        "columns": columns,
+        "enable": bool(first.enable_cstr),
+        "validate": bool(first.validate_cstr),
+        "rely": bool(first.rely_cstr),
     }
     if kind == DEFAULT:
         body["value"] = first.default_value
@@ -173,7 +180,8 @@ def _referenced(
             raise InvalidObject(f"Parent column not found: {column} in {name}")
     differing = [
         f"{struct.fkcolumn_name} {own_types[normalize(struct.fkcolumn_name)]} refers to {column} {types[column]}"
-        for struct, column in zip(group, wanted, strict=True) if own_types[normalize(struct.fkcolumn_name)] != types[column]
+        for struct, column in zip(group, wanted, strict=True)
+        if own_types[normalize(struct.fkcolumn_name)] != types[column]
     ]
     keys = [key for key in (own if itself else rows.of_table(session, parent.id)) if key.kind in (PRIMARY, UNIQUE)]
     for key in keys:
@@ -239,9 +247,17 @@ def get_foreign_keys(
     call: Call, catalog: str, parent: tuple[str | None, str | None], foreign: tuple[str | None, str | None]
 ) -> list[SQLForeignKey]:
     """Return the foreign keys between tables (database, name), where what is None matches all."""
-    found = call.database.read(lambda session: rows.find(
-        session, catalog=catalog, kind=FOREIGN, parent_database=parent[0], parent_table=parent[1], database=foreign[0], table=foreign[1],
-    ))
+    found = call.database.read(
+        lambda session: rows.find(
+            session,
+            catalog=catalog,
+            kind=FOREIGN,
+            parent_database=parent[0],
+            parent_table=parent[1],
+            database=foreign[0],
+            table=foreign[1],
+        )
+    )
     return [struct for constraint in found for struct in structs_of(constraint)]
 
 
@@ -277,8 +293,16 @@ def structs_of(constraint: Constraint) -> Iterator[Any]:
             yield SQLCheckConstraint(**table, column_name=column, check_expression=body["value"], dc_name=name, **flags)
         else:
             yield SQLForeignKey(
-                pktable_db=constraint.parent_database, pktable_name=constraint.parent_table,
+                pktable_db=constraint.parent_database,
+                pktable_name=constraint.parent_table,
                 pkcolumn_name=body["parent_columns"][number - 1],
-                fktable_db=constraint.database, fktable_name=constraint.table, fkcolumn_name=column, key_seq=number,
-                update_rule=body["update_rule"], delete_rule=body["delete_rule"], fk_name=name, pk_name=body["parent_key"], **flags,
+                fktable_db=constraint.database,
+                fktable_name=constraint.table,
+                fkcolumn_name=column,
+                key_seq=number,
+                update_rule=body["update_rule"],
+                delete_rule=body["delete_rule"],
+                fk_name=name,
+                pk_name=body["parent_key"],
+                **flags,
             )

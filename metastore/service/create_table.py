@@ -26,8 +26,13 @@ CREATION_MARKS = ("created_with_ctas", "created_with_ctlt")
 
 
 def create_table(
-    call: Call, table: Table, *, environment: Mapping[str, str] | None = None, constraints: Sequence[Any] = (),
-    capabilities: Sequence[str] | None = None, identifier: str | None = None,
+    call: Call,
+    table: Table,
+    *,
+    environment: Mapping[str, str] | None = None,
+    constraints: Sequence[Any] = (),
+    capabilities: Sequence[str] | None = None,
+    identifier: str | None = None,
 ) -> None:
     """Make a table, its directory and its constraints (structs such as SQLPrimaryKey).
 
@@ -111,4 +116,3 @@ def _check(call: Call, table: Table) -> None:
         raise InvalidObject(
             f"Table {table.dbName}.{table.tableName} has no columns {missing} to bucket, sort or skew by: name some of its columns"
         )
-

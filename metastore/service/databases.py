@@ -133,7 +133,13 @@ def _altered(call: Call, before: Database, new: Database) -> Database:
 
 
 def drop_database(
-    call: Call, catalog: str, name: str | None, *, delete_data: bool, cascade: bool, ignore_unknown: bool = False,
+    call: Call,
+    catalog: str,
+    name: str | None,
+    *,
+    delete_data: bool,
+    cascade: bool,
+    ignore_unknown: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Remove a database; with `cascade` its tables and functions too. NoSuchObject, InvalidOperation, MetaError."""
@@ -218,8 +224,11 @@ def _delete_contents(
             kept += [Occupant(place, location, label) for location in locations if (place := place_of(location))]
     own = [location for location in (database.managedLocationUri, database.locationUri) if location]
     deletion.delete_data(
-        call, f"database {database.catalogName}.{database.name}", [*((places, skips) for skips, places in doomed.items()), (own, purge)],
-        below=database.locationUri, kept=kept,
+        call,
+        f"database {database.catalogName}.{database.name}",
+        [*((places, skips) for skips, places in doomed.items()), (own, purge)],
+        below=database.locationUri,
+        kept=kept,
     )
 
 

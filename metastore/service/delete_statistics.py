@@ -74,9 +74,7 @@ def from_partitions(
         current.write(work)
 
 
-def delete(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None
-) -> None:
+def delete(call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None) -> None:
     """Delete statistics of partitions if any are named, else of the table."""
     if partitions:
         from_partitions(call, name, partitions, columns, engine)

@@ -82,7 +82,9 @@ def to_empty(
             raise MetaError(f"{name} can not be truncated: {location} is the directory of {', '.join(sorted(set(shared)))} too")
         if others:
             log.warning(
-                "data in a truncated directory stays, others lie in it", object=f"table {name}", location=location,
+                "data in a truncated directory stays, others lie in it",
+                object=f"table {name}",
+                location=location,
                 kept=sorted({each.label for each in others}),
             )
         out[location] = [each.location for each in others]

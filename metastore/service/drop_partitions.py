@@ -52,7 +52,12 @@ def drop_partition_by_name(
 
 
 def drop_partitions(
-    call: Call, name: TableName, wanted: Sequence[str], *, delete_data: bool, if_exists: bool,
+    call: Call,
+    name: TableName,
+    wanted: Sequence[str],
+    *,
+    delete_data: bool,
+    if_exists: bool,
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
     """Drop the named partitions; with `if_exists` missing ones are left out. Returns the dropped. NoSuchObject, MetaError."""
@@ -66,7 +71,13 @@ def _table(call: Call, name: TableName) -> Table:
 
 
 def drop_named(
-    call: Call, name: TableName, table: Table, wanted: Sequence[str], *, delete_data: bool, if_exists: bool = False,
+    call: Call,
+    name: TableName,
+    table: Table,
+    wanted: Sequence[str],
+    *,
+    delete_data: bool,
+    if_exists: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
     """Drop partitions by their stored names in one transaction."""

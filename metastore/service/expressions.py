@@ -80,7 +80,12 @@ def get_partition_names_by_expression(
 
 
 def drop_partitions_by_expressions(
-    call: Call, name: TableName, dropped: Sequence[Dropped], *, delete_data: bool, if_exists: bool,
+    call: Call,
+    name: TableName,
+    dropped: Sequence[Dropped],
+    *,
+    delete_data: bool,
+    if_exists: bool,
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
     """Drop what expressions select, all or nothing; return the dropped. With `if_exists` an expression may select nothing.

@@ -44,7 +44,8 @@ class Holder(NamedTuple):
 def late_holders(config: Config, found: Iterable[Held], now: int) -> set[Holder]:
     """Return those of the locks whose owners have not been heard of for too long."""
     return {
-        Holder(held.id, held.transaction) for held in found
+        Holder(held.id, held.transaction)
+        for held in found
         if (held.transaction_heartbeat or 0 if held.transaction else held.heartbeat) < since(config, now, held.transaction_type)
     }
 
@@ -132,7 +133,7 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
         count = 0
         while found := database.read(find):
             for start in range(0, len(found), BATCH):
-                part = found[start: start + BATCH]
+                part = found[start : start + BATCH]
                 database.write(lambda session, part=part: remove(session, part))  # type: ignore[misc]  # bound now
             count += len(found)
         return count

@@ -67,7 +67,9 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
                 return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
         given = write_ids.by_table(numbers) if numbers is not None else {}
         added = locks.insert(
-            session, new(ACQUIRED if found is None else WAITING, now), wanted,
+            session,
+            new(ACQUIRED if found is None else WAITING, now),
+            wanted,
             [each._replace(write_id=given.get(Key.of(each))) for each in intents],
         )
         return added, LockState.ACQUIRED if found is None else LockState.WAITING
@@ -233,9 +235,11 @@ def show_locks(
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
     living = [held for held in _living(rows) if held.id not in late]
     return [
-        _element(held, living) for held in living
+        _element(held, living)
+        for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
-        and wanted_table in (None, held.table) and wanted_partition in (None, held.partition)
+        and wanted_table in (None, held.table)
+        and wanted_partition in (None, held.partition)
         and transaction in (0, held.transaction)
     ]
 
@@ -247,11 +251,19 @@ def _element(held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
         found = blocker([_of(held)], held.transaction, earlier, writers_wait=bool(held.writers_wait))
         by = found.by if found is not None else None
     return ShowLocksResponseElement(
-        lockid=held.id, dbname=held.database, tablename=held.table, partname=held.partition, type=held.type,
-        state=LockState.ACQUIRED if held.state == ACQUIRED else LockState.WAITING, txnid=held.transaction or None,
-        lastheartbeat=0 if held.transaction else held.heartbeat, acquiredat=held.acquired, user=held.user, hostname=held.host,
-        agentInfo=held.agent, lockIdInternal=held.number, blockedByExtId=by.lock if by else None,
+        lockid=held.id,
+        dbname=held.database,
+        tablename=held.table,
+        partname=held.partition,
+        type=held.type,
+        state=LockState.ACQUIRED if held.state == ACQUIRED else LockState.WAITING,
+        txnid=held.transaction or None,
+        lastheartbeat=0 if held.transaction else held.heartbeat,
+        acquiredat=held.acquired,
+        user=held.user,
+        hostname=held.host,
+        agentInfo=held.agent,
+        lockIdInternal=held.number,
+        blockedByExtId=by.lock if by else None,
         blockedByIntId=by.number if by else None,
     )
-
-

@@ -53,8 +53,12 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
     if request.maxEvents is not None and 0 < request.maxEvents < most:
         most = request.maxEvents
     wanted = Filter(
-        request.lastEvent or 0, catalog=_name(request.catName), database=_name(request.dbName), tables=_names(request.tableNames),
-        types=request.eventTypeList or None, skipped=request.eventTypeSkipList or None,
+        request.lastEvent or 0,
+        catalog=_name(request.catName),
+        database=_name(request.dbName),
+        tables=_names(request.tableNames),
+        types=request.eventTypeList or None,
+        skipped=request.eventTypeSkipList or None,
     )
     _number(call.metastore)
     found = call.database.read(lambda session: notifications.find(session, wanted, most))
@@ -68,8 +72,12 @@ def count(call: Call, request: NotificationEventsCountRequest) -> int:
         raise MetaError("get_notification_events_count needs dbName: * stands for all databases")
     database = normalize(request.dbName)
     wanted = Filter(
-        request.fromEventId or 0, upto=request.toEventId, catalog=normalize(request.catName or call.config.default_catalog),
-        database=None if database == "*" else database, tables=_names(request.tableNames), with_unnamed=True,
+        request.fromEventId or 0,
+        upto=request.toEventId,
+        catalog=normalize(request.catName or call.config.default_catalog),
+        database=None if database == "*" else database,
+        tables=_names(request.tableNames),
+        with_unnamed=True,
     )
     _number(call.metastore)
     found = call.database.read(lambda session: notifications.count(session, wanted))
@@ -103,9 +111,7 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
     for _, each in inserts:
         _check_files(name, each)
     found = _partitions(call, name, table, [values for values, _ in inserts])
-    told = [
-        Insert(client=call.info, table=table, partition=_of(call, name, table, values, found), data=each) for values, each in inserts
-    ]
+    told = [Insert(client=call.info, table=table, partition=_of(call, name, table, values, found), data=each) for values, each in inserts]
     return _tell_all(call, told)
 
 
@@ -134,9 +140,7 @@ def _partitions(call: Call, name: TableName, table: Table, values: Sequence[Sequ
     return {partition_name(call, table, each.values): each for each in get_partitions_by_names(call, name, names)}
 
 
-def _of(
-    call: Call, name: TableName, table: Table, values: Sequence[str] | None, found: Mapping[str, Partition]
-) -> Partition | None:
+def _of(call: Call, name: TableName, table: Table, values: Sequence[str] | None, found: Mapping[str, Partition]) -> Partition | None:
     if not values:
         return None
     wanted = partition_name(call, table, values)

@@ -85,7 +85,8 @@ def _shown_to(principal: Principal | None, table: Table, found: list[Partition])
         for partition in found:
             partition.privileges = PrincipalPrivilegeSet(
                 userPrivileges={principal.user: []} if principal.user is not None else {},
-                groupPrivileges={group: [] for group in principal.groups}, rolePrivileges={"public": []},
+                groupPrivileges={group: [] for group in principal.groups},
+                rolePrivileges={"public": []},
             )
     return found
 
@@ -236,9 +237,10 @@ def get_partition_values(
             if normalize(key.name) not in positions:
                 raise MetaError(f"{key.name} is not a partitioning key of {name}")
         chosen = [positions[normalize(key.name)] for key in wanted]
-        rows = [[values[position] for position in chosen] for values in map(orjson.loads, (
-            row[2] for row in rows_by_filter(call, session, table, text).rows
-        ))]
+        rows = [
+            [values[position] for position in chosen]
+            for values in map(orjson.loads, (row[2] for row in rows_by_filter(call, session, table, text).rows))
+        ]
         if distinct:
             rows = [list(values) for values in dict.fromkeys(map(tuple, rows))]
         rows.sort(reverse=not ascending)
@@ -293,4 +295,3 @@ def _too_many(call: Call, table: Table, count: int) -> None:
         f"Number of partitions scanned (={count}) on table '{table.tableName}' exceeds limit (={call.config.limit_partition_request}). "
         "This is controlled on the metastore server by metastore.limit.partition.request"
     )
-

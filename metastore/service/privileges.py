@@ -122,10 +122,13 @@ def grant_with_table(session: Session, table: Table, granted: PrincipalPrivilege
     new = [
         (thing, HiveObjectPrivilege(principalName=name, principalType=kind, grantInfo=info, authorizer="SQL"))
         for kind, by_name in (
-            (PrincipalType.USER, granted.userPrivileges), (PrincipalType.GROUP, granted.groupPrivileges),
+            (PrincipalType.USER, granted.userPrivileges),
+            (PrincipalType.GROUP, granted.groupPrivileges),
             (PrincipalType.ROLE, granted.rolePrivileges),
         )
-        for name, infos in (by_name or {}).items() for info in infos if info.privilege
+        for name, infos in (by_name or {}).items()
+        for info in infos
+        if info.privilege
     ]
     if new:
         privileges.insert(session, new)
@@ -154,9 +157,9 @@ def revoke(call: Call, bag: PrivilegeBag | None, *, option_only: bool = False) -
             if thing not in there:
                 there[thing] = privileges.on(session, thing)
             found = [
-                granted.key for granted in there[thing]
-                if _identity(granted.privilege)[:3] == _identity(each)[:3]
-                and (granted.privilege.grantInfo.grantOption or not option_only)
+                granted.key
+                for granted in there[thing]
+                if _identity(granted.privilege)[:3] == _identity(each)[:3] and (granted.privilege.grantInfo.grantOption or not option_only)
             ]
             if not found:
                 raise InvalidObject(
@@ -231,6 +234,4 @@ def get_privilege_set(call: Call, ref: HiveObjectRef | None, user: str | None, g
 
 
 def _by_name(found: Sequence[HiveObjectPrivilege], kind: int, names: Sequence[str]) -> dict[str, list[PrivilegeGrantInfo]]:
-    return {
-        name: [each.grantInfo for each in found if (each.principalType, each.principalName) == (kind, name)] for name in names
-    }
+    return {name: [each.grantInfo for each in found if (each.principalType, each.principalName) == (kind, name)] for name in names}

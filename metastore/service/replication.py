@@ -78,9 +78,9 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
             transactions.hold_many(session, ids, WRITE_IDS | COMPONENTS)
             write_ids.insert(session, key, zip(ids, aborted, strict=True))
             write_ids.set_last(session, key, ids[-1])
-            components.insert(session, (
-                (id_, Intent(*key, part, INSERT, number)) for id_, number in zip(ids, aborted, strict=True) for part in parts
-            ))
+            components.insert(
+                session, ((id_, Intent(*key, part, INSERT, number)) for id_, number in zip(ids, aborted, strict=True) for part in parts)
+            )
         return bool(aborted)
 
     if call.database.write(work):

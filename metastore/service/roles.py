@@ -110,9 +110,7 @@ def grant_role(
         if any(grant.roleName == wanted for grant in roles.held_by(session, [member], kind)):
             raise AlreadyExists(f"Principal {member} already has the role {wanted}")
         if kind == PrincipalType.ROLE and member in _above(roles.between_roles(session), wanted):
-            raise MetaError(
-                f"Cannot grant role {wanted} to {member} as {member} already belongs to the role {wanted}. (no cycles allowed)"
-            )
+            raise MetaError(f"Cannot grant role {wanted} to {member} as {member} already belongs to the role {wanted}. (no cycles allowed)")
         roles.grant(session, new)
 
     call.database.write(work)

@@ -9,13 +9,19 @@ from metastore.errors import ConfigValueSecurity, MetaError
 from metastore.service.context import Call
 from metastore.store import catalogs
 
-ITS_OWN = frozenset({
-    "hive.metastore.partition.name.whitelist.pattern", "hive.metastore.client.capability.check", "hive.metastore.expression.proxy",
-    "hive.metastore.disallow.incompatible.col.type.changes",
-})
+ITS_OWN = frozenset(
+    {
+        "hive.metastore.partition.name.whitelist.pattern",
+        "hive.metastore.client.capability.check",
+        "hive.metastore.expression.proxy",
+        "hive.metastore.disallow.incompatible.col.type.changes",
+    }
+)
 """Settings that a connection may have of its own. Source: Hive's MetastoreConf.metaConfs."""
 WITHOUT_EFFECT = {
-    "hive.metastore.try.direct.sql": "true", "hive.metastore.try.direct.sql.ddl": "true", "hive.metastore.client.socket.timeout": "600s",
+    "hive.metastore.try.direct.sql": "true",
+    "hive.metastore.try.direct.sql.ddl": "true",
+    "hive.metastore.client.socket.timeout": "600s",
     "hive.metastore.partition.order.expr": '"PART_NAME" asc',
 }
 """Those of them that only Java's server heeds, with their defaults: they are kept for who asks."""

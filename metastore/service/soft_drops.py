@@ -37,11 +37,19 @@ def hand_over(
     call: Call, session: Session, name: TableName, places: Iterable[tuple[str | None, str]], environment: Mapping[str, str], *, purge: bool
 ) -> None:
     """Queue the files of a table (with the partition None) or of partitions, by where they lie, for when nobody reads them. MetaError."""
-    compactions.insert_many(session, [
-        {
-            **Object(*name, partition)._asdict(), "type": MAJOR, "state": READY, "enqueued_ms": now_ms(), "run_as": call.client.user,
-            "properties": write_properties({"location": location, "ifPurge": str(purge).lower()}),
-            "highest_write_id": _number(environment, WRITE_ID), "transaction_id": dropping_transaction(environment),
-        }
-        for partition, location in places
-    ])
+    compactions.insert_many(
+        session,
+        [
+            {
+                **Object(*name, partition)._asdict(),
+                "type": MAJOR,
+                "state": READY,
+                "enqueued_ms": now_ms(),
+                "run_as": call.client.user,
+                "properties": write_properties({"location": location, "ifPurge": str(purge).lower()}),
+                "highest_write_id": _number(environment, WRITE_ID),
+                "transaction_id": dropping_transaction(environment),
+            }
+            for partition, location in places
+        ],
+    )

@@ -60,7 +60,11 @@ def get_table(
 
 
 def get_partitions(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    call: Call,
+    name: TableName,
+    partitions: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> dict[str, ColumnStatistics]:
     """Return by partition name the statistics of those of the columns that have any and hold for the snapshot, if one is given.
@@ -71,12 +75,17 @@ def get_partitions(
     found = _read(call, name, partitions, engine, seen)
     return {
         partition: _struct(name, partition, raw, columns, engine)
-        for partition, raw in found.items() if raw is not None and wanted & raw.keys()
+        for partition, raw in found.items()
+        if raw is not None and wanted & raw.keys()
     }
 
 
 def get_stored(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    call: Call,
+    name: TableName,
+    partitions: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> dict[str, list[StoredColumn]]:
     """Return what `get_partitions` does, as it is stored."""
@@ -119,8 +128,7 @@ def _read(
         return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
     found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))
     return {
-        partition: raw if accuracy.holds(parameters, write_id, seen) else None
-        for partition, (raw, parameters, write_id) in found.items()
+        partition: raw if accuracy.holds(parameters, write_id, seen) else None for partition, (raw, parameters, write_id) in found.items()
     }
 
 
@@ -134,7 +142,11 @@ def _struct(
 ) -> ColumnStatistics:
     wanted = [column for column in columns_named(columns) if column in raw]
     description = ColumnStatisticsDesc(
-        isTblLevel=partition is None, dbName=name.database, tableName=name.table, partName=partition, catName=name.catalog,
+        isTblLevel=partition is None,
+        dbName=name.database,
+        tableName=name.table,
+        partName=partition,
+        catName=name.catalog,
         lastAnalyzed=max((raw[column][1] for column in wanted), default=None),
     )
     found = [statistics.decode(column, raw[column]) for column in wanted]
@@ -142,7 +154,11 @@ def _struct(
 
 
 def get_aggregated(
-    call: Call, name: TableName, partitions: Sequence[str] | None, columns: Sequence[str] | None, engine: str | None = None,
+    call: Call,
+    name: TableName,
+    partitions: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> AggrStats:
     """Return the statistics of columns over partitions, and how many partitions have them for all of the columns.

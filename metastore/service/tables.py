@@ -28,6 +28,7 @@ from metastore.store.write_ids import Key
 
 T = TypeVar("T")
 
+
 def find_table(call: Call, name: TableName) -> Table:
     """Return a table without telling listeners. NoSuchObject."""
     database = call.database
@@ -102,8 +103,12 @@ def get_table_meta(
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
-            dbName=row.database, tableName=row.name, tableType=row.type, comments=row.comment,
-            ownerName=row.owner, ownerType=row.owner_type,
+            dbName=row.database,
+            tableName=row.name,
+            tableType=row.type,
+            comments=row.comment,
+            ownerName=row.owner,
+            ownerType=row.owner_type,
         )
         for row in call.database.read(lambda session: tables.meta(session, catalog, exact_name(database_pattern)))
         if (not types or row.type in types) and in_database(row.database) and matches(row.name)
@@ -231,8 +236,11 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
                 partitions.replace(session, held, changed)
                 statistics.delete_partitions(session, [key for key, _, _ in changed])
             current.event = AlterPartitions(
-                client=call.info, table=held, before=[partition for _, _, partition in found],
-                after=[partition for _, _, partition in changed], environment=environment or {},
+                client=call.info,
+                table=held,
+                before=[partition for _, _, partition in found],
+                after=[partition for _, _, partition in changed],
+                environment=environment or {},
             )
 
         current.write(work)

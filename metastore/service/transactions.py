@@ -123,9 +123,7 @@ def _abort_at_once(call: Call, key: int) -> bool:
     if once.most_ended and listeners.only_log:
         told = listeners.log_row(AbortTransactions(client=call.info, transactions=[key]))
         return once.abort(call.database, key, call.client.work_in(key).guess, now_ms(), told)
-    return not listeners.transactional and call.database.change(
-        lambda session: transactions.end_free(session, key, ABORTED, now_ms())
-    )
+    return not listeners.transactional and call.database.change(lambda session: transactions.end_free(session, key, ABORTED, now_ms()))
 
 
 def _abort_all_at_once(call: Call, keys: Sequence[int]) -> bool:
@@ -223,13 +221,21 @@ def get_open_transactions(call: Call, without: Collection[int] = ()) -> GetOpenT
 def get_open_transactions_info(call: Call) -> GetOpenTxnsInfoResponse:
     """Return who opened the transactions that are open or aborted, ascending by id; times in milliseconds."""
     mark, found = call.database.read(transactions.shown)
-    return GetOpenTxnsInfoResponse(txn_high_water_mark=mark, open_txns=[
-        TxnInfo(
-            id=each.id, state=TxnState.OPEN if each.state == OPEN else TxnState.ABORTED, user=each.user, hostname=each.host,
-            agentInfo=each.agent, startedTime=each.started, lastHeartbeatTime=each.heartbeat,
-        )
-        for each in found
-    ])
+    return GetOpenTxnsInfoResponse(
+        txn_high_water_mark=mark,
+        open_txns=[
+            TxnInfo(
+                id=each.id,
+                state=TxnState.OPEN if each.state == OPEN else TxnState.ABORTED,
+                user=each.user,
+                hostname=each.host,
+                agentInfo=each.agent,
+                startedTime=each.started,
+                lastHeartbeatTime=each.heartbeat,
+            )
+            for each in found
+        ],
+    )
 
 
 def seed_transaction_id(call: Call, seed: int) -> None:
@@ -238,5 +244,3 @@ def seed_transaction_id(call: Call, seed: int) -> None:
         mark = call.database.read(lambda session: counters.value(session, counters.TRANSACTION))
         if mark != seed - 1:
             raise MetaError(f"Invalid txnId seed {seed}, the highWaterMark is {mark}: seed a higher one")
-
-

@@ -26,8 +26,11 @@ def _roots(call: Call, database: Database) -> Roots:
     """Return where a database's tables may lie. A database of another catalog has no other place than its own, as in Java's server."""
     warehouse, name = call.warehouse, database.name or DEFAULT_DATABASE
     return Roots(
-        managed=warehouse.root, external=warehouse.external_root if is_default_catalog(call, database.catalogName) else None,
-        database=database.locationUri or warehouse.root, database_managed=database.managedLocationUri, database_name=name,
+        managed=warehouse.root,
+        external=warehouse.external_root if is_default_catalog(call, database.catalogName) else None,
+        database=database.locationUri or warehouse.root,
+        database_managed=database.managedLocationUri,
+        database_name=name,
         keeps_own=call.config.table_translation == "legacy" and not _lies_by_default(call, name, database.locationUri),
     )
 
@@ -71,8 +74,12 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
             raise InvalidObject(f"{table_label(table)} can not lie at {given}, the root of a file system: give a directory in it")
     roots = _roots(call, database)
     translated = table_types.translate(
-        table, mode=cast(Mode, call.config.table_translation), roots=roots, capabilities=capabilities,
-        client_name=_client_name(call, identifier), default_catalog=call.config.default_catalog,
+        table,
+        mode=cast(Mode, call.config.table_translation),
+        roots=roots,
+        capabilities=capabilities,
+        client_name=_client_name(call, identifier),
+        default_catalog=call.config.default_catalog,
         create_as_acid=call.config.create_as_acid,
     )
     stored, directory = translated.table, table_types.default_directory(translated.root, roots)
@@ -108,7 +115,10 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
     if place and parse(place).key[2] == "/" and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
         raise InvalidOperation(f"{table_label(new)} can not lie at {place}, the root of a file system: give a directory in it")
     return table_types.translate_alter(
-        old, new, mode=cast(Mode, call.config.table_translation), roots=_roots(call, database),
+        old,
+        new,
+        mode=cast(Mode, call.config.table_translation),
+        roots=_roots(call, database),
         default_catalog=call.config.default_catalog,
     )
 

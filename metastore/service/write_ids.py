@@ -182,9 +182,11 @@ def get_valid_write_ids(
 def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
     marks, later, ranges = write_ids.snapshot(session, keys, _database_mark(seen), seen.exceptions)
-    return write_ids.Snapshot({key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()}, {
-        key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()
-    }, ranges)
+    return write_ids.Snapshot(
+        {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()},
+        {key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()},
+        ranges,
+    )
 
 
 def _database_mark(seen: Snapshot) -> int:
@@ -208,9 +210,7 @@ def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mar
     return mark.raised(below, seen=any(seen.is_valid(transaction) for _, transaction in later))
 
 
-def _judged(
-    ranges: Sequence[tuple[int, int, int]], mark: Mark, seen: Snapshot
-) -> tuple[Mark, Callable[[int], Iterator[tuple[int, int]]]]:
+def _judged(ranges: Sequence[tuple[int, int, int]], mark: Mark, seen: Snapshot) -> tuple[Mark, Callable[[int], Iterator[tuple[int, int]]]]:
     """Return what a snapshot makes of a table with ranges of write ids, and what returns those of them up to one that it does not see.
 
     None is looked at that it sees: there may be millions.
@@ -267,7 +267,10 @@ def _table(
         high = invalid[0]
         invalid = [high]
     return TableValidWriteIds(
-        fullTableName=name, writeIdHighWaterMark=high, invalidWriteIds=invalid, minOpenWriteId=min_open,
+        fullTableName=name,
+        writeIdHighWaterMark=high,
+        invalidWriteIds=invalid,
+        minOpenWriteId=min_open,
         abortedBits=aborted_bits(invalid, aborted),
     )
 
@@ -325,5 +328,3 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
         known.intents += (Intent(*key, name, operation, request.writeid) for name in names)
     if operation in CHANGES:
         known.changes |= {key}
-
-

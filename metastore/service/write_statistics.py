@@ -136,9 +136,7 @@ def update_partitions(
     return on_known_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
 
 
-def _update(
-    call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer
-) -> bool:
+def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer) -> bool:
     table = known.table
     names = partitions_named(call, table, [each.statsDesc.partName for each in new])
     if len(set(names)) < len(names):
@@ -179,7 +177,14 @@ def _update(
 
 
 def _join(
-    session: Session, name: TableName, known: Known, columns: Mapping[str, Columns], engine: str, *, merged: bool, by: Writer,
+    session: Session,
+    name: TableName,
+    known: Known,
+    columns: Mapping[str, Columns],
+    engine: str,
+    *,
+    merged: bool,
+    by: Writer,
     all_written: bool,
 ) -> bool:
     """Write statistics of partitions beside what is there of other columns; tell whether they could be `merged`, if that is asked for.
@@ -250,9 +255,7 @@ def _usual_marks(table: Table, names: tuple[str, ...]) -> overwriting.Texts:
 
 @lru_cache(maxsize=16)
 def _usual_marks_of(names: tuple[str, ...]) -> overwriting.Texts:
-    one, other = (
-        statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(names)
-    )
+    one, other = (statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(names))
     return one, other
 
 
@@ -340,10 +343,12 @@ def _together(
 ) -> dict[Place, statistics.Encoded]:
     """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
     if merged:
-        new = _encoded({
-            key: [_merged(old.get(key, {}), struct) for struct in new[key].structs if struct.colName in names]
-            for key, names in written.items()
-        })
+        new = _encoded(
+            {
+                key: [_merged(old.get(key, {}), struct) for struct in new[key].structs if struct.colName in names]
+                for key, names in written.items()
+            }
+        )
     return {key: {**old.get(key, {}), **new[key].encoded} for key in written}
 
 

@@ -92,16 +92,22 @@ def _nested(value: Column, there: Any, kind: str, what: str) -> Column:
     if isinstance(there, ArrayType):
         return F.transform(value, lambda each: assigned(each, there.elementType, inner[0][1], what))
     if isinstance(there, MapType):
-        return F.map_from_entries(F.transform(F.map_entries(value), lambda each: F.struct(
-            assigned(each["key"], there.keyType, inner[0][1], what).alias("key"),
-            assigned(each["value"], there.valueType, inner[1][1], what).alias("value"),
-        )))
+        return F.map_from_entries(
+            F.transform(
+                F.map_entries(value),
+                lambda each: F.struct(
+                    assigned(each["key"], there.keyType, inner[0][1], what).alias("key"),
+                    assigned(each["value"], there.valueType, inner[1][1], what).alias("value"),
+                ),
+            )
+        )
     given = {field.name.lower(): field for field in there}
     names = [name.lower() for name, _ in inner]
     if unknown := [field.name for name, field in given.items() if name not in names]:
         raise DoesNotFit(f"{what} has no field {', '.join(unknown)}; its fields are {', '.join(names)}")
     fields = [
-        assigned(value[given[name].name], given[name].dataType, each, f"{what}.{name}") if name in given
+        assigned(value[given[name].name], given[name].dataType, each, f"{what}.{name}")
+        if name in given
         else F.lit(None).cast(spark_type(each))
         for name, (_, each) in zip(names, inner, strict=True)
     ]

@@ -19,7 +19,13 @@ from metastore.rules.partition_names import canonical_name, make_partition_name,
 from metastore.rules.partition_values import hive_name
 
 CAPABILITIES = [
-    "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTREAD", "EXTWRITE",
+    "HIVEFULLACIDREAD",
+    "HIVEFULLACIDWRITE",
+    "HIVEMANAGEDINSERTREAD",
+    "HIVEMANAGEDINSERTWRITE",
+    "HIVEBUCKET2",
+    "EXTREAD",
+    "EXTWRITE",
 ]
 URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
@@ -28,7 +34,12 @@ _CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _LOCAL_TIME = re.compile(r"\btimestamp with local time zone\b", re.IGNORECASE)
 
 FORMATS: tuple[tuple[str, str], ...] = (
-    ("parquet", "parquet"), ("orc", "orc"), ("avro", "avro"), ("json", "json"), ("opencsv", "csv"), ("lazysimple", "text"),
+    ("parquet", "parquet"),
+    ("orc", "orc"),
+    ("avro", "avro"),
+    ("json", "json"),
+    ("opencsv", "csv"),
+    ("lazysimple", "text"),
 )
 """Part of a serde's class name, in lower case, and Spark's name for the format."""
 
@@ -106,8 +117,11 @@ class AcidTableInfo:
     def load(cls, client: Client, database: str, name: str) -> AcidTableInfo:
         """Read a table. NoSuchObjectException; NotTransactional for any other kind of table."""
         request = GetTableRequest(
-            dbName=database, tblName=name, capabilities=idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark",
+            dbName=database,
+            tblName=name,
+            capabilities=idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=CAPABILITIES,
+            processorIdentifier="metastore-spark",
         )
         table = cls(client.get_table_req(request).table)
         if (table.parameters.get("transactional") or "").lower() != "true":
@@ -224,5 +238,3 @@ def _csv_options(parameters: dict[str, str]) -> dict[str, str]:
     names = {"sep": ("separatorChar", ","), "quote": ("quoteChar", '"'), "escape": ("escapeChar", "\\")}
     blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     return {**blanks, **{option: parameters.get(name, default) for option, (name, default) in names.items()}}
-
-

@@ -138,10 +138,14 @@ def _with_field(struct: Column, kind: DataType, path: Path, value: Column) -> Co
     if not path:
         return value
     assert isinstance(kind, StructType)
-    return F.struct(*(
-        (_with_field(struct[each.name], each.dataType, path[1:], value) if each.name.lower() == path[0] else struct[each.name])
-        .alias(each.name) for each in kind.fields
-    ))
+    return F.struct(
+        *(
+            (_with_field(struct[each.name], each.dataType, path[1:], value) if each.name.lower() == path[0] else struct[each.name]).alias(
+                each.name
+            )
+            for each in kind.fields
+        )
+    )
 
 
 def first_that_holds(conditions: Sequence[Expression | None]) -> Column:

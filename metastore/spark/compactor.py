@@ -53,9 +53,7 @@ class Outcome:
 class Compactor:
     """One worker on one Spark session."""
 
-    def __init__(
-        self, spark: SparkSession, uri: str | None = None, *, pool: str | None = None, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, uri: str | None = None, *, pool: str | None = None, progress: Progress | None = None) -> None:
         self._spark = spark
         self._uri = uri or metastore_uri(spark)
         self._pool = pool
@@ -72,8 +70,13 @@ class Compactor:
                 return None
             outcome = self._work_on(client, entry)
         self._log.info(
-            "compaction", id=entry.id, table=f"{entry.dbname}.{entry.tablename}", partition=entry.partitionname, kind=KINDS.get(entry.type),
-            outcome=outcome.state, detail=outcome.detail,
+            "compaction",
+            id=entry.id,
+            table=f"{entry.dbname}.{entry.tablename}",
+            partition=entry.partitionname,
+            kind=KINDS.get(entry.type),
+            outcome=outcome.state,
+            detail=outcome.detail,
         )
         return outcome
 
@@ -110,9 +113,17 @@ class Compactor:
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
 
     def _compact(self, client: Client, entry: CompactionInfoStruct, work: Work) -> Outcome:
-        work.txn.lock([component(
-            entry.dbname, entry.tablename, LockType.SHARED_READ, DataOperationType.SELECT, partition=entry.partitionname,
-        )])
+        work.txn.lock(
+            [
+                component(
+                    entry.dbname,
+                    entry.tablename,
+                    LockType.SHARED_READ,
+                    DataOperationType.SELECT,
+                    partition=entry.partitionname,
+                )
+            ]
+        )
         job = compacting.prepare(work, entry)
         entry.highestWriteId = job.snapshot.write_ids.high_watermark
         client.update_compactor_state(entry, work.txn.id)

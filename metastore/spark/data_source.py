@@ -182,7 +182,8 @@ class HiveAcidReader(DataSourceReader):
                     rows = batch.column("row")
                     values = [
                         cast(repeated(self._keys[field.name], given[field.name], len(rows)), field.type, self._zone)
-                        if field.name in given else rows.field(rows.type.get_field_index(field.name))
+                        if field.name in given
+                        else rows.field(rows.type.get_field_index(field.name))
                         for field in wanted
                     ]
                     yield pa.record_batch(values, schema=wanted) if values else pa.record_batch([pa.nulls(len(rows))], names=["_"])

@@ -108,5 +108,11 @@ class TaskFiles:
         name = buckets.file_name(bucket)
         self._files.append(Staged(f"{directory}/{name}", key[0], statement, name))
         return BucketFile(
-            self._storage, directory, bucket, event_type(self._data), compression, grows=False, statement=statement,
+            self._storage,
+            directory,
+            bucket,
+            event_type(self._data),
+            compression,
+            grows=False,
+            statement=statement,
         )

@@ -121,8 +121,10 @@ def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iter
     events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
     ids = changed.select(F.col(ROW_ID).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
     same = [
-        F.col("__changed.writeid") == F.col("originalTransaction"), F.col("__changed.bucketid") == F.col("bucket"),
-        F.col("__changed.rowid") == F.col("rowId"), F.col("__changed_folder") == F.col(FOLDER),
+        F.col("__changed.writeid") == F.col("originalTransaction"),
+        F.col("__changed.bucketid") == F.col("bucket"),
+        F.col("__changed.rowid") == F.col("rowId"),
+        F.col("__changed_folder") == F.col(FOLDER),
     ]
     if events.join(ids, reduce(and_, same), "left_semi").limit(1).collect():
         raise CanNotKeep(

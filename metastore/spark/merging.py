@@ -75,7 +75,9 @@ class MergeBuilder:
         self._missing: list[Clause] = []
 
     def whenMatchedUpdate(  # noqa: N802  # as DeltaTable names it
-        self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None  # noqa: A002  # see above
+        self,
+        condition: Expression | None = None,
+        set: Mapping[str, Expression] | None = None,  # noqa: A002  # see above
     ) -> MergeBuilder:
         """Change columns of rows that are matched."""
         self._matched.append(Clause(condition, dict(set or {})))
@@ -137,7 +139,8 @@ class MergeBuilder:
         sets = [self._set(info, clause, source) for clause in self._matched]
         wholly = [
             set(values) if ALL in clause.values else wholly_set(info, clause.values, self._alias)
-            for values, clause in zip(sets, self._matched, strict=True) if clause.values is not None
+            for values, clause in zip(sets, self._matched, strict=True)
+            if clause.values is not None
         ]
         given = set(info.columns.names).intersection(*wholly)
         matched = self._decided(info, joined, source, sets).persist(StorageLevel.MEMORY_AND_DISK)
@@ -155,8 +158,11 @@ class MergeBuilder:
             for name in info.schema.names
         ]
         return joined.select(
-            action.alias(ACTION), field(source, SOURCE_ROW).alias(SOURCE_ROW), field(self._alias, ROW_ID).alias(ROW_ID),
-            field(self._alias, FOLDER).alias(FOLDER), *values,
+            action.alias(ACTION),
+            field(source, SOURCE_ROW).alias(SOURCE_ROW),
+            field(self._alias, ROW_ID).alias(ROW_ID),
+            field(self._alias, FOLDER).alias(FOLDER),
+            *values,
         )
 
     def _set(self, info: AcidTableInfo, clause: Clause, source: str) -> dict[str, Column]:
@@ -172,7 +178,8 @@ class MergeBuilder:
         rest = new.join(matched.select(SOURCE_ROW).distinct(), SOURCE_ROW, "left_anti").alias(source)
         action = first_that_holds([clause.condition for clause in self._missing])
         gives = [
-            all_columns(info, self._source, source, self._expressions(), insert=True) if ALL in (clause.values or {})
+            all_columns(info, self._source, source, self._expressions(), insert=True)
+            if ALL in (clause.values or {})
             else inserted_columns(info, clause.values or {}, self._alias)
             for clause in self._missing
         ]

@@ -76,7 +76,9 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
 def _load(work: Work, name: str) -> Table:
     database, table = table_name(work.spark, name)
     request = GetTableRequest(
-        dbName=database, tblName=table, processorCapabilities=CAPABILITIES,
+        dbName=database,
+        tblName=table,
+        processorCapabilities=CAPABILITIES,
         processorIdentifier="metastore-spark",
     )
     found: Table = work.txn.call(lambda client: client.get_table_req(request).table)

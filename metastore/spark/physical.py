@@ -42,7 +42,7 @@ def by_names(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]],
 def _sample(folder: Folder, path: str) -> str:
     """Return what a file shares its columns' names with: its directory, or nothing if it is from before the table was transactional."""
     directory = path.rpartition("/")[0]
-    return directory if f"{directory[len(folder.location):]}/".startswith(("/base_", "/delta_", "/delete_delta_")) else path
+    return directory if f"{directory[len(folder.location) :]}/".startswith(("/base_", "/delta_", "/delete_delta_")) else path
 
 
 def columns_of(spark: SparkSession, path: str, *, events: bool, length: int | None = None) -> list[tuple[str, str]]:

@@ -49,14 +49,25 @@ MOST_LISTED = 1000
 
 def event_schema(row: StructType) -> StructType:
     """Return the six columns of a transactional file."""
-    return StructType([
-        StructField("operation", IntegerType()), StructField("originalTransaction", LongType()), StructField("bucket", IntegerType()),
-        StructField("rowId", LongType()), StructField("currentTransaction", LongType()), StructField("row", row),
-    ])
+    return StructType(
+        [
+            StructField("operation", IntegerType()),
+            StructField("originalTransaction", LongType()),
+            StructField("bucket", IntegerType()),
+            StructField("rowId", LongType()),
+            StructField("currentTransaction", LongType()),
+            StructField("row", row),
+        ]
+    )
 
 
 def rows(
-    spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], snapshot: TableSnapshot, *, row_id: bool,
+    spark: SparkSession,
+    table: AcidTableInfo,
+    selected: Sequence[Selected],
+    snapshot: TableSnapshot,
+    *,
+    row_id: bool,
     folder: bool = False,
 ) -> DataFrame:
     """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` if asked for."""
@@ -91,9 +102,11 @@ def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected
     if deleted is None:
         return events
     shared = ["originalTransaction", "bucket", *([FOLDER] if table.partition_columns.fields else [])]
-    gone = _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected)).groupBy(
-        *(F.col(name).alias(f"__gone_{name}") for name in shared), _word().alias("__gone_word")
-    ).agg(F.bit_or(F.expr(f"shiftleft(1L, {PLACE})")).alias("__gone_rows"))
+    gone = (
+        _valid(deleted, snapshot.write_ids, mixed=any(each.mixed for each in selected))
+        .groupBy(*(F.col(name).alias(f"__gone_{name}") for name in shared), _word().alias("__gone_word"))
+        .agg(F.bit_or(F.expr(f"shiftleft(1L, {PLACE})")).alias("__gone_rows"))
+    )
     same = [F.col(name).between(F.col(f"__gone_{name}"), F.col(f"__gone_{name}")) for name in shared]
     same += [_word().between(F.col("__gone_word"), F.col("__gone_word")), F.expr(f"shiftright(__gone_rows, {PLACE}) & 1 = 1")]
     here = _packed("originalTransaction", "bucket", _word())
@@ -168,8 +181,12 @@ def _valid(events: DataFrame, write_ids: WriteIds, *, mixed: bool) -> DataFrame:
 
 
 def _scan(
-    spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]], schema: StructType,
-    source: str = "orc", options: dict[str, str] | None = None,
+    spark: SparkSession,
+    table: AcidTableInfo,
+    files: Sequence[tuple[Folder, Sequence[str]]],
+    schema: StructType,
+    source: str = "orc",
+    options: dict[str, str] | None = None,
 ) -> DataFrame | None:
     """Read files with Spark's own source; add `__metastore_folder`.
 

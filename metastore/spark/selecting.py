@@ -57,8 +57,11 @@ class Selected:
     def of_bucket(self, bucket: Bucket) -> Selected:
         """Return one of the parts of `by_bucket` as a selection."""
         return Selected(
-            self.folder, [path for path, length in bucket.inserts if length is None], bucket.deletes,
-            [original.path for original in bucket.originals], [(path, length) for path, length in bucket.inserts if length is not None],
+            self.folder,
+            [path for path, length in bucket.inserts if length is None],
+            bucket.deletes,
+            [original.path for original in bucket.originals],
+            [(path, length) for path, length in bucket.inserts if length is not None],
             self.mixed,
         )
 

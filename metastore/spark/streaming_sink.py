@@ -23,7 +23,12 @@ from metastore.spark.work import Work
 
 
 def write_stream(
-    rows: DataFrame, table: str, checkpoint: str, *, uri: str | None = None, trigger: Mapping[str, Any] | None = None,
+    rows: DataFrame,
+    table: str,
+    checkpoint: str,
+    *,
+    uri: str | None = None,
+    trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
     """Start a query that inserts the rows of a streaming DataFrame into `database.table`; columns are matched by name.

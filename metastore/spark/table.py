@@ -33,6 +33,7 @@ from metastore.spark.work import CanNotChange, Work
 T = TypeVar("T")
 KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", CompactionType.REBALANCE: "rebalance"}
 
+
 class AcidTable:
     """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and what Spark raises."""
 
@@ -145,13 +146,15 @@ class AcidTable:
             values = set_columns(info, set or {}, self._alias)
             with self._matched(work, info, condition) as (rows, statement):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
-                given = rows.select(*(
-                    (values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names
-                ))
-                changed = given.select(*(
-                    stored(info, name, value, given.schema[name].dataType) if name in values else value
-                    for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
-                ))
+                given = rows.select(
+                    *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names)
+                )
+                changed = given.select(
+                    *(
+                        stored(info, name, value, given.schema[name].dataType) if name in values else value
+                        for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
+                    )
+                )
                 return _replace(work, info, rows, changed, DataOperationType.UPDATE, statement)
 
         return self._run(run)
@@ -202,7 +205,11 @@ class AcidTable:
             if partition is not None:
                 partition = AcidTableInfo.load(client, self._database, self._table).existing_partition(client, partition)
             request = CompactionRequest(
-                dbname=self._database, tablename=self._table, partitionname=partition, type=number, poolName=pool,
+                dbname=self._database,
+                tablename=self._table,
+                partitionname=partition,
+                type=number,
+                poolName=pool,
             )
             answer = client.compact2(request)
         if not answer.accepted:
@@ -214,12 +221,23 @@ class AcidTable:
         with connect(self._uri) as client:
             found = client.show_compact(ShowCompactRequest(dbName=self._database, tbName=self._table)).compacts
         rows = [
-            (each.id, each.partitionname, KINDS.get(each.type), each.state, each.workerid, each.enqueueTime, each.start, each.endTime,
-             each.errorMessage)
-            for each in sorted(found, key=lambda each: -(each.id or 0)) if (each.dbname, each.tablename) == (self._database, self._table)
+            (
+                each.id,
+                each.partitionname,
+                KINDS.get(each.type),
+                each.state,
+                each.workerid,
+                each.enqueueTime,
+                each.start,
+                each.endTime,
+                each.errorMessage,
+            )
+            for each in sorted(found, key=lambda each: -(each.id or 0))
+            if (each.dbname, each.tablename) == (self._database, self._table)
         ]
         return self._spark.createDataFrame(
-            rows, "id bigint, partition string, type string, state string, worker string, enqueued bigint, started bigint, ended bigint, "
+            rows,
+            "id bigint, partition string, type string, state string, worker string, enqueued bigint, started bigint, ended bigint, "
             "error string",
         )
 
@@ -231,12 +249,20 @@ class AcidTable:
             selected = work.selected(info, snapshot)
             files = sum(len(each.inserts) + len(each.deletes) + len(each.originals) + len(each.growing) for each in selected)
             row = (
-                info.full_name, info.location, "insert_only" if info.is_insert_only else "full", info.partition_columns.names,
-                info.bucket_columns, info.buckets, files, sum(each.bytes for each in selected),
-                snapshot.write_ids.high_watermark, info.parameters,
+                info.full_name,
+                info.location,
+                "insert_only" if info.is_insert_only else "full",
+                info.partition_columns.names,
+                info.bucket_columns,
+                info.buckets,
+                files,
+                sum(each.bytes for each in selected),
+                snapshot.write_ids.high_watermark,
+                info.parameters,
             )
             return self._spark.createDataFrame(
-                [row], "name string, location string, kind string, partitionColumns array<string>, bucketColumns array<string>, "
+                [row],
+                "name string, location string, kind string, partitionColumns array<string>, bucketColumns array<string>, "
                 "buckets int, numFiles bigint, sizeInBytes bigint, writeId bigint, properties map<string,string>",
             )
 

@@ -83,9 +83,7 @@ class Work:
         folders = self.txn.call(lambda client: table.folders(client, partition_filter))
         return select(self.files, folders, snapshot, insert_only=table.is_insert_only)
 
-    def rows(
-        self, table: AcidTableInfo, *, row_id: bool = False, folder: bool = False, partition_filter: str | None = None
-    ) -> DataFrame:
+    def rows(self, table: AcidTableInfo, *, row_id: bool = False, folder: bool = False, partition_filter: str | None = None) -> DataFrame:
         """Return the table's rows as they are now, with `row_id` and `folder` as `reading.rows`. FileError, NotEnoughHistory."""
         snapshot = self.snapshot(table)
         return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)

@@ -58,11 +58,14 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
     if missing := [name for name in table.partition_columns.names if name not in given]:
         raise WrongColumns(f"{table.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
-    return new.select(*(
-        stored(table, column.name, F.col(f"`{given[column.name]}`"), new.schema[given[column.name]].dataType)
-        if column.name in given else F.lit(None).cast(column.dataType).alias(column.name)
-        for column in table.schema
-    ))
+    return new.select(
+        *(
+            stored(table, column.name, F.col(f"`{given[column.name]}`"), new.schema[given[column.name]].dataType)
+            if column.name in given
+            else F.lit(None).cast(column.dataType).alias(column.name)
+            for column in table.schema
+        )
+    )
 
 
 def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
@@ -82,12 +85,14 @@ def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, 
         source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
         rows = events.select(
-            F.lit(0).alias("operation"), F.lit(write_id).cast("bigint").alias("originalTransaction"),
+            F.lit(0).alias("operation"),
+            F.lit(write_id).cast("bigint").alias("originalTransaction"),
             _encoded(number, 0 if overwrite else statement).alias("bucket"),
             F.monotonically_increasing_id().bitwiseAND(F.lit(ROW_NUMBERS)).alias("rowId"),
             F.lit(write_id).cast("bigint").alias("currentTransaction"),
             F.struct(*(F.col(f"`{column}`") for column in table.columns.names)).alias("row"),
-            *keys, *([BUCKET] if with_buckets else []),
+            *keys,
+            *([BUCKET] if with_buckets else []),
         )
     by = [*keys, *([BUCKET] if with_buckets else [])]
     if by and not table.is_insert_only:
@@ -157,12 +162,15 @@ def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int)
     version = F.shiftrightunsigned(identity["bucketid"], 29)
     decoded = F.when(version == 1, F.shiftright(identity["bucketid"], 16).bitwiseAND(F.lit(0xFFF))).otherwise(identity["bucketid"])
     by = [*(f"{KEY}{place}" for place in range(len(keys))), BUCKET]
-    events = (
-        gone.select(
-            F.lit(2).alias("operation"), identity["writeid"].alias("originalTransaction"), identity["bucketid"].alias("bucket"),
-            identity["rowid"].alias("rowId"), F.lit(write_id).cast("bigint").alias("currentTransaction"),
-            F.lit(None).cast(table.columns).alias("row"), *keys, decoded.alias(BUCKET),
-        )
+    events = gone.select(
+        F.lit(2).alias("operation"),
+        identity["writeid"].alias("originalTransaction"),
+        identity["bucketid"].alias("bucket"),
+        identity["rowid"].alias("rowId"),
+        F.lit(write_id).cast("bigint").alias("currentTransaction"),
+        F.lit(None).cast(table.columns).alias("row"),
+        *keys,
+        decoded.alias(BUCKET),
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     part = f"{statement}_delete"
@@ -223,9 +231,7 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
             yield inner, status
         elif not status.name.startswith(".") and status.name not in _OF_SPARK:
             raise FileError(f"{status.path} is nothing that Spark writes; no row of the statement was given its place")
-    below = in_parallel(
-        lambda status: list(_below(work, status.path, f"{inner}/{status.name}" if inner else status.name)), directories
-    )
+    below = in_parallel(lambda status: list(_below(work, status.path, f"{inner}/{status.name}" if inner else status.name)), directories)
     for each in below:
         yield from each
 
@@ -256,7 +262,12 @@ def _folders(work: Work, table: AcidTableInfo, names: Sequence[str], *, overwrit
 
 
 def _move(
-    work: Work, table: AcidTableInfo, found: Sequence[tuple[str, Status]], name: str, named: Callable[[list[str]], str], *,
+    work: Work,
+    table: AcidTableInfo,
+    found: Sequence[tuple[str, Status]],
+    name: str,
+    named: Callable[[list[str]], str],
+    *,
     overwrite: bool = False,
 ) -> list[str]:
     """Give the files of a statement their places in directories called `name`; return the partitions' names.

@@ -18,8 +18,10 @@ from metastore.store.schema import (
 
 _TABLES = sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))
 STATEMENTS = (
-    *(sa.delete(table).where(table.c.table_id.in_(_TABLES))
-      for table in (partition_statistics, partitions, table_statistics, privileges, descriptors)),
+    *(
+        sa.delete(table).where(table.c.table_id.in_(_TABLES))
+        for table in (partition_statistics, partitions, table_statistics, privileges, descriptors)
+    ),
     sa.delete(constraints).where(sa.or_(constraints.c.table_id.in_(_TABLES), constraints.c.parent_table_id.in_(_TABLES))),
     sa.delete(tables).where(tables.c.database_id == sa.bindparam("key")),
     sa.delete(functions).where(functions.c.database_id == sa.bindparam("key")),

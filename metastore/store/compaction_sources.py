@@ -24,18 +24,25 @@ from metastore.store.schema import (
 from metastore.store.transactions import min_open
 
 A, M = transaction_components.c, compaction_metrics.c
-WRITTEN_SINCE = sa.select(A.catalog, A.database, A.table, A.partition).where(
-    A.committed_ms >= sa.bindparam("since"), A.table.is_not(None)
-).distinct()
-ENDED_SINCE = sa.select(C.catalog, C.database, C.table, C.partition).where(
-    Among(C.state, "states"), sa.func.coalesce(C.ended_ms, C.committed_ms) >= sa.bindparam("since")
-).distinct()
-LAST = sa.select(sa.func.max(C.id).label("id")).where(Among(C.state, "ended")).group_by(
-    C.catalog, C.database, C.table, C.partition
-).subquery("last_entry")
-TRIED = sa.select(C.catalog, C.database, C.table, C.partition).select_from(
-    compactions.join(LAST, LAST.c.id == C.id)
-).where(Among(C.state, "tried"))
+WRITTEN_SINCE = (
+    sa.select(A.catalog, A.database, A.table, A.partition).where(A.committed_ms >= sa.bindparam("since"), A.table.is_not(None)).distinct()
+)
+ENDED_SINCE = (
+    sa.select(C.catalog, C.database, C.table, C.partition)
+    .where(Among(C.state, "states"), sa.func.coalesce(C.ended_ms, C.committed_ms) >= sa.bindparam("since"))
+    .distinct()
+)
+LAST = (
+    sa.select(sa.func.max(C.id).label("id"))
+    .where(Among(C.state, "ended"))
+    .group_by(C.catalog, C.database, C.table, C.partition)
+    .subquery("last_entry")
+)
+TRIED = (
+    sa.select(C.catalog, C.database, C.table, C.partition)
+    .select_from(compactions.join(LAST, LAST.c.id == C.id))
+    .where(Among(C.state, "tried"))
+)
 ABORTED = (
     sa.select(A.catalog, A.database, A.table, A.partition, sa.func.min(T.started_ms), sa.func.count(sa.distinct(A.transaction_id)))
     .select_from(transactions.join(transaction_components, A.transaction_id == T.id))
@@ -46,7 +53,8 @@ ABORTED = (
 
 def _at(columns: Any) -> tuple[Any, ...]:
     return (
-        columns.catalog == sa.bindparam("catalog_key"), columns.database == sa.bindparam("database_key"),
+        columns.catalog == sa.bindparam("catalog_key"),
+        columns.database == sa.bindparam("database_key"),
         columns.table == sa.bindparam("table_key"),
     )
 
@@ -55,15 +63,18 @@ def _exactly(columns: Any) -> tuple[Any, ...]:
     return (*_at(columns), columns.partition.is_not_distinct_from(sa.bindparam("partition_key")))
 
 
-UNSETTLED = sa.union_all(*(
-    sa.select(number, T.state).select_from(joined).where(
-        *_at(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != sa.literal_column("'c'")
+UNSETTLED = sa.union_all(
+    *(
+        sa.select(number, T.state)
+        .select_from(joined)
+        .where(*_at(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != sa.literal_column("'c'"))
+        for table, joined, number in OWNED
     )
-    for table, joined, number in OWNED
-))
+)
 STATES = sa.select(T.id, T.state, T.commit_id).where(Among(T.id, "keys"))
 ABORTED_AT = (
-    sa.select(A.transaction_id, A.operation, A.write_id).select_from(transaction_components.join(transactions, T.id == A.transaction_id))
+    sa.select(A.transaction_id, A.operation, A.write_id)
+    .select_from(transaction_components.join(transactions, T.id == A.transaction_id))
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
@@ -73,22 +84,28 @@ FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
 FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
-    Among(A.transaction_id, "keys"), *OF_TABLE, A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+    Among(A.transaction_id, "keys"),
+    *OF_TABLE,
+    A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
     sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
 )
 FORGET_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
 FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
-    M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"), M.partition == sa.bindparam("partition_key"),
+    M.database == sa.bindparam("database_key"),
+    M.table == sa.bindparam("table_key"),
+    M.partition == sa.bindparam("partition_key"),
     M.type == sa.bindparam("type_key"),
 )
 READ_METRIC = sa.select(M.version).where(*METRIC)
-UPDATE_METRIC = sa.update(compaction_metrics).where(*METRIC, M.version == sa.bindparam("old_version")).values(
-    value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1
+UPDATE_METRIC = (
+    sa.update(compaction_metrics)
+    .where(*METRIC, M.version == sa.bindparam("old_version"))
+    .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1)
 )
-INSERT_METRIC = sa.insert(compaction_metrics).values({
-    name: sa.bindparam(name) for name in ("database", "table", "partition", "type", "value", "version", "threshold")
-})
+INSERT_METRIC = sa.insert(compaction_metrics).values(
+    {name: sa.bindparam(name) for name in ("database", "table", "partition", "type", "value", "version", "threshold")}
+)
 DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 
 

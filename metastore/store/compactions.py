@@ -30,12 +30,16 @@ TURN = sa.select(N.value).where(N.name == sa.literal_column(f"'{MUTEX}'")).with_
 WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
 ALL = (*C,)
 OBJECT = (
-    C.catalog == sa.bindparam("catalog_key"), C.database == sa.bindparam("database_key"), C.table == sa.bindparam("table_key"),
+    C.catalog == sa.bindparam("catalog_key"),
+    C.database == sa.bindparam("database_key"),
+    C.table == sa.bindparam("table_key"),
     C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
 )
 OF_OBJECT = (
-    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == sa.literal_column("'o'"), 1), else_=0)).select_from(WITH_TRANSACTION)
-    .where(*OBJECT, Among(C.state, "states")).order_by(C.id)
+    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == sa.literal_column("'o'"), 1), else_=0))
+    .select_from(WITH_TRANSACTION)
+    .where(*OBJECT, Among(C.state, "states"))
+    .order_by(C.id)
 )
 NEXT = sa.select(*ALL).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
 FOR_POOL = C.pool == sa.bindparam("pool_key")
@@ -51,70 +55,103 @@ CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
 )
 READY = (
     sa.select(
-        *ALL, T.state, T.commit_id, LAST_TRANSACTION,
+        *ALL,
+        T.state,
+        T.commit_id,
+        LAST_TRANSACTION,
         sa.select(sa.func.min(T.id)).where(T.state == sa.literal_column("'o'")).correlate(None).scalar_subquery(),
     )
     .select_from(WITH_TRANSACTION)
     .where(
-        C.state == sa.bindparam("state_key"), C.id > sa.bindparam("after"),
+        C.state == sa.bindparam("state_key"),
+        C.id > sa.bindparam("after"),
         sa.or_(C.retry_after_ms.is_(None), C.retry_after_ms <= sa.bindparam("now")),
     )
-    .order_by(C.id).limit(200)
+    .order_by(C.id)
+    .limit(200)
 )
 SILENT = (
-    C.state == sa.bindparam("state_key"), C.started_ms < sa.bindparam("since"),
+    C.state == sa.bindparam("state_key"),
+    C.started_ms < sa.bindparam("since"),
     sa.or_(C.heartbeat_ms.is_(None), C.heartbeat_ms < sa.bindparam("since")),
-    ~sa.exists(sa.select(sa.literal_column("1")).select_from(transactions).where(
-        T.id == C.transaction_id, T.state == sa.literal_column("'o'"), T.heartbeat_ms >= sa.bindparam("since"),
-    )),
+    ~sa.exists(
+        sa.select(sa.literal_column("1"))
+        .select_from(transactions)
+        .where(
+            T.id == C.transaction_id,
+            T.state == sa.literal_column("'o'"),
+            T.heartbeat_ms >= sa.bindparam("since"),
+        )
+    ),
 )
 IS_SILENT = sa.select(C.id).where(*SILENT).limit(1)
-REVOKE = sa.update(compactions).where(*SILENT).values(
-    state=sa.bindparam("new_state"), worker=sa.null(), worker_version=sa.null(), started_ms=sa.null(), heartbeat_ms=sa.null(),
-    transaction_id=sa.null(), highest_write_id=sa.null(), hadoop_job=sa.null(),
+REVOKE = (
+    sa.update(compactions)
+    .where(*SILENT)
+    .values(
+        state=sa.bindparam("new_state"),
+        worker=sa.null(),
+        worker_version=sa.null(),
+        started_ms=sa.null(),
+        heartbeat_ms=sa.null(),
+        transaction_id=sa.null(),
+        highest_write_id=sa.null(),
+        hadoop_job=sa.null(),
+    )
 )
 HOLD_TRANSACTION = sa.select(T.state).where(T.id == sa.bindparam("key")).with_for_update()
 MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).values(holds=T.holds.op("|")(sa.bindparam("bit")))
-ADD_COMPONENT = sa.insert(transaction_components).values({
-    name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
-})
+ADD_COMPONENT = sa.insert(transaction_components).values(
+    {name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")}
+)
 W, R = write_ids.c, write_id_ranges.c
 OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
     (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
     (
-        write_id_ranges, write_id_ranges.join(transactions, sa.and_(T.id >= R.first_transaction, T.id <= R.last_transaction)),
+        write_id_ranges,
+        write_id_ranges.join(transactions, sa.and_(T.id >= R.first_transaction, T.id <= R.last_transaction)),
         R.first_write_id + (T.id - R.first_transaction),
     ),
 )
 """Where write ids are, singly or as ranges: each table, its rows with those of the transactions, and the write id of such a pair."""
 
-_LOWEST_OPEN = sa.union_all(*(
-    sa.select(sa.func.min(number).label("number")).select_from(joined).where(
-        *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")), T.state == sa.literal_column("'o'")
+_LOWEST_OPEN = sa.union_all(
+    *(
+        sa.select(sa.func.min(number).label("number"))
+        .select_from(joined)
+        .where(
+            *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")),
+            T.state == sa.literal_column("'o'"),
+        )
+        for table, joined, number in OWNED
     )
-    for table, joined, number in OWNED
-)).subquery("lowest_open")
+).subquery("lowest_open")
 WATERMARK = sa.select(
     sa.select(sa.func.min(_LOWEST_OPEN.c.number)).scalar_subquery(),
-    sa.select(write_id_counters.c.next).where(
-        write_id_counters.c.catalog == sa.bindparam("catalog_key"), write_id_counters.c.database == sa.bindparam("database_key"),
+    sa.select(write_id_counters.c.next)
+    .where(
+        write_id_counters.c.catalog == sa.bindparam("catalog_key"),
+        write_id_counters.c.database == sa.bindparam("database_key"),
         write_id_counters.c.table == sa.bindparam("table_key"),
-    ).scalar_subquery(),
+    )
+    .scalar_subquery(),
 )
-LATEST = sa.select(C.id, C.partition, C.type).where(
-    *OBJECT[:3], Among(C.state, "states"), C.id > sa.bindparam("after")
-).order_by(C.id.desc())
+LATEST = (
+    sa.select(C.id, C.partition, C.type).where(*OBJECT[:3], Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
+)
 DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
 DELETE_OF_OBJECT = sa.delete(compactions).where(*OBJECT, C.type == sa.bindparam("type_key"), Among(C.state, "states"))
 _CHANGED = compactions.alias("changed")
-HISTORY = sa.select(
-    C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms)
-).where(
-    Among(C.state, "states"),
-    sa.tuple_(C.database, C.table).in_(
-        sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
-    ),
-).order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
+HISTORY = (
+    sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms))
+    .where(
+        Among(C.state, "states"),
+        sa.tuple_(C.database, C.table).in_(
+            sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
+        ),
+    )
+    .order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
+)
 OF_TABLE = sa.select(*ALL).where(*OBJECT[:3]).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (

@@ -20,13 +20,19 @@ from metastore.store.schema import transaction_components
 C = transaction_components.c
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
-INTENTS = sa.select(C.catalog, C.database, C.table, C.partition, C.operation, C.write_id).where(
-    C.transaction_id == sa.bindparam("key")
-).order_by(C.id)
+INTENTS = (
+    sa.select(C.catalog, C.database, C.table, C.partition, C.operation, C.write_id)
+    .where(C.transaction_id == sa.bindparam("key"))
+    .order_by(C.id)
+)
 TAKE = INTENTS.with_for_update()
-COMPLETE = sa.update(transaction_components).where(C.transaction_id == sa.bindparam("key")).values(
-    committed_ms=sa.bindparam("now"),
-    commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+COMPLETE = (
+    sa.update(transaction_components)
+    .where(C.transaction_id == sa.bindparam("key"))
+    .values(
+        committed_ms=sa.bindparam("now"),
+        commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+    )
 )
 """Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
 DELETE_OPERATION = sa.delete(transaction_components).where(
@@ -34,15 +40,17 @@ DELETE_OPERATION = sa.delete(transaction_components).where(
 )
 DATABASES = sa.select(C.transaction_id, C.database).where(Among(C.transaction_id, "keys")).distinct()
 OF_TABLE = (
-    C.catalog == sa.bindparam("catalog_key"), bare(C.database) == sa.bindparam("database_key"), bare(C.table) == sa.bindparam("table_key")
+    C.catalog == sa.bindparam("catalog_key"),
+    bare(C.database) == sa.bindparam("database_key"),
+    bare(C.table) == sa.bindparam("table_key"),
 )
 """Which of the rows of transactions are of a table; not to find them by: it may have one for each of very many partitions."""
-DELETE_DYNAMIC = sa.delete(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"), *OF_TABLE, C.partition.is_(None)
+DELETE_DYNAMIC = sa.delete(transaction_components).where(C.transaction_id == sa.bindparam("key"), *OF_TABLE, C.partition.is_(None))
+WRITES = (
+    sa.select(*(C[name] for name in WRITE_COLUMNS))
+    .where(Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since"))
+    .order_by(C.id)
 )
-WRITES = sa.select(*(C[name] for name in WRITE_COLUMNS)).where(
-    Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since")
-).order_by(C.id)
 
 
 def judges_nobody(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:

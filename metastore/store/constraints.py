@@ -21,7 +21,14 @@ C = constraints.c
 CHILD, CHILD_DATABASE = tables.alias("child"), databases.alias("child_database")
 PARENT, PARENT_DATABASE = tables.alias("parent"), databases.alias("parent_database")
 FIELDS = (
-    C.kind, C.name, C.body, CHILD_DATABASE.c.catalog, CHILD_DATABASE.c.name, CHILD.c.name, PARENT_DATABASE.c.name, PARENT.c.name,
+    C.kind,
+    C.name,
+    C.body,
+    CHILD_DATABASE.c.catalog,
+    CHILD_DATABASE.c.name,
+    CHILD.c.name,
+    PARENT_DATABASE.c.name,
+    PARENT.c.name,
 )
 JOINED = (
     constraints.join(CHILD, C.table_id == CHILD.c.id)
@@ -30,8 +37,12 @@ JOINED = (
     .outerjoin(PARENT_DATABASE, PARENT.c.database_id == PARENT_DATABASE.c.id)
 )
 FILTERS = {
-    "catalog": CHILD_DATABASE.c.catalog, "database": CHILD_DATABASE.c.name, "table": CHILD.c.name,
-    "parent_database": PARENT_DATABASE.c.name, "parent_table": PARENT.c.name, "kind": C.kind,
+    "catalog": CHILD_DATABASE.c.catalog,
+    "database": CHILD_DATABASE.c.name,
+    "table": CHILD.c.name,
+    "parent_database": PARENT_DATABASE.c.name,
+    "parent_table": PARENT.c.name,
+    "kind": C.kind,
 }
 OF_KEY = sa.select(*FIELDS).select_from(JOINED).where(C.table_id == sa.bindparam("key")).order_by(C.id)
 DELETE = sa.delete(constraints).where(C.table_id == sa.bindparam("key"), C.name == sa.bindparam("name_key"))

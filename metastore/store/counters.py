@@ -32,9 +32,9 @@ def taking(table: sa.Table, column: str, first: int, raised: str | None = None) 
         return {} if raised is None else {raised: getattr(sa.func, greatest)(table.c[raised], new[raised])}
 
     added = mysql.insert(table).values({**given, column: sa.func.last_insert_id(start)})
-    made: ClauseByKind = {"mysql": added.on_duplicate_key_update({
-        column: sa.func.last_insert_id(value + count), **raising("greatest", added.inserted)
-    })}
+    made: ClauseByKind = {
+        "mysql": added.on_duplicate_key_update({column: sa.func.last_insert_id(value + count), **raising("greatest", added.inserted)})
+    }
     for kind, insert, greatest in (("postgresql", postgresql.insert, "greatest"), ("sqlite", sqlite.insert, "max")):
         clause: Any = insert(table).values({**given, column: start})
         made[kind] = clause.on_conflict_do_update(
@@ -56,9 +56,11 @@ def taken(answer: Answer) -> int:
 NUMBERS = taking(counters, "value", 0)
 VALUE = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("key"))
 SHARE = VALUE.with_for_update(read=True)
-RAISE = sa.update(counters).where(
-    counters.c.name == sa.bindparam("key"), counters.c.value < sa.bindparam("least")
-).values(value=sa.bindparam("least"))
+RAISE = (
+    sa.update(counters)
+    .where(counters.c.name == sa.bindparam("key"), counters.c.value < sa.bindparam("least"))
+    .values(value=sa.bindparam("least"))
+)
 
 
 def value(session: Session, name: str) -> int:

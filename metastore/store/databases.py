@@ -14,8 +14,19 @@ from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c
 FIELDS = (
-    C.id, C.catalog, C.name, C.description, C.location, C.managed_location, C.parameters, C.owner_name, C.owner_type, C.create_time, C.type,
-    C.connector_name, C.remote_name,
+    C.id,
+    C.catalog,
+    C.name,
+    C.description,
+    C.location,
+    C.managed_location,
+    C.parameters,
+    C.owner_name,
+    C.owner_type,
+    C.create_time,
+    C.type,
+    C.connector_name,
+    C.remote_name,
 )
 HERE = sa.and_(C.catalog == sa.bindparam("catalog_key"), C.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS).where(HERE)
@@ -24,37 +35,86 @@ SHARE = sa.select(C.id).where(HERE).with_for_update(read=True)
 NAMES = sa.select(C.name).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
 ALL = sa.select(*FIELDS).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
 INSERT = sa.insert(databases).values(
-    {name: sa.bindparam(name) for name in (
-        "catalog", "name", "description", "location", "managed_location", "parameters", "owner_name", "owner_type", "create_time", "type",
-        "connector_name", "remote_name", "place", "managed_place",
-    )}
+    {
+        name: sa.bindparam(name)
+        for name in (
+            "catalog",
+            "name",
+            "description",
+            "location",
+            "managed_location",
+            "parameters",
+            "owner_name",
+            "owner_type",
+            "create_time",
+            "type",
+            "connector_name",
+            "remote_name",
+            "place",
+            "managed_place",
+        )
+    }
 )
-UPDATE = sa.update(databases).where(HERE).values(
-    {name: sa.bindparam(name) for name in (
-        "description", "location", "managed_location", "parameters", "owner_name", "owner_type", "type", "connector_name", "remote_name",
-        "place", "managed_place",
-    )}
+UPDATE = (
+    sa.update(databases)
+    .where(HERE)
+    .values(
+        {
+            name: sa.bindparam(name)
+            for name in (
+                "description",
+                "location",
+                "managed_location",
+                "parameters",
+                "owner_name",
+                "owner_type",
+                "type",
+                "connector_name",
+                "remote_name",
+                "place",
+                "managed_place",
+            )
+        }
+    )
 )
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
-IN_USE = sa.select(sa.exists(sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))),
-                   sa.exists(sa.select(functions.c.id).where(functions.c.database_id == sa.bindparam("key"))))
+IN_USE = sa.select(
+    sa.exists(sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))),
+    sa.exists(sa.select(functions.c.id).where(functions.c.database_id == sa.bindparam("key"))),
+)
 
 
 def _struct(row: tuple[Any, ...]) -> DatabaseStruct:
     return DatabaseStruct(
-        catalogName=row[1], name=row[2], description=row[3], locationUri=row[4], managedLocationUri=row[5],
-        parameters=orjson.loads(row[6]), ownerName=row[7], ownerType=row[8], createTime=row[9], type=row[10],
-        connector_name=row[11], remote_dbname=row[12],
+        catalogName=row[1],
+        name=row[2],
+        description=row[3],
+        locationUri=row[4],
+        managedLocationUri=row[5],
+        parameters=orjson.loads(row[6]),
+        ownerName=row[7],
+        ownerType=row[8],
+        createTime=row[9],
+        type=row[10],
+        connector_name=row[11],
+        remote_dbname=row[12],
     )
 
 
 def _values(database: DatabaseStruct) -> dict[str, Any]:
     return {
-        "description": database.description, "location": database.locationUri, "managed_location": database.managedLocationUri,
-        "parameters": orjson.dumps(database.parameters or {}).decode(), "owner_name": database.ownerName, "owner_type": database.ownerType,
-        "type": database.type or 1, "connector_name": database.connector_name, "remote_name": database.remote_dbname,
-        "place": indexed(database.locationUri), "managed_place": indexed(database.managedLocationUri),
+        "description": database.description,
+        "location": database.locationUri,
+        "managed_location": database.managedLocationUri,
+        "parameters": orjson.dumps(database.parameters or {}).decode(),
+        "owner_name": database.ownerName,
+        "owner_type": database.ownerType,
+        "type": database.type or 1,
+        "connector_name": database.connector_name,
+        "remote_name": database.remote_dbname,
+        "place": indexed(database.locationUri),
+        "managed_place": indexed(database.managedLocationUri),
     }
 
 

@@ -45,21 +45,32 @@ def encode_storage(sd: StorageDescriptor) -> str:
     """Return the body of a storage descriptor without its columns and location; absent containers become empty ones."""
     serde = sd.serdeInfo or SerDeInfo()
     skew = sd.skewedInfo or SkewedInfo()
-    return orjson.dumps({
-        "input": sd.inputFormat, "output": sd.outputFormat, "compressed": bool(sd.compressed), "buckets": sd.numBuckets or 0,
-        "serde": [
-            serde.name, serde.serializationLib, serde.parameters or {}, serde.description, serde.serializerClass,
-            serde.deserializerClass, serde.serdeType,
-        ],
-        "bucket_columns": sd.bucketCols or [],
-        "sort_columns": [[order.col, order.order] for order in sd.sortCols or []],
-        "parameters": sd.parameters or {},
-        "skew": [
-            skew.skewedColNames or [], skew.skewedColValues or [],
-            [[list(key), value] for key, value in (skew.skewedColValueLocationMaps or {}).items()],
-        ],
-        "subdirectories": bool(sd.storedAsSubDirectories),
-    }).decode()
+    return orjson.dumps(
+        {
+            "input": sd.inputFormat,
+            "output": sd.outputFormat,
+            "compressed": bool(sd.compressed),
+            "buckets": sd.numBuckets or 0,
+            "serde": [
+                serde.name,
+                serde.serializationLib,
+                serde.parameters or {},
+                serde.description,
+                serde.serializerClass,
+                serde.deserializerClass,
+                serde.serdeType,
+            ],
+            "bucket_columns": sd.bucketCols or [],
+            "sort_columns": [[order.col, order.order] for order in sd.sortCols or []],
+            "parameters": sd.parameters or {},
+            "skew": [
+                skew.skewedColNames or [],
+                skew.skewedColValues or [],
+                [[list(key), value] for key, value in (skew.skewedColValueLocationMaps or {}).items()],
+            ],
+            "subdirectories": bool(sd.storedAsSubDirectories),
+        }
+    ).decode()
 
 
 def hash_of(body: str) -> int:
@@ -103,7 +114,11 @@ class StorageFormat:
         name, library, parameters, description, serializer, deserializer, kind = raw["serde"]
         names, values, places = raw["skew"]
         self._fields = {
-            "cols": None, "location": None, "inputFormat": raw["input"], "outputFormat": raw["output"], "compressed": raw["compressed"],
+            "cols": None,
+            "location": None,
+            "inputFormat": raw["input"],
+            "outputFormat": raw["output"],
+            "compressed": raw["compressed"],
             "numBuckets": raw["buckets"],
             "serdeInfo": SerDeInfo(name, library, parameters, description, serializer, deserializer, kind),
             "bucketCols": raw["bucket_columns"],

@@ -29,8 +29,15 @@ from metastore.store.schema import (
 from metastore.store.write_ids import Key, named
 
 ORDER = (
-    write_id_counters, transaction_components, write_ids, write_id_ranges, min_history, write_notifications, compactions,
-    compaction_metrics, materialization_rebuilds,
+    write_id_counters,
+    transaction_components,
+    write_ids,
+    write_id_ranges,
+    min_history,
+    write_notifications,
+    compactions,
+    compaction_metrics,
+    materialization_rebuilds,
 )
 PARTITIONED = tuple(table for table in ORDER if "partition" in table.c)
 KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_metrics, materialization_rebuilds)
@@ -50,15 +57,16 @@ _NAMES: dict[str, sa.BindParameter[str]] = {"database": sa.bindparam("new_databa
 MAKE_ROOM = [
     sa.delete(table).where(
         *([table.c.catalog == sa.bindparam("catalog_key")] if "catalog" in table.c else []),
-        table.c.database == _NAMES["database"], table.c.table == _NAMES["table"],
+        table.c.database == _NAMES["database"],
+        table.c.table == _NAMES["table"],
     )
     for table in KEYED
 ]
 RENAME_TABLE = [sa.update(table).where(*_of_table(table)).values(_NAMES) for table in (*ORDER, lock_components)]
 RENAME_PARTITION = [
-    sa.update(table).where(*_of_table(table), table.c.partition == sa.bindparam("partition_key")).values(
-        partition=sa.bindparam("new_partition")
-    )
+    sa.update(table)
+    .where(*_of_table(table), table.c.partition == sa.bindparam("partition_key"))
+    .values(partition=sa.bindparam("new_partition"))
     for table in (*PARTITIONED, lock_components)
 ]
 _HAS_FILES = compactions.c.properties.like(sa.literal_column("'%8:location%'"))

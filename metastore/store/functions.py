@@ -14,7 +14,16 @@ from metastore.store.schema import databases, functions
 
 F, D = functions.c, databases.c
 FIELDS = (
-    F.id, D.catalog, D.name, F.name, F.class_name, F.owner_name, F.owner_type, F.create_time, F.type, F.resources,
+    F.id,
+    D.catalog,
+    D.name,
+    F.name,
+    F.class_name,
+    F.owner_name,
+    F.owner_type,
+    F.create_time,
+    F.type,
+    F.resources,
 )
 JOINED = functions.join(databases, F.database_id == D.id)
 IN_CATALOG = D.catalog == sa.bindparam("catalog_key")
@@ -33,15 +42,26 @@ DELETE = sa.delete(functions).where(F.id == sa.bindparam("key"))
 def _struct(row: Row) -> Function:
     _, catalog, database, name, class_name, owner, owner_type, created, kind, resources = row
     return Function(
-        functionName=name, dbName=database, className=class_name, ownerName=owner, ownerType=owner_type, createTime=created,
-        functionType=kind, resourceUris=[ResourceUri(*resource) for resource in orjson.loads(resources)], catName=catalog,
+        functionName=name,
+        dbName=database,
+        className=class_name,
+        ownerName=owner,
+        ownerType=owner_type,
+        createTime=created,
+        functionType=kind,
+        resourceUris=[ResourceUri(*resource) for resource in orjson.loads(resources)],
+        catName=catalog,
     )
 
 
 def _values(function: Function) -> dict[str, Any]:
     return {
-        "name": function.functionName, "class_name": function.className, "owner_name": function.ownerName,
-        "owner_type": function.ownerType, "create_time": function.createTime, "type": function.functionType,
+        "name": function.functionName,
+        "class_name": function.className,
+        "owner_name": function.ownerName,
+        "owner_type": function.ownerType,
+        "create_time": function.createTime,
+        "type": function.functionType,
         "resources": orjson.dumps([[uri.resourceType, uri.uri] for uri in function.resourceUris or ()]).decode(),
     }
 

@@ -28,33 +28,52 @@ _WROTE = T.holds.bitwise_and(sa.literal_column(str(WROTE))) != _ZERO
 _SEEN_BY_ALL = sa.and_(T.commit_id.is_not(None), T.commit_id < sa.bindparam("min_open"))
 UNMARKED = sa.select(T.id).where(T.state == _STATES[COMMITTED], T.commit_id.is_(None), _WROTE).order_by(T.id).limit(sa.bindparam("most"))
 MARK = sa.update(transactions).where(Among(T.id, "keys")).values(commit_id=sa.bindparam("number"))
-COMMITTED_BEFORE = sa.select(T.id).where(
-    T.state == _STATES[COMMITTED], T.ended_ms < sa.bindparam("before"), sa.or_(sa.not_(_WROTE), _SEEN_BY_ALL)
-).order_by(T.id).limit(sa.bindparam("most"))
-EMPTY_ABORTED = sa.select(T.id).where(
-    T.state == _STATES[ABORTED], T.ended_ms < sa.bindparam("before"),
-    ~sa.exists(sa.select(_ONE).where(C.transaction_id == T.id)),
-).order_by(T.id).limit(sa.bindparam("most"))
+COMMITTED_BEFORE = (
+    sa.select(T.id)
+    .where(T.state == _STATES[COMMITTED], T.ended_ms < sa.bindparam("before"), sa.or_(sa.not_(_WROTE), _SEEN_BY_ALL))
+    .order_by(T.id)
+    .limit(sa.bindparam("most"))
+)
+EMPTY_ABORTED = (
+    sa.select(T.id)
+    .where(
+        T.state == _STATES[ABORTED],
+        T.ended_ms < sa.bindparam("before"),
+        ~sa.exists(sa.select(_ONE).where(C.transaction_id == T.id)),
+    )
+    .order_by(T.id)
+    .limit(sa.bindparam("most"))
+)
 DELETE = sa.delete(transactions).where(Among(T.id, "keys"))
 FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
-LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(sa.or_(
-    T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL))
-))
+LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(
+    sa.or_(T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL)))
+)
 _LOW, _LAST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("low", "last"))
-_STAYING = sa.union_all(
-    sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id >= _LOW),
-    sa.select(*(R[name] for name in NAMES), R.first_write_id).where(R.last_transaction >= _LOW),
-).subquery("staying").c
-_KEPT = sa.select(*(_STAYING[name] for name in NAMES), sa.func.min(_STAYING.number).label("lowest")).group_by(
-    *(_STAYING[name] for name in NAMES)
-).subquery("kept")
+_STAYING = (
+    sa.union_all(
+        sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id >= _LOW),
+        sa.select(*(R[name] for name in NAMES), R.first_write_id).where(R.last_transaction >= _LOW),
+    )
+    .subquery("staying")
+    .c
+)
+_KEPT = (
+    sa.select(*(_STAYING[name] for name in NAMES), sa.func.min(_STAYING.number).label("lowest"))
+    .group_by(*(_STAYING[name] for name in NAMES))
+    .subquery("kept")
+)
 _GOING = sa.union_all(
     sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id < _LOW),
     sa.select(*(R[name] for name in NAMES), LAST_OF_RANGE).where(R.last_transaction < _LOW),
 ).subquery("going")
-FREE = sa.select(*_GOING.c).select_from(
-    _GOING.outerjoin(_KEPT, sa.and_(*(_GOING.c[name] == _KEPT.c[name] for name in NAMES)))
-).where(sa.or_(_KEPT.c.lowest.is_(None), _GOING.c.number < _KEPT.c.lowest)).order_by(*_GOING.c).limit(sa.bindparam("most"))
+FREE = (
+    sa.select(*_GOING.c)
+    .select_from(_GOING.outerjoin(_KEPT, sa.and_(*(_GOING.c[name] == _KEPT.c[name] for name in NAMES))))
+    .where(sa.or_(_KEPT.c.lowest.is_(None), _GOING.c.number < _KEPT.c.lowest))
+    .order_by(*_GOING.c)
+    .limit(sa.bindparam("most"))
+)
 DELETE_WRITE_IDS = (
     sa.delete(write_ids).where(*(I[name] == sa.bindparam(f"{name}_key") for name in NAMES), I.write_id <= _LAST, I.transaction_id < _LOW),
     sa.delete(write_id_ranges).where(
@@ -62,9 +81,21 @@ DELETE_WRITE_IDS = (
     ),
 )
 
-_RANKED = sa.select(C.id, C.commit_id, sa.func.row_number().over(
-    partition_by=[*(C[name] for name in NAMES), C.partition, C.operation, C.write_id.is_(None)], order_by=[C.write_id.desc(), C.id.desc()]
-).label("place")).where(C.committed_ms.is_not(None)).subquery("ranked").c
+_RANKED = (
+    sa.select(
+        C.id,
+        C.commit_id,
+        sa.func.row_number()
+        .over(
+            partition_by=[*(C[name] for name in NAMES), C.partition, C.operation, C.write_id.is_(None)],
+            order_by=[C.write_id.desc(), C.id.desc()],
+        )
+        .label("place"),
+    )
+    .where(C.committed_ms.is_not(None))
+    .subquery("ranked")
+    .c
+)
 SUPERSEDED = sa.select(_RANKED.id).where(_RANKED.place > _ONE, judges_nobody(_RANKED, sa.bindparam("min_open"))).limit(sa.bindparam("most"))
 DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
 

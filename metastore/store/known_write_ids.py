@@ -31,11 +31,15 @@ NO_END = 2**63 - 1
 
 _UPTO, _MOST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("upto", "most"))
 _CHANGES = sa.func.coalesce(lock_queues.c.changes, constant(0))
-_COUNTED = sa.select(constant(0), N.next - constant(1), N.last_transaction, _CHANGES).select_from(
-    write_id_counters.outerjoin(lock_queues, lock_queues.c.name == sa.bindparam("queue"))
-).where(*COUNTER)
+_COUNTED = (
+    sa.select(constant(0), N.next - constant(1), N.last_transaction, _CHANGES)
+    .select_from(write_id_counters.outerjoin(lock_queues, lock_queues.c.name == sa.bindparam("queue")))
+    .where(*COUNTER)
+)
 _OF_TABLE = (
-    bare(I.catalog) == sa.bindparam("catalog_key"), I.database == sa.bindparam("database_key"), I.table == sa.bindparam("table_key"),
+    bare(I.catalog) == sa.bindparam("catalog_key"),
+    I.database == sa.bindparam("database_key"),
+    I.table == sa.bindparam("table_key"),
 )
 _RANGES = sa.select(constant(2), R.first_write_id, R.first_transaction, R.last_transaction).where(*RANGED)
 _NOTHING = constant(0)
@@ -113,7 +117,7 @@ class KnownTable:
             found = Mark(self.last, below, len(self._pairs) > len(unseen), self._transaction)
             made.marks[key] = found.raised(whole, seen=whole is not None)
             made.unseen[key] = sorted((of[transaction], transaction) for transaction in unseen)
-            made.ranges[key] = self._ranges[bisect_left(self._ranges, settled + 1, key=itemgetter(1)):]
+            made.ranges[key] = self._ranges[bisect_left(self._ranges, settled + 1, key=itemgetter(1)) :]
 
 
 def _is_among(ids: Sequence[int], id_: int) -> bool:
@@ -183,4 +187,3 @@ def _is_added(known: KnownTable, rows: Sequence[Row], most: int) -> bool:
         if kind == 0:
             return bool(changes == known.changes) and last <= most and known.add(last, transaction, rows)
     return False
-

@@ -12,9 +12,11 @@ from metastore.store.schema import leases
 
 L = leases.c
 FIND = sa.select(L.holder, L.expires_ms).where(L.name == sa.bindparam("key"))
-TAKE = sa.update(leases).where(
-    L.name == sa.bindparam("key"), sa.or_(L.holder == sa.bindparam("who"), L.expires_ms <= sa.bindparam("now"))
-).values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
+TAKE = (
+    sa.update(leases)
+    .where(L.name == sa.bindparam("key"), sa.or_(L.holder == sa.bindparam("who"), L.expires_ms <= sa.bindparam("now")))
+    .values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
+)
 GIVE_BACK = sa.update(leases).where(Among(L.name, "names"), L.holder == sa.bindparam("who")).values(expires_ms=sa.literal_column("0"))
 
 

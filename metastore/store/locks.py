@@ -36,8 +36,24 @@ MOST_QUEUES, MOST_QUIET = 10_000, 1_000
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
 CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
 FIELDS = (
-    L.id, L.transaction_id, L.state, L.user, L.host, L.agent, L.heartbeat_ms, L.acquired_ms, L.writers_wait, C.number, C.catalog,
-    C.database, C.table, C.partition, C.type, T.state, T.type, T.heartbeat_ms,
+    L.id,
+    L.transaction_id,
+    L.state,
+    L.user,
+    L.host,
+    L.agent,
+    L.heartbeat_ms,
+    L.acquired_ms,
+    L.writers_wait,
+    C.number,
+    C.catalog,
+    C.database,
+    C.table,
+    C.partition,
+    C.type,
+    T.state,
+    T.type,
+    T.heartbeat_ms,
 )
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
@@ -52,22 +68,33 @@ BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLE
 OF = ALL.where(C.lock_id == sa.bindparam("key"))
 COMPONENT_COLUMNS = ("lock_id", "number", "catalog", "database", "table", "partition", "type")
 HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now")))
-ACQUIRE = sa.update(locks).where(L.id == sa.bindparam("key")).values(
-    state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now")
+ACQUIRE = (
+    sa.update(locks)
+    .where(L.id == sa.bindparam("key"))
+    .values(state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
 )
 EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
-RELEASE = unsynced(sa.delete(locks).where(
-    L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
-))
+RELEASE = unsynced(
+    sa.delete(locks).where(
+        L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
+    )
+)
 """A lock that a crash of the database brings back goes when its heartbeat is missed."""
-EXPIRED = sa.select(L.id).where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since")).order_by(
-    L.id
-).limit(sa.bindparam("most"))
+EXPIRED = (
+    sa.select(L.id)
+    .where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since"))
+    .order_by(L.id)
+    .limit(sa.bindparam("most"))
+)
 HOLD = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
 DELETE = sa.delete(locks).where(Among(L.id, "keys"))
-ORPHANS = sa.select(L.id).select_from(locks.outerjoin(transactions, T.id == L.transaction_id)).where(
-    L.transaction_id > sa.literal_column("0"), sa.or_(T.id.is_(None), T.state != sa.literal_column("'o'"))
-).order_by(L.id).limit(sa.bindparam("most"))
+ORPHANS = (
+    sa.select(L.id)
+    .select_from(locks.outerjoin(transactions, T.id == L.transaction_id))
+    .where(L.transaction_id > sa.literal_column("0"), sa.or_(T.id.is_(None), T.state != sa.literal_column("'o'")))
+    .order_by(L.id)
+    .limit(sa.bindparam("most"))
+)
 
 
 class Held(NamedTuple):
@@ -130,7 +157,8 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
     return Reach(
-        sorted({queue(*part[:2]) for part in parts}), within,
+        sorted({queue(*part[:2]) for part in parts}),
+        within,
         {**values, "tables": sorted(tables, key=str)} if within else values,
     )
 

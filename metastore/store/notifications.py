@@ -110,8 +110,7 @@ FIELDS = (N.id, *(N[name] for name in LogRow._fields))
 OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
 DELETE = sa.delete(notifications).where(N.id <= sa.bindparam("upto"))
 WRITES = (
-    sa.select(W.write_id, W.database, W.table, W.partition, W.body)
-    .where(W.transaction_id == sa.bindparam("transaction")).order_by(W.id)
+    sa.select(W.write_id, W.database, W.table, W.partition, W.body).where(W.transaction_id == sa.bindparam("transaction")).order_by(W.id)
 )
 OLDEST_WRITES = sa.select(W.id, W.time).order_by(W.id).limit(BATCH)
 DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"))
@@ -235,7 +234,12 @@ def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
         before = found.get(key)
         files = dict.fromkeys([*(before.files.split(",") if before is not None and before.files else ()), *told["files"]])
         found[key] = WriteEventInfo(
-            writeId=write_id, database=database, table=table, files=",".join(files), partition=partition, tableObj=told["table"],
+            writeId=write_id,
+            database=database,
+            table=table,
+            files=",".join(files),
+            partition=partition,
+            tableObj=told["table"],
             partitionObj=told["partition"],
         )
     return list(found.values())

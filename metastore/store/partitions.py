@@ -22,7 +22,15 @@ from metastore.store.tables import KEY as TABLE_KEY
 
 P = partitions.c
 FIELDS = (
-    P.id, P.name, P.partition_values, P.location, P.columns_hash, P.storage_hash, P.parameters, P.create_time, P.last_access_time,
+    P.id,
+    P.name,
+    P.partition_values,
+    P.location,
+    P.columns_hash,
+    P.storage_hash,
+    P.parameters,
+    P.create_time,
+    P.last_access_time,
     P.write_id,
 )
 OF_TABLE = P.table_id == sa.bindparam("table_id")
@@ -38,14 +46,14 @@ NAMES = sa.select(P.name).where(P.table_id == TABLE_KEY.scalar_subquery()).order
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
 NAMES_AND_VALUES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
 NAMES_RANGE = (
-    sa.select(P.name, P.partition_values)
-    .where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high"))
-    .order_by(P.name)
+    sa.select(P.name, P.partition_values).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
 )
 COUNT = sa.select(sa.func.count()).where(OF_TABLE)
 OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
-OUTSIDE_IN = sa.select(P.table_id, P.location).select_from(partitions.join(tables_table, P.table_id == tables_table.c.id)).where(
-    tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(sa.literal_column("'./%'")))
+OUTSIDE_IN = (
+    sa.select(P.table_id, P.location)
+    .select_from(partitions.join(tables_table, P.table_id == tables_table.c.id))
+    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(sa.literal_column("'./%'"))))
 )
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
@@ -66,8 +74,17 @@ PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bin
 MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
 INSERTED = (  # in the order of FIELDS, but for the first
-    "table_id", "name", "partition_values", "location", "columns_hash", "storage_hash", "parameters", "create_time", "last_access_time",
-    "write_id", "place",
+    "table_id",
+    "name",
+    "partition_values",
+    "location",
+    "columns_hash",
+    "storage_hash",
+    "parameters",
+    "create_time",
+    "last_access_time",
+    "write_id",
+    "place",
 )
 
 
@@ -95,9 +112,15 @@ class Rows:
             location = base + place[1:] if place is not None and place[:2] == "./" else place
             struct = new(partition)
             struct.__dict__ = {
-                "values": loads(values), "dbName": database, "tableName": name, "createTime": created, "lastAccessTime": accessed,
+                "values": loads(values),
+                "dbName": database,
+                "tableName": name,
+                "createTime": created,
+                "lastAccessTime": accessed,
                 "sd": cache[storage].at(location, cache[columns] if columns is not None else None) if storage is not None else None,
-                "parameters": loads(parameters), "catName": catalog, "writeId": write_id,
+                "parameters": loads(parameters),
+                "catName": catalog,
+                "writeId": write_id,
             }
             out.append(struct)
         return out
@@ -132,7 +155,13 @@ class _Bodies:
         if sd.parameters or sd.sortCols or sd.bucketCols:
             return self._add(descriptors.encode_storage(sd))
         key = (
-            sd.inputFormat, sd.outputFormat, sd.compressed, sd.numBuckets, sd.storedAsSubDirectories, id(sd.serdeInfo), id(sd.skewedInfo)
+            sd.inputFormat,
+            sd.outputFormat,
+            sd.compressed,
+            sd.numBuckets,
+            sd.storedAsSubDirectories,
+            id(sd.serdeInfo),
+            id(sd.skewedInfo),
         )
         found = self._storage.get(key)
         if found is None:
@@ -164,11 +193,21 @@ def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]
                 where = indexed(sd.location) or ""
             columns, storage = bodies.hashes(sd)
         write_id = partition.writeId
-        rows.append((
-            table.id, name, orjson.dumps(partition.values).decode(), location, columns, storage,
-            orjson.dumps(partition.parameters or {}).decode(), partition.createTime or 0, partition.lastAccessTime or 0,
-            -1 if write_id is None else write_id, where,
-        ))
+        rows.append(
+            (
+                table.id,
+                name,
+                orjson.dumps(partition.values).decode(),
+                location,
+                columns,
+                storage,
+                orjson.dumps(partition.parameters or {}).decode(),
+                partition.createTime or 0,
+                partition.lastAccessTime or 0,
+                -1 if write_id is None else write_id,
+                where,
+            )
+        )
     if table.sd is not None:
         bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
         bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)

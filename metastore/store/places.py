@@ -35,8 +35,9 @@ def _found(kind: str, source: sa.FromClause, *columns: sa.ColumnElement[Any]) ->
 FOUND = sa.union_all(
     _found("table", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(_within(T.place)),
     _found("above", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(Among(T.place, "above")),
-    _found("partition", partition_rows.join(_TABLES, P.table_id == T.id),
-           D.catalog, D.name, T.name, P.name, P.location, T.location, T.id).where(_within(P.place)),
+    _found(
+        "partition", partition_rows.join(_TABLES, P.table_id == T.id), D.catalog, D.name, T.name, P.name, P.location, T.location, T.id
+    ).where(_within(P.place)),
     _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.location, NOTHING, NO_KEY).where(_within(D.place)),
     _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.managed_location, NOTHING, NO_KEY).where(
         _within(D.managed_place)

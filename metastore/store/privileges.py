@@ -21,9 +21,21 @@ from metastore.store.schema import databases, partitions, privileges, tables
 P = privileges.c
 DATABASE, TABLE_DATABASE = databases.alias("own_database"), databases.alias("table_database")
 NAMES = (
-    P.object_type, sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
-    sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name), tables.c.name, partitions.c.partition_values, P.column_name,
-    P.principal_name, P.principal_type, P.privilege, P.create_time, P.grantor, P.grantor_type, P.grant_option, P.authorizer, P.id,
+    P.object_type,
+    sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
+    sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
+    tables.c.name,
+    partitions.c.partition_values,
+    P.column_name,
+    P.principal_name,
+    P.principal_type,
+    P.privilege,
+    P.create_time,
+    P.grantor,
+    P.grantor_type,
+    P.grant_option,
+    P.authorizer,
+    P.id,
 )
 JOINED = (
     privileges.outerjoin(DATABASE, P.database_id == DATABASE.c.id)
@@ -32,13 +44,30 @@ JOINED = (
     .outerjoin(partitions, P.partition_id == partitions.c.id)
 )
 FILTERS = {
-    "principal_name": P.principal_name, "principal_type": P.principal_type, "object_type": P.object_type,
-    "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog), "authorizer": P.authorizer,
-    "database_id": P.database_id, "table_id": P.table_id, "partition_id": P.partition_id, "column_name": P.column_name,
+    "principal_name": P.principal_name,
+    "principal_type": P.principal_type,
+    "object_type": P.object_type,
+    "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
+    "authorizer": P.authorizer,
+    "database_id": P.database_id,
+    "table_id": P.table_id,
+    "partition_id": P.partition_id,
+    "column_name": P.column_name,
 }
 VALUES = (
-    "object_type", "database_id", "table_id", "partition_id", "column_name", "principal_name", "principal_type", "privilege",
-    "grant_option", "create_time", "grantor", "grantor_type", "authorizer",
+    "object_type",
+    "database_id",
+    "table_id",
+    "partition_id",
+    "column_name",
+    "principal_name",
+    "principal_type",
+    "privilege",
+    "grant_option",
+    "create_time",
+    "grantor",
+    "grantor_type",
+    "authorizer",
 )
 DELETE = sa.delete(privileges).where(Among(P.id, "keys"))
 TAKE_OPTION = sa.update(privileges).where(Among(P.id, "keys")).values(grant_option=sa.literal_column("0"))
@@ -63,16 +92,25 @@ class Granted(NamedTuple):
 
 def _granted(row: Row) -> Granted:
     kind, catalog, database, table, values, column, name, principal, privilege, created, grantor, grantor_type, option, by, key = row
-    return Granted(key, HiveObjectPrivilege(
-        hiveObject=HiveObjectRef(
-            objectType=kind, dbName=database, objectName=table, partValues=orjson.loads(values) if values else None, columnName=column,
-            catName=catalog,
+    return Granted(
+        key,
+        HiveObjectPrivilege(
+            hiveObject=HiveObjectRef(
+                objectType=kind,
+                dbName=database,
+                objectName=table,
+                partValues=orjson.loads(values) if values else None,
+                columnName=column,
+                catName=catalog,
+            ),
+            principalName=name,
+            principalType=principal,
+            authorizer=by,
+            grantInfo=PrivilegeGrantInfo(
+                privilege=privilege, createTime=created, grantor=grantor, grantorType=grantor_type, grantOption=bool(option)
+            ),
         ),
-        principalName=name, principalType=principal, authorizer=by,
-        grantInfo=PrivilegeGrantInfo(
-            privilege=privilege, createTime=created, grantor=grantor, grantorType=grantor_type, grantOption=bool(option)
-        ),
-    ))
+    )
 
 
 @cache
@@ -91,8 +129,12 @@ def find(session: Session, **filters: Any) -> list[Granted]:
 def on(session: Session, thing: Object, **filters: Any) -> list[Granted]:
     """Return the privileges on exactly one object that agree with further filters."""
     keys: Mapping[str, Any] = {
-        "object_type": thing.type, "database_id": thing.database_id, "table_id": thing.table_id, "partition_id": thing.partition_id,
-        "column_name": thing.column, **{name: value for name, value in filters.items() if value is not None},
+        "object_type": thing.type,
+        "database_id": thing.database_id,
+        "table_id": thing.table_id,
+        "partition_id": thing.partition_id,
+        "column_name": thing.column,
+        **{name: value for name, value in filters.items() if value is not None},
     }
     absent = tuple(sorted(name for name, value in keys.items() if value is None))
     given = {name: value for name, value in keys.items() if value is not None}
@@ -102,13 +144,24 @@ def on(session: Session, thing: Object, **filters: Any) -> list[Granted]:
 
 def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) -> None:
     """Add privileges on objects; each `grantInfo` names one privilege."""
-    session.insert_many(privileges, VALUES, [
-        (
-            *thing, each.principalName, each.principalType, each.grantInfo.privilege, int(bool(each.grantInfo.grantOption)),
-            each.grantInfo.createTime or 0, each.grantInfo.grantor, each.grantInfo.grantorType, each.authorizer,
-        )
-        for thing, each in new
-    ])
+    session.insert_many(
+        privileges,
+        VALUES,
+        [
+            (
+                *thing,
+                each.principalName,
+                each.principalType,
+                each.grantInfo.privilege,
+                int(bool(each.grantInfo.grantOption)),
+                each.grantInfo.createTime or 0,
+                each.grantInfo.grantor,
+                each.grantInfo.grantorType,
+                each.authorizer,
+            )
+            for thing, each in new
+        ],
+    )
 
 
 def delete(session: Session, keys: Sequence[int]) -> None:

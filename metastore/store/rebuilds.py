@@ -13,12 +13,12 @@ from metastore.store.write_ids import Key
 
 M, C, Q = materialization_rebuilds.c, transaction_components.c, compactions.c
 VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
-INSERT = sa.insert(materialization_rebuilds).values({
-    name: sa.bindparam(name) for name in ("database", "table", "transaction_id", "heartbeat_ms")
-})
+INSERT = sa.insert(materialization_rebuilds).values(
+    {name: sa.bindparam(name) for name in ("database", "table", "transaction_id", "heartbeat_ms")}
+)
 EXISTS = sa.select(M.transaction_id).where(*VIEW)
-HEARTBEAT = sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id == sa.bindparam("key")).values(
-    heartbeat_ms=sa.bindparam("now")
+HEARTBEAT = (
+    sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
 )
 EXPIRE = sa.delete(materialization_rebuilds).where(M.heartbeat_ms < sa.bindparam("since"))
 EXPIRE_ONE = EXPIRE.where(*VIEW)

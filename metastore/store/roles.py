@@ -45,10 +45,12 @@ BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type 
 ONE_GRANT = sa.and_(
     G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
 )
-GRANT = sa.insert(role_grants).values({
-    name: sa.bindparam(name)
-    for name in ("role_name", "principal_name", "principal_type", "grant_option", "grant_time", "grantor", "grantor_type")
-})
+GRANT = sa.insert(role_grants).values(
+    {
+        name: sa.bindparam(name)
+        for name in ("role_name", "principal_name", "principal_type", "grant_option", "grant_time", "grantor", "grantor_type")
+    }
+)
 REVOKE = sa.delete(role_grants).where(ONE_GRANT)
 REVOKE_OPTION = (
     sa.update(role_grants).where(ONE_GRANT, G.grant_option == sa.literal_column("1")).values(grant_option=sa.literal_column("0"))
@@ -82,18 +84,35 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
     lock(session, STARTUP_ROLES[0])
     if not session.rows(ADMIN_MAY):
         session.insert_many(privileges, *_admin_may(now))
-    session.insert_missing(role_grants, [
-        {"role_name": "admin", "principal_name": user, "principal_type": PrincipalType.USER, "grant_option": 1, "grant_time": now,
-         "grantor": "admin", "grantor_type": PrincipalType.ROLE}
-        for user in admins
-    ])
+    session.insert_missing(
+        role_grants,
+        [
+            {
+                "role_name": "admin",
+                "principal_name": user,
+                "principal_type": PrincipalType.USER,
+                "grant_option": 1,
+                "grant_time": now,
+                "grantor": "admin",
+                "grantor_type": PrincipalType.ROLE,
+            }
+            for user in admins
+        ],
+    )
 
 
 def _admin_may(now: int) -> tuple[Sequence[str], list[tuple[object, ...]]]:
     """Return columns and row of the privilege that the role `admin` begins with."""
     row = {
-        "object_type": HiveObjectType.GLOBAL, "principal_name": "admin", "principal_type": PrincipalType.ROLE, "privilege": "All",
-        "grant_option": 1, "create_time": now, "grantor": "admin", "grantor_type": PrincipalType.ROLE, "authorizer": "SQL",
+        "object_type": HiveObjectType.GLOBAL,
+        "principal_name": "admin",
+        "principal_type": PrincipalType.ROLE,
+        "privilege": "All",
+        "grant_option": 1,
+        "create_time": now,
+        "grantor": "admin",
+        "grantor_type": PrincipalType.ROLE,
+        "authorizer": "SQL",
     }
     return tuple(row), [tuple(row.values())]
 
@@ -151,8 +170,14 @@ def between_roles(session: Session) -> list[tuple[str, str]]:
 def grant(session: Session, new: RolePrincipalGrant) -> None:
     """Grant a role."""
     session.execute(
-        GRANT, role_name=new.roleName, principal_name=new.principalName, principal_type=new.principalType,
-        grant_option=int(bool(new.grantOption)), grant_time=new.grantTime, grantor=new.grantorName, grantor_type=new.grantorPrincipalType,
+        GRANT,
+        role_name=new.roleName,
+        principal_name=new.principalName,
+        principal_type=new.principalType,
+        grant_option=int(bool(new.grantOption)),
+        grant_time=new.grantTime,
+        grantor=new.grantorName,
+        grantor_type=new.grantorPrincipalType,
     )
 
 

@@ -52,13 +52,15 @@ LONG_NAME = name_type(766)
 """The longest text that MySQL can index beside a 64 bit key (3,072 bytes)."""
 
 server_info = Table(
-    "server_info", metadata,
+    "server_info",
+    metadata,
     Column("name", NAME, primary_key=True),
     Column("value", JSON_TEXT, nullable=False),
 )
 
 catalogs = Table(
-    "catalogs", metadata,
+    "catalogs",
+    metadata,
     Column("name", NAME, primary_key=True),
     Column("description", JSON_TEXT),
     Column("location", JSON_TEXT),
@@ -66,7 +68,8 @@ catalogs = Table(
 )
 
 databases = Table(
-    "databases", metadata,
+    "databases",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("catalog", NAME, ForeignKey("catalogs.name"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -88,7 +91,8 @@ databases = Table(
 )
 
 tables = Table(
-    "tables", metadata,
+    "tables",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -117,14 +121,16 @@ tables = Table(
 )
 
 descriptors = Table(
-    "descriptors", metadata,
+    "descriptors",
+    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("hash", BigInteger, primary_key=True, autoincrement=False, comment="63 bits of the body's BLAKE2b"),
     Column("body", JSON_TEXT, nullable=False, comment="a list of columns, or a storage format"),
 )
 
 partitions = Table(
-    "partitions", metadata,
+    "partitions",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("table_id", ID, nullable=False),
     Column("name", LONG_NAME, nullable=False),
@@ -143,14 +149,16 @@ partitions = Table(
 )
 
 table_statistics = Table(
-    "table_statistics", metadata,
+    "table_statistics",
+    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("engine", name_type(64), primary_key=True),
     Column("columns", JSON_TEXT, nullable=False, comment="column name -> statistics"),
 )
 
 partition_statistics = Table(
-    "partition_statistics", metadata,
+    "partition_statistics",
+    metadata,
     Column("partition_id", ID, primary_key=True, autoincrement=False),
     Column("engine", name_type(64), primary_key=True),
     Column("table_id", ID, nullable=False),
@@ -160,7 +168,8 @@ partition_statistics = Table(
 )
 
 constraints = Table(
-    "constraints", metadata,
+    "constraints",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("table_id", ID, ForeignKey("tables.id"), nullable=False),
     Column("kind", name_type(16), nullable=False),
@@ -172,7 +181,8 @@ constraints = Table(
 )
 
 functions = Table(
-    "functions", metadata,
+    "functions",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -186,13 +196,15 @@ functions = Table(
 )
 
 types = Table(
-    "types", metadata,
+    "types",
+    metadata,
     Column("name", NAME, primary_key=True),
     Column("body", JSON_TEXT, nullable=False, comment="[type1, type2, [[field, type, comment], ...]]"),
 )
 
 partition_marks = Table(
-    "partition_marks", metadata,
+    "partition_marks",
+    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("partition", LONG_NAME, primary_key=True),
     Column("time", BigInteger, nullable=False, comment="in milliseconds"),
@@ -200,14 +212,16 @@ partition_marks = Table(
 )
 
 roles = Table(
-    "roles", metadata,
+    "roles",
+    metadata,
     Column("name", NAME, primary_key=True),
     Column("create_time", BigInteger, nullable=False),
     Column("owner_name", NAME),
 )
 
 role_grants = Table(
-    "role_grants", metadata,
+    "role_grants",
+    metadata,
     Column("role_name", NAME, ForeignKey("roles.name"), primary_key=True),
     Column("principal_name", NAME, primary_key=True),
     Column("principal_type", Integer, primary_key=True, autoincrement=False),
@@ -218,7 +232,8 @@ role_grants = Table(
 )
 
 privileges = Table(
-    "privileges", metadata,
+    "privileges",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("object_type", Integer, nullable=False),
     Column("database_id", ID),
@@ -239,13 +254,15 @@ privileges = Table(
 )
 
 counters = Table(
-    "counters", metadata,
+    "counters",
+    metadata,
     Column("name", name_type(64), primary_key=True),
     Column("value", BigInteger, nullable=False, comment="the last number given out; who takes one holds the row until it commits"),
 )
 
 transactions = Table(
-    "transactions", metadata,
+    "transactions",
+    metadata,
     Column("id", ID, primary_key=True, autoincrement=False),
     Column("state", name_type(1), nullable=False, comment="o open, a aborted, c committed"),
     Column("type", Integer, nullable=False, comment="TxnType of the interface"),
@@ -261,7 +278,8 @@ transactions = Table(
 )
 
 replicated_transactions = Table(
-    "replicated_transactions", metadata,
+    "replicated_transactions",
+    metadata,
     Column("policy", NAME, primary_key=True),
     Column("source_id", BigInteger, primary_key=True, autoincrement=False),
     Column("transaction_id", BigInteger, nullable=False),
@@ -269,7 +287,8 @@ replicated_transactions = Table(
 )
 
 transaction_components = Table(
-    "transaction_components", metadata,
+    "transaction_components",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("catalog", NAME, nullable=False),
@@ -285,7 +304,8 @@ transaction_components = Table(
 )
 
 write_id_counters = Table(
-    "write_id_counters", metadata,
+    "write_id_counters",
+    metadata,
     Column("catalog", name_type(128), primary_key=True),
     Column("database", name_type(128), primary_key=True),
     Column("table", NAME, primary_key=True),
@@ -294,13 +314,17 @@ write_id_counters = Table(
         "last_transaction", BigInteger, nullable=False, server_default="0", comment="no transaction above it has a write id of the table"
     ),
     Column(
-        "last_change", BigInteger, nullable=False, server_default="0",
+        "last_change",
+        BigInteger,
+        nullable=False,
+        server_default="0",
         comment="the highest commit id of a change of the table as a whole, or above it (MariaDB)",
     ),
 )
 
 write_ids = Table(
-    "write_ids", metadata,
+    "write_ids",
+    metadata,
     Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
     Column("catalog", name_type(128), primary_key=True),
     Column("database", name_type(128), primary_key=True),
@@ -310,7 +334,8 @@ write_ids = Table(
 )
 
 write_id_ranges = Table(
-    "write_id_ranges", metadata,
+    "write_id_ranges",
+    metadata,
     Column("catalog", name_type(128), primary_key=True),
     Column("database", name_type(128), primary_key=True),
     Column("table", NAME, primary_key=True),
@@ -320,7 +345,8 @@ write_id_ranges = Table(
 )
 
 min_history = Table(
-    "min_history", metadata,
+    "min_history",
+    metadata,
     Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
     Column("catalog", name_type(128), primary_key=True),
     Column("database", name_type(128), primary_key=True),
@@ -330,7 +356,8 @@ min_history = Table(
 )
 
 write_notifications = Table(
-    "write_notifications", metadata,
+    "write_notifications",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("catalog", NAME, nullable=False),
@@ -345,7 +372,8 @@ write_notifications = Table(
 )
 
 materialization_rebuilds = Table(
-    "materialization_rebuilds", metadata,
+    "materialization_rebuilds",
+    metadata,
     Column("database", name_type(256), primary_key=True),
     Column("table", NAME, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
@@ -353,7 +381,8 @@ materialization_rebuilds = Table(
 )
 
 locks = Table(
-    "locks", metadata,
+    "locks",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("state", name_type(1), nullable=False, comment="a acquired, w waiting"),
@@ -368,16 +397,21 @@ locks = Table(
 )
 
 lock_queues = Table(
-    "lock_queues", metadata,
+    "lock_queues",
+    metadata,
     Column("name", name_type(513), primary_key=True, comment="catalog.database; whoever changes its locks holds this row"),
     Column(
-        "changes", BigInteger, nullable=False, server_default="0",
+        "changes",
+        BigInteger,
+        nullable=False,
+        server_default="0",
         comment="how often an exclusive lock was added (MariaDB), or write ids of a table went to another name or away",
     ),
 )
 
 lock_components = Table(
-    "lock_components", metadata,
+    "lock_components",
+    metadata,
     Column("lock_id", ID, ForeignKey("locks.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("catalog", NAME, nullable=False),
@@ -389,7 +423,8 @@ lock_components = Table(
 )
 
 compactions = Table(
-    "compactions", metadata,
+    "compactions",
+    metadata,
     Column("id", ID, primary_key=True),
     Column("catalog", NAME, nullable=False),
     Column("database", NAME, nullable=False),
@@ -425,7 +460,8 @@ compactions = Table(
 )
 
 compaction_metrics = Table(
-    "compaction_metrics", metadata,
+    "compaction_metrics",
+    metadata,
     Column("database", name_type(200), primary_key=True),
     Column("table", name_type(200), primary_key=True),
     Column("partition", name_type(300), primary_key=True, comment="empty for a table without partitions"),
@@ -436,7 +472,8 @@ compaction_metrics = Table(
 )
 
 notifications = Table(
-    "notifications", metadata,
+    "notifications",
+    metadata,
     Column("sequence", ID, primary_key=True, comment="the order of writing; commits may come in another"),
     Column("id", BigInteger, unique=True, comment="given once the event is committed: without gaps, in an order that every reader sees"),
     Column("time", BigInteger, nullable=False, comment="seconds"),
@@ -451,7 +488,8 @@ notifications = Table(
 )
 
 leases = Table(
-    "leases", metadata,
+    "leases",
+    metadata,
     Column("name", name_type(64), primary_key=True),
     Column("holder", NAME),
     Column("expires_ms", BigInteger, nullable=False),

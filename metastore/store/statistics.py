@@ -138,7 +138,8 @@ def states_of_partitions(
     rows = session.rows(READ_STATES[session.kind], key=table_id, names=ascending(names), engine_key=engine)
     return {
         name: (orjson.loads(columns), orjson.loads(parameters), write_id)
-        for name, columns, parameters, write_id in rows if columns is not None
+        for name, columns, parameters, write_id in rows
+        if columns is not None
     }
 
 

@@ -30,9 +30,28 @@ from metastore.store.schema import descriptors as descriptors_table
 T, D = tables.c, databases.c
 COLUMNS, STORAGE = descriptors_table.alias("columns_body"), descriptors_table.alias("storage_body")
 FIELDS = (
-    T.id, D.catalog, D.name, T.name, T.type, T.owner, T.owner_type, T.create_time, T.last_access_time, T.retention, T.location,
-    T.columns_hash, COLUMNS.c.body, T.storage_hash, STORAGE.c.body, T.partition_keys, T.parameters, T.view_original_text,
-    T.view_expanded_text, T.rewrite_enabled, T.write_id, T.creation_metadata,
+    T.id,
+    D.catalog,
+    D.name,
+    T.name,
+    T.type,
+    T.owner,
+    T.owner_type,
+    T.create_time,
+    T.last_access_time,
+    T.retention,
+    T.location,
+    T.columns_hash,
+    COLUMNS.c.body,
+    T.storage_hash,
+    STORAGE.c.body,
+    T.partition_keys,
+    T.parameters,
+    T.view_original_text,
+    T.view_expanded_text,
+    T.rewrite_enabled,
+    T.write_id,
+    T.creation_metadata,
 )
 JOINED = (
     tables.join(databases, T.database_id == D.id)
@@ -79,15 +98,31 @@ FACTS = (
     .order_by(T.name)
 )
 VALUES = (
-    "name", "type", "owner", "owner_type", "create_time", "last_access_time", "retention", "location", "columns_hash", "storage_hash",
-    "partition_keys", "parameters", "comment", "view_original_text", "view_expanded_text", "rewrite_enabled", "write_id",
-    "creation_metadata", "place",
+    "name",
+    "type",
+    "owner",
+    "owner_type",
+    "create_time",
+    "last_access_time",
+    "retention",
+    "location",
+    "columns_hash",
+    "storage_hash",
+    "partition_keys",
+    "parameters",
+    "comment",
+    "view_original_text",
+    "view_expanded_text",
+    "rewrite_enabled",
+    "write_id",
+    "creation_metadata",
+    "place",
 )
 INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
 HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
-SET_PARAMETERS = sa.update(tables).where(T.id == sa.bindparam("key")).values(
-    parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment")
+SET_PARAMETERS = (
+    sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment"))
 )
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
 DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
@@ -122,19 +157,53 @@ class TableMeta(NamedTuple):
 
 
 def _struct(database: Database, row: Row) -> Table:
-    (key, catalog, database_name, name, kind, owner, owner_type, created, accessed, retention, location, columns_hash, columns_body,
-     storage_hash, storage_body, keys, parameters, original, expanded, rewrite, write_id, creation) = row
+    (
+        key,
+        catalog,
+        database_name,
+        name,
+        kind,
+        owner,
+        owner_type,
+        created,
+        accessed,
+        retention,
+        location,
+        columns_hash,
+        columns_body,
+        storage_hash,
+        storage_body,
+        keys,
+        parameters,
+        original,
+        expanded,
+        rewrite,
+        write_id,
+        creation,
+    ) = row
     columns = descriptors.columns(database, columns_hash, columns_body) if columns_hash is not None else []
     sd = None
     if storage_hash is not None:
         sd = descriptors.storage(database, storage_hash, storage_body).at(location, columns)
     table = Table.__new__(Table)
     table.__dict__ = {
-        "tableName": name, "dbName": database_name, "owner": owner, "createTime": created, "lastAccessTime": accessed,
-        "retention": retention, "sd": sd,
+        "tableName": name,
+        "dbName": database_name,
+        "owner": owner,
+        "createTime": created,
+        "lastAccessTime": accessed,
+        "retention": retention,
+        "sd": sd,
         "partitionKeys": [FieldSchema(*field) for field in orjson.loads(keys)] if keys != "[]" else [],
-        "parameters": orjson.loads(parameters), "viewOriginalText": original, "viewExpandedText": expanded, "tableType": kind,
-        "rewriteEnabled": bool(rewrite), "catName": catalog, "ownerType": owner_type, "writeId": write_id, "id": key,
+        "parameters": orjson.loads(parameters),
+        "viewOriginalText": original,
+        "viewExpandedText": expanded,
+        "tableType": kind,
+        "rewriteEnabled": bool(rewrite),
+        "catName": catalog,
+        "ownerType": owner_type,
+        "writeId": write_id,
+        "id": key,
     }
     if creation is not None:
         table.creationMetadata = view_sources.decode(creation)
@@ -150,13 +219,23 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
         bodies = [(descriptors.hash_of(body), body) for body in texts]
         columns_hash, storage_hash = bodies[0][0], bodies[1][0]
     return {
-        "name": table.tableName, "type": table.tableType, "owner": table.owner, "owner_type": table.ownerType,
-        "create_time": table.createTime or 0, "last_access_time": table.lastAccessTime or 0, "retention": table.retention or 0,
-        "location": table.sd.location if table.sd is not None else None, "columns_hash": columns_hash, "storage_hash": storage_hash,
+        "name": table.tableName,
+        "type": table.tableType,
+        "owner": table.owner,
+        "owner_type": table.ownerType,
+        "create_time": table.createTime or 0,
+        "last_access_time": table.lastAccessTime or 0,
+        "retention": table.retention or 0,
+        "location": table.sd.location if table.sd is not None else None,
+        "columns_hash": columns_hash,
+        "storage_hash": storage_hash,
         "partition_keys": descriptors.encode_columns(table.partitionKeys or []),
-        "parameters": orjson.dumps(table.parameters or {}).decode(), "comment": (table.parameters or {}).get("comment"),
-        "view_original_text": table.viewOriginalText, "view_expanded_text": table.viewExpandedText,
-        "rewrite_enabled": int(bool(table.rewriteEnabled)), "write_id": -1 if table.writeId is None else table.writeId,
+        "parameters": orjson.dumps(table.parameters or {}).decode(),
+        "comment": (table.parameters or {}).get("comment"),
+        "view_original_text": table.viewOriginalText,
+        "view_expanded_text": table.viewExpandedText,
+        "rewrite_enabled": int(bool(table.rewriteEnabled)),
+        "write_id": -1 if table.writeId is None else table.writeId,
         "creation_metadata": view_sources.encode(table.creationMetadata),
         "place": indexed(table.sd.location) if table.sd is not None else None,
     }, bodies

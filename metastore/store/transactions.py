@@ -54,7 +54,10 @@ def is_open(of: Any) -> sa.ColumnElement[bool]:
 def may_be_range(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of those from one id to another that may be given write ids as a range."""
     return (
-        T.id >= lowest, T.id <= highest, IS_OPEN, T.type != constant(TxnType.READ_ONLY),
+        T.id >= lowest,
+        T.id <= highest,
+        IS_OPEN,
+        T.type != constant(TxnType.READ_ONLY),
         T.holds.bitwise_and(constant(RANGES)) != constant(0),
     )
 
@@ -69,32 +72,50 @@ RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.b
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
 LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
 MIN_OPEN = sa.select(sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), N.value + constant(1))).where(N.name == constant(counters.TRANSACTION))
-END_FREE = sa.update(transactions).where(
-    T.id == sa.bindparam("key"), IS_OPEN, T.holds.in_([sa.literal_column("0"), sa.literal_column(str(RANGES))])
-).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"))
-END = sa.update(transactions).where(Among(T.id, "keys")).values(
-    state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"),
-    holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
+END_FREE = (
+    sa.update(transactions)
+    .where(T.id == sa.bindparam("key"), IS_OPEN, T.holds.in_([sa.literal_column("0"), sa.literal_column(str(RANGES))]))
+    .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"))
+)
+END = (
+    sa.update(transactions)
+    .where(Among(T.id, "keys"))
+    .values(
+        state=sa.bindparam("new_state"),
+        ended_ms=sa.bindparam("now"),
+        commit_id=sa.bindparam("number"),
+        holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
+    )
 )
 HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
-HEARTBEAT_RANGE = sa.update(transactions).where(
-    T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN)
-).values(heartbeat_ms=sa.bindparam("now"))
-HOLD = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(
-    heartbeat_ms=sa.bindparam("now"), holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+HEARTBEAT_RANGE = (
+    sa.update(transactions)
+    .where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN))
+    .values(heartbeat_ms=sa.bindparam("now"))
 )
-HOLD_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(
-    holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+HOLD = (
+    sa.update(transactions)
+    .where(T.id == sa.bindparam("key"), IS_OPEN)
+    .values(heartbeat_ms=sa.bindparam("now"), holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer())))
 )
+HOLD_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer())))
 HELD = {
     LOCKS: sa.delete(locks).where(Among(locks.c.transaction_id, "keys")),
     HISTORY: sa.delete(min_history).where(Among(min_history.c.transaction_id, "keys")),
     REBUILD: sa.delete(materialization_rebuilds).where(Among(materialization_rebuilds.c.transaction_id, "keys")),
 }
-TIMED_OUT = sa.select(T.id).where(_is(OPEN), sa.or_(
-    sa.and_(T.type != TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since")),
-    sa.and_(T.type == TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since_replicated")),
-)).order_by(T.id).limit(sa.bindparam("most"))
+TIMED_OUT = (
+    sa.select(T.id)
+    .where(
+        _is(OPEN),
+        sa.or_(
+            sa.and_(T.type != TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since")),
+            sa.and_(T.type == TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since_replicated")),
+        ),
+    )
+    .order_by(T.id)
+    .limit(sa.bindparam("most"))
+)
 SHOWN = (T.id, T.state, T.user, T.host, T.agent, T.started_ms, T.heartbeat_ms)
 TARGETS = sa.select(R.source_id, R.transaction_id).where(R.policy == sa.bindparam("policy_key"))
 TARGETS_OF = TARGETS.where(Among(R.source_id, "sources"))
@@ -125,9 +146,12 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
 
 SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
 SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(T.type, "types"))) for kind in DRIVERS}
-INFO = sa.select(N.value, *SHOWN).select_from(
-    counter_rows.outerjoin(transactions, T.state.in_([sa.literal_column(f"'{OPEN}'"), sa.literal_column(f"'{ABORTED}'")]))
-).where(N.name == sa.bindparam("counter")).order_by(T.id)
+INFO = (
+    sa.select(N.value, *SHOWN)
+    .select_from(counter_rows.outerjoin(transactions, T.state.in_([sa.literal_column(f"'{OPEN}'"), sa.literal_column(f"'{ABORTED}'")])))
+    .where(N.name == sa.bindparam("counter"))
+    .order_by(T.id)
+)
 
 
 class Transaction(NamedTuple):

@@ -47,8 +47,14 @@ def encode(metadata: CreationMetadata | None) -> str | None:
     raw = {name: value for name, value in metadata.__dict__.items() if value is not None}
     if metadata.sourceTables is not None:
         raw["sourceTables"] = [
-            [source.table.catName, source.table.dbName, source.table.tableName,
-             source.insertedCount, source.updatedCount, source.deletedCount]
+            [
+                source.table.catName,
+                source.table.dbName,
+                source.table.tableName,
+                source.insertedCount,
+                source.updatedCount,
+                source.deletedCount,
+            ]
             for source in metadata.sourceTables
         ]
     return orjson.dumps(raw).decode()
@@ -83,7 +89,8 @@ def _names(catalog: str, text: str) -> set[Names]:
     parts = text.lower().split(".")
     return {
         (".".join(parts[:own]) or catalog, ".".join(parts[own:end]), ".".join(parts[end:]))
-        for own in (0, 1) for end in range(own + 1, len(parts))
+        for own in (0, 1)
+        for end in range(own + 1, len(parts))
     }
 
 
@@ -126,7 +133,8 @@ def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
         raw = orjson.loads(creation) if creation else {}
         sources = [
             [*source[:3], *((known or 0) + more for known, more in zip(source[3:], counts, strict=True))]
-            if tuple(source[:3]) == tuple(name) else source
+            if tuple(source[:3]) == tuple(name)
+            else source
             for source in raw.get("sourceTables") or ()
         ]
         if sources and sources != raw["sourceTables"]:

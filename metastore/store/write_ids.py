@@ -40,9 +40,11 @@ def _same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
 
 def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElement[int]:
     """Return as an expression the write id that a transaction has in the table of columns with its names; NULL for none."""
-    single = sa.select(sa.func.max(I.write_id)).where(
-        I.transaction_id == transaction, I.catalog == table["catalog"], *(bare(I[name]) == table[name] for name in NAMES[1:])
-    ).scalar_subquery()
+    single = (
+        sa.select(sa.func.max(I.write_id))
+        .where(I.transaction_id == transaction, I.catalog == table["catalog"], *(bare(I[name]) == table[name] for name in NAMES[1:]))
+        .scalar_subquery()
+    )
     number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
     within = sa.select(number).where(*_same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
     return sa.func.coalesce(single, within.limit(sa.literal_column("1")).scalar_subquery())
@@ -55,7 +57,9 @@ def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> t
 
 TABLE, RANGED, COUNTER = _named_table(I), _named_table(R), _named_table(N)
 THEIRS = (
-    Among(I.transaction_id, "keys"), I.catalog == sa.bindparam("catalog_key"), bare(I.database) == sa.bindparam("database_key"),
+    Among(I.transaction_id, "keys"),
+    I.catalog == sa.bindparam("catalog_key"),
+    bare(I.database) == sa.bindparam("database_key"),
     bare(I.table) == sa.bindparam("table_key"),
 )
 OVERLAPPING = sa.select(R.first_transaction, R.last_transaction, R.first_write_id).where(
@@ -63,12 +67,14 @@ OVERLAPPING = sa.select(R.first_transaction, R.last_transaction, R.first_write_i
 )
 OF_TRANSACTIONS = sa.union_all(sa.select(I.transaction_id, I.transaction_id.label("last"), I.write_id).where(*THEIRS), OVERLAPPING)
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
-OWNER = sa.select(sa.func.coalesce(
-    sa.select(sa.func.max(I.transaction_id)).where(*TABLE, I.write_id == _KEY).scalar_subquery(),
-    sa.select(sa.func.max(R.first_transaction + (_KEY - R.first_write_id))).where(
-        *RANGED, R.first_write_id <= _KEY, LAST_OF_RANGE >= _KEY
-    ).scalar_subquery(),
-))
+OWNER = sa.select(
+    sa.func.coalesce(
+        sa.select(sa.func.max(I.transaction_id)).where(*TABLE, I.write_id == _KEY).scalar_subquery(),
+        sa.select(sa.func.max(R.first_transaction + (_KEY - R.first_write_id)))
+        .where(*RANGED, R.first_write_id <= _KEY, LAST_OF_RANGE >= _KEY)
+        .scalar_subquery(),
+    )
+)
 COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
 _LAST_WRITE_ID = N.next - sa.literal_column("1")
 LAST = sa.select(_LAST_WRITE_ID).where(*COUNTER)
@@ -107,7 +113,7 @@ _SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*_same(R, N), R.las
 
 def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
     """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
-    first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES):])
+    first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
     comma: sa.ColumnElement[str] = sa.literal_column("','")
     text = first.concat(comma).concat(last).concat(comma).concat(number)
     return sa.select(listed(kind, text)).where(*_same(R, N), R.last_transaction > _SETTLED).scalar_subquery()
@@ -125,19 +131,31 @@ def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[
     others' may come first in the heap. Ranges are told of their table as one text, which costs a tenth of a row for each; but not those of
     which all transactions are settled, which are seen as a whole.
     """
-    seen = sa.select(sa.literal_column("1")).where(
-        _THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ())
-    ).order_by(I.write_id).limit(sa.literal_column("1")).scalar_subquery()
+    seen = (
+        sa.select(sa.literal_column("1"))
+        .where(_THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ()))
+        .order_by(I.write_id)
+        .limit(sa.literal_column("1"))
+        .scalar_subquery()
+    )
     theirs = (
-        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key")) if one
+        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key"))
+        if one
         else (Among(bare(I.database), "databases"), Among(bare(I.table), "tables"))
     )
     later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
     return sa.union_all(
         sa.select(
-            N.catalog, N.database, N.table, _NO.label("write_id"), N.last_transaction.label("transaction_id"),
-            _LAST_WRITE_ID.label("last"), _BELOW.label("below"), sa.func.coalesce(seen, _NO).label("seen"),
-            _SETTLED_BELOW.label("settled_below"), _unsettled(kind).label("ranges"),
+            N.catalog,
+            N.database,
+            N.table,
+            _NO.label("write_id"),
+            N.last_transaction.label("transaction_id"),
+            _LAST_WRITE_ID.label("last"),
+            _BELOW.label("below"),
+            sa.func.coalesce(seen, _NO).label("seen"),
+            _SETTLED_BELOW.label("settled_below"),
+            _unsettled(kind).label("ranges"),
         ).where(*(COUNTER if one else (_AMONG,))),
         *(
             sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO, _NO, sa.null()).where(*theirs, *which)
@@ -186,7 +204,7 @@ class Range(NamedTuple):
 
     def among(self, transactions: Sequence[int]) -> Sequence[int]:
         """Return those of some transactions, which ascend, that are in it."""
-        return transactions[bisect_left(transactions, self.first): bisect_right(transactions, self.last)]
+        return transactions[bisect_left(transactions, self.first) : bisect_right(transactions, self.last)]
 
     def without(self, transactions: Sequence[int]) -> Iterator[Range]:
         """Return what is left without some transactions, which ascend."""
@@ -383,6 +401,6 @@ def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Seq
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:
     """Note the lowest write ids that an open transaction's snapshot may look behind; what is noted stays."""
-    session.insert_missing(min_history, [
-        {"transaction_id": transaction, **key._asdict(), "write_id": write_id} for key, write_id in lowest
-    ])
+    session.insert_missing(
+        min_history, [{"transaction_id": transaction, **key._asdict(), "write_id": write_id} for key, write_id in lowest]
+    )

@@ -146,8 +146,12 @@ class TransactionBatch:
         self._check_kept(txn)
         connection, agent = self._connection, self._connection.agent
         wanted = component(
-            connection.table.dbName, connection.table.tableName, LockType.SHARED_READ, DataOperationType.INSERT,
-            partition=connection.static_partition, dynamic=connection.is_dynamic,
+            connection.table.dbName,
+            connection.table.tableName,
+            LockType.SHARED_READ,
+            DataOperationType.INSERT,
+            partition=connection.static_partition,
+            dynamic=connection.is_dynamic,
         )
         request = LockRequest(component=[wanted], txnid=txn, user=agent.user, hostname=agent.host, agentInfo=agent.name)
         take_locks(self._call, request, lambda: self._check_kept(txn), connection.patience)
@@ -185,8 +189,12 @@ class TransactionBatch:
         self._forget_statistics(_Current(self._call, txn, write_id), partitions)
         if connection.is_dynamic and partitions:
             told = AddDynamicPartitions(
-                txnid=txn, writeid=write_id, dbname=connection.table.dbName, tablename=connection.table.tableName,
-                partitionnames=partitions, operationType=DataOperationType.INSERT,
+                txnid=txn,
+                writeid=write_id,
+                dbname=connection.table.dbName,
+                tablename=connection.table.tableName,
+                partitionnames=partitions,
+                operationType=DataOperationType.INSERT,
             )
             self._call(lambda client: client.add_dynamic_partitions(told))
         request = CommitTxnRequest(txnid=txn, exclWriteEnabled=True, txn_type=TxnType.DEFAULT)
@@ -290,7 +298,12 @@ class TransactionBatch:
             low, high = self._range if connection.storage.grows else (self.write_ids[self._begun()[0]],) * 2
             directory = f"{connection.location(partition)}/{delta_name(low, high)}"
             self._files[key] = BucketFile(
-                connection.storage, directory, bucket, connection.schema, connection.compression, grows=connection.storage.grows,
+                connection.storage,
+                directory,
+                bucket,
+                connection.schema,
+                connection.compression,
+                grows=connection.storage.grows,
             )
         return self._files[key]
 

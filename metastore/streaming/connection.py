@@ -33,8 +33,15 @@ class StreamingConnection:
     """
 
     def __init__(
-        self, uri: str, table: str, writer: RecordWriter | None = None, *, partition: Mapping[str, str] | None = None,
-        agent: Agent | None = None, patience: float = LOCK_PATIENCE, zone: str = "UTC",
+        self,
+        uri: str,
+        table: str,
+        writer: RecordWriter | None = None,
+        *,
+        partition: Mapping[str, str] | None = None,
+        agent: Agent | None = None,
+        patience: float = LOCK_PATIENCE,
+        zone: str = "UTC",
     ) -> None:
         self.uri = uri
         self.agent = agent or Agent()
@@ -83,8 +90,11 @@ class StreamingConnection:
         """Read the table as it is now. NoSuchObjectException."""
         database, name = self._name
         request = GetTableRequest(
-            dbName=database, tblName=name, capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=CAPABILITIES, processorIdentifier="metastore-streaming",
+            dbName=database,
+            tblName=name,
+            capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=CAPABILITIES,
+            processorIdentifier="metastore-streaming",
         )
         table: Table = client.get_table_req(request).table
         return table

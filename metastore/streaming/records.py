@@ -154,10 +154,12 @@ class Delimited:
         if not found:
             return columns.of_dicts([])
         nulls = {name: {self._null} if columns.schema.field(name).type == pa.string() else {self._null, ""} for name in names}
-        return columns.of_texts({
-            name: [None if value in nulls[name] else value for value in values]
-            for name, values in zip(names, zip(*found, strict=True), strict=True)
-        })
+        return columns.of_texts(
+            {
+                name: [None if value in nulls[name] else value for value in values]
+                for name, values in zip(names, zip(*found, strict=True), strict=True)
+            }
+        )
 
 
 class Rows:

@@ -1,9 +1,9 @@
 """Directories of databases, tables and partitions, on any file system that fsspec knows. Never looks at the database.
 
-    Warehouse          where things lie by default; make, rename, delete, summarise
-    MadeDirectories    what one call made, and its exact undo
-    Reach              what a call need not reach
-    Journal            what a killed process was making
+Warehouse          where things lie by default; make, rename, delete, summarise
+MadeDirectories    what one call made, and its exact undo
+Reach              what a call need not reach
+Journal            what a killed process was making
 """
 
 from metastore.warehouse.directories import Warehouse

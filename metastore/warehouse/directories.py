@@ -46,7 +46,12 @@ class Warehouse:
     """
 
     def __init__(
-        self, root: str, external_root: str | None = None, *, trash: bool = False, threads: int = PARALLEL,
+        self,
+        root: str,
+        external_root: str | None = None,
+        *,
+        trash: bool = False,
+        threads: int = PARALLEL,
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.root = locations.as_root(root)

@@ -155,9 +155,7 @@ class Connection:
             return not self._stopping
 
     def _refuse(self, error: Unreadable, dialect: Dialect) -> bool:
-        self._log.warning(
-            "message refused", client=self._client.address, method=error.name[:300], reason=str(error)[:1000]
-        )
+        self._log.warning("message refused", client=self._client.address, method=error.name[:300], reason=str(error)[:1000])
         body = TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
         self._send(write_message(dialect, error.name, TMessageType.EXCEPTION, error.seqid, body))
         if error.resumable:

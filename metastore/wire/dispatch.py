@@ -101,9 +101,7 @@ class Dispatcher:
         if method not in self._methods:
             oneway = method in ALL and signature(method).oneway
             return None if oneway else self._exception(message, dialect, unknown_method(method)), "unknown method"
-        error = TApplicationException(
-            TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}"
-        )
+        error = TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}")
         return self._exception(message, dialect, error), "no call"
 
     def _arguments(self, message: Message, dialect: Dialect, called: Signature) -> Any:

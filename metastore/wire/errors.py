@@ -110,9 +110,7 @@ def _candidates(error: Exception) -> list[Any]:
     return [idl.MetaException(message=f"{type(error).__name__}: {error}")]
 
 
-def _fields(
-    method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client
-) -> tuple[str, ...]:
+def _fields(method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client) -> tuple[str, ...]:
     # 2.3 knows field 1 as the MetaException, where NoSuchObjectException stands since 3.1; both are one string.
     if method == "get_partition_names" and isinstance(exception, idl.MetaException) and speaks_2_3(client):
         return fields[idl.NoSuchObjectException]

@@ -64,7 +64,8 @@ class Runs:
         """How many bytes stand from the begin of a run to those of the text or number behind it."""
         self.pieces = [
             (number, piece._replace(begin=piece.begin - begin, end=piece.end - begin))
-            for piece in pieces for number, begin in enumerate(begins)
+            for piece in pieces
+            for number, begin in enumerate(begins)
             if begin <= piece.begin and piece.end <= begin + len(runs[number])
         ]
         """The pieces of storage descriptors that are common, each with the number of its run, counted from the begin of that."""
@@ -167,7 +168,8 @@ class Likeness:
             return False
         values = zip(self._leaves, self._all.skipped, wide, wide[1:], strict=False)
         differing = self._differing | {
-            number for number, ((start, width, end), skipped, place, following) in enumerate(values)
+            number
+            for number, ((start, width, end), skipped, place, following) in enumerate(values)
             if self._model[start if width else start + WIDTH : end] != data[place + skipped : following]
         }
         leaves = [self._leaves[number] for number in sorted(differing)]

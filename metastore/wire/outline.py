@@ -313,9 +313,7 @@ class Outline:
                 at, like = self._noted(at, spec, depth)
                 misses += 1
             number += 1
-        self.alike[begin:] = [
-            each._replace(places=each.like.widened(each.places, self.data, self.need)) for each in self.alike[begin:]
-        ]
+        self.alike[begin:] = [each._replace(places=each.like.widened(each.places, self.data, self.need)) for each in self.alike[begin:]]
         return at
 
     def _noted(self, at: int, spec: Any, depth: int) -> tuple[int, Likeness | None]:
@@ -338,9 +336,7 @@ class Outline:
             return at
         self._check(size, at)
         keys, values = (_declared(spec[0]), _declared(spec[1])) if spec is not None else ((None, None), (None, None))
-        if spec is not None and (
-            keys[0] == TType.LIST or (ktype in TEXT) != (keys[0] in TEXT) or (vtype in TEXT) != (values[0] in TEXT)
-        ):
+        if spec is not None and (keys[0] == TType.LIST or (ktype in TEXT) != (keys[0] in TEXT) or (vtype in TEXT) != (values[0] in TEXT)):
             self.careful = True
         if ktype == vtype == TType.STRING:
             return self._strings(at, 2 * size)

@@ -86,12 +86,16 @@ class _Encoder:
         key = (part.dbName, part.tableName, part.createTime, part.lastAccessTime)
         found = self._heads.get(key)
         if found is None:
-            found = self._heads[key] = b"".join((
-                FIELD(TType.STRING, PARTITION["dbName"]), self._text(part.dbName),
-                FIELD(TType.STRING, PARTITION["tableName"]), self._text(part.tableName),
-                I32_FIELD(TType.I32, PARTITION["createTime"], part.createTime),
-                I32_FIELD(TType.I32, PARTITION["lastAccessTime"], part.lastAccessTime),
-            ))
+            found = self._heads[key] = b"".join(
+                (
+                    FIELD(TType.STRING, PARTITION["dbName"]),
+                    self._text(part.dbName),
+                    FIELD(TType.STRING, PARTITION["tableName"]),
+                    self._text(part.tableName),
+                    I32_FIELD(TType.I32, PARTITION["createTime"], part.createTime),
+                    I32_FIELD(TType.I32, PARTITION["lastAccessTime"], part.lastAccessTime),
+                )
+            )
         return found
 
     def _tail(self, part: Partition) -> bytes:

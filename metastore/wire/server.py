@@ -206,9 +206,7 @@ class Supervisor:
 class ServerThread:
     """A server in a thread of this process, for tests and for programs that bring their own metastore."""
 
-    def __init__(
-        self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS
-    ) -> None:
+    def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
         self._listener = listen(settings)
         self.host, self.port = self._listener.getsockname()[:2]
         self._worker = Worker(self._listener, settings, metastore, methods, tls_context(settings))
@@ -223,9 +221,7 @@ class ServerThread:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
     def stop(self) -> None:

@@ -69,7 +69,8 @@ class _Source:
         """Fields of storage descriptors that hold no marks."""
         self._lines: list[str] = []
         self._objects: dict[str, Any] = {
-            "double": DOUBLE.unpack_from, **{f"integer{size}": layout.unpack_from for size, layout in INTEGERS.items()}
+            "double": DOUBLE.unpack_from,
+            **{f"integer{size}": layout.unpack_from for size, layout in INTEGERS.items()},
         }
         self._readings: dict[tuple[type[Any], Any], tuple[int, str]] = {}
         """What a mark is read as: its number, and how what stands in the message becomes the value."""

@@ -100,9 +100,7 @@ class OldRequest:
 
 
 OLD_REQUESTS: dict[str, OldRequest] = {
-    "add_dynamic_partitions": OldRequest(
-        _partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions
-    ),
+    "add_dynamic_partitions": OldRequest(_partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions),
     "fire_listener_event": OldRequest(_insert_may_be_old, _args("fire_listener_event", _Event23), _take_insert),
 }
 

@@ -31,9 +31,7 @@ _STACK_SIZE = 4 << 20
 
 def listen(settings: WireSettings) -> socket.socket:
     """Return a listening socket. Raises OSError that names the address."""
-    family, _, _, _, address = socket.getaddrinfo(
-        settings.host or None, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    family, _, _, _, address = socket.getaddrinfo(settings.host or None, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

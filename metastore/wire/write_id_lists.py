@@ -23,8 +23,6 @@ def encoded(numbers: Mapping[int, int]) -> Encoded:
     pairs = [PAIR(TType.I64, TRANSACTION, id_, TType.I64, WRITE_ID, number, TType.STOP) for id_, number in numbers.items()]
 
     def value() -> AllocateTableWriteIdsResponse:
-        return AllocateTableWriteIdsResponse(
-            txnToWriteIds=[TxnToWriteId(txnId=id_, writeId=number) for id_, number in numbers.items()]
-        )
+        return AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=id_, writeId=number) for id_, number in numbers.items()])
 
     return Encoded([head, *pairs, STOP], value)

@@ -25,15 +25,24 @@ def upgrade() -> None:
         sa.Column("table", name_type(256), nullable=False),
         sa.Column("last_transaction", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column(
-            "first_transaction", sa.BigInteger(), nullable=False,
+            "first_transaction",
+            sa.BigInteger(),
+            nullable=False,
             comment="its write id is the first, that of each following one is one higher",
         ),
         sa.Column("first_write_id", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint(*NAMES, "last_transaction", name=op.f("pk_write_id_ranges")),
     )
-    op.add_column("write_id_counters", sa.Column(
-        "last_transaction", sa.BigInteger(), server_default="0", nullable=False, comment="no transaction above it has a write id of the table"
-    ))
+    op.add_column(
+        "write_id_counters",
+        sa.Column(
+            "last_transaction",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="no transaction above it has a write id of the table",
+        ),
+    )
     counters = sa.table("counters", sa.column("name"), sa.column("value"))
     last = sa.select(counters.c.value).where(counters.c.name == "transaction").scalar_subquery()
     of_table = sa.table("write_id_counters", sa.column("last_transaction"))
@@ -55,10 +64,13 @@ def _move_back() -> None:
     holds = transactions.c.holds
     database = op.get_bind()
     for catalog, name, table, first, last, number in database.execute(sa.select(*ranges.c)).all():
-        op.bulk_insert(write_ids, [
-            {"transaction_id": id_, "catalog": catalog, "database": name, "table": table, "write_id": number + id_ - first}
-            for id_ in range(first, last + 1)
-        ])
+        op.bulk_insert(
+            write_ids,
+            [
+                {"transaction_id": id_, "catalog": catalog, "database": name, "table": table, "write_id": number + id_ - first}
+                for id_ in range(first, last + 1)
+            ],
+        )
         op.execute(sa.update(transactions).where(transactions.c.id.between(first, last)).values(holds=holds.bitwise_or(WRITE_IDS)))
     op.execute(sa.update(transactions).where(holds.bitwise_and(RANGES) != 0).values(holds=holds - RANGES))
     op.execute(sa.delete(ranges))

@@ -10,10 +10,16 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("lock_queues", sa.Column(
-        "changes", sa.BigInteger(), server_default="0", nullable=False,
-        comment="how often an exclusive lock was added (MariaDB), or write ids of a table went to another name or away",
-    ))
+    op.add_column(
+        "lock_queues",
+        sa.Column(
+            "changes",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="how often an exclusive lock was added (MariaDB), or write ids of a table went to another name or away",
+        ),
+    )
 
 
 def downgrade() -> None:

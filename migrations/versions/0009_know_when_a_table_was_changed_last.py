@@ -10,10 +10,16 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("write_id_counters", sa.Column(
-        "last_change", sa.BigInteger(), server_default="0", nullable=False,
-        comment="the highest commit id in write_set of a change of the table as a whole, or above it (MariaDB)",
-    ))
+    op.add_column(
+        "write_id_counters",
+        sa.Column(
+            "last_change",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="the highest commit id in write_set of a change of the table as a whole, or above it (MariaDB)",
+        ),
+    )
     counters = sa.table("counters", sa.column("name"), sa.column("value"))
     last = sa.select(counters.c.value).where(counters.c.name == "transaction").scalar_subquery()
     of_table = sa.table("write_id_counters", sa.column("last_change"))

@@ -46,8 +46,10 @@ def _fill_partitions() -> None:
     partitions = sa.table("partitions", *map(sa.column, ("id", "table_id", "name", "location", "place")))
     tables = sa.table("tables", *map(sa.column, ("id", "location")))
     p, t = partitions.c, tables.c
-    rows = sa.select(p.id, p.location, t.location).select_from(partitions.join(tables, p.table_id == t.id)).where(
-        p.location != sa.literal_column("'./'", sa.Text()) + p.name, p.id > sa.bindparam("after")
+    rows = (
+        sa.select(p.id, p.location, t.location)
+        .select_from(partitions.join(tables, p.table_id == t.id))
+        .where(p.location != sa.literal_column("'./'", sa.Text()) + p.name, p.id > sa.bindparam("after"))
     )
     change = sa.update(partitions).where(p.id == sa.bindparam("key")).values(place=sa.bindparam("text"))
 

@@ -35,6 +35,8 @@ def test_columns_are_compared_by_position() -> None:
 
 def test_names_in_back_quotes() -> None:
     assert parts("struct<id:int,`a b,c`:map<string,int>,`x``y`:struct<`q:r`:int>>") == [
-        ("id", "int"), ("a b,c", "map<string,int>"), ("x`y", "struct<`q:r`:int>"),
+        ("id", "int"),
+        ("a b,c", "map<string,int>"),
+        ("x`y", "struct<`q:r`:int>"),
     ]
     assert parts("struct<>") == []

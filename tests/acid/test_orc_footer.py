@@ -34,8 +34,7 @@ def proleptic(content: bytes) -> bytes:
     added = varint(11 << 3) + varint(2)
     length = content[-1]
     postscript = b"".join(
-        varint(1 << 3) + varint(field.value + len(added)) if field.number == 1 else field.raw
-        for field in fields(content[-1 - length : -1])
+        varint(1 << 3) + varint(field.value + len(added)) if field.number == 1 else field.raw for field in fields(content[-1 - length : -1])
     )
     return content[: -1 - length] + added + postscript + bytes([len(postscript)])
 

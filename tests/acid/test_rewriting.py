@@ -120,17 +120,31 @@ def test_delete_events_of_several_files_are_sorted(tmp_path: Path) -> None:
 
 
 VALUES: list[tuple[str, list[Any]]] = [
-    ("boolean", [True, False, None]), ("tinyint", [-128, 127, None]), ("smallint", [-32768, 32767, None]), ("int", [-(2**31), 2**31 - 1]),
-    ("bigint", [-(2**63), 2**63 - 1, None]), ("float", [0.5, -1.25, None]), ("double", [1e300, -0.0, None]),
-    ("string", ["", "ä€𝄞", " padded ", None]), ("varchar(9)", ["", "abc ", None]), ("binary", [b"", b"\x00\xff", None]),
+    ("boolean", [True, False, None]),
+    ("tinyint", [-128, 127, None]),
+    ("smallint", [-32768, 32767, None]),
+    ("int", [-(2**31), 2**31 - 1]),
+    ("bigint", [-(2**63), 2**63 - 1, None]),
+    ("float", [0.5, -1.25, None]),
+    ("double", [1e300, -0.0, None]),
+    ("string", ["", "ä€𝄞", " padded ", None]),
+    ("varchar(9)", ["", "abc ", None]),
+    ("binary", [b"", b"\x00\xff", None]),
     ("decimal(38,10)", [Decimal("-1234567890123456789012345678.0123456789"), Decimal("0E-10"), None]),
     ("decimal(9,2)", [Decimal("-1.50"), None]),
     ("timestamp", [datetime(1970, 1, 4), datetime(2024, 2, 29, 1, 2, 3, 456789), datetime(2261, 1, 1), None]),  # noqa: DTZ001  # wall-clock
     ("date", [date(1, 1, 1), date(1500, 2, 28), date(1970, 1, 1), date(9999, 12, 31), None]),
-    ("array<int>", [[], [1, None, 3], None]), ("map<string,int>", [{}, {"a": 1, "b": None}, None]),
-    ("struct<a:int,b:array<struct<c:string,d:timestamp>>>", [
-        (1, [("x", datetime(2000, 1, 1)), None]), (None, None), None, (2, []),  # noqa: DTZ001  # wall-clock
-    ]),
+    ("array<int>", [[], [1, None, 3], None]),
+    ("map<string,int>", [{}, {"a": 1, "b": None}, None]),
+    (
+        "struct<a:int,b:array<struct<c:string,d:timestamp>>>",
+        [
+            (1, [("x", datetime(2000, 1, 1)), None]),  # noqa: DTZ001
+            (None, None),
+            None,
+            (2, []),  # wall-clock
+        ],
+    ),
 ]
 
 
@@ -262,29 +276,34 @@ def at(*moments: datetime) -> list[Event]:
     return [insert(1, row, moment) for row, moment in enumerate(moments)]
 
 
-@pytest.mark.parametrize(("columns", "events", "reason"), [
-    ([("v", "timestamp")], at(datetime(1677, 12, 31, 23)), "before 1678"),  # noqa: DTZ001  # wall-clock
-    ([("v", "timestamp")], at(datetime(2263, 1, 1)), "after 2261"),  # noqa: DTZ001  # wall-clock
-    ([("v", "timestamp")], at(datetime(2024, 11, 3, 1, 30)), "a time twice"),  # noqa: DTZ001  # wall-clock
-    (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 0, 2, "b")], "not sorted"),
-    (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 1, 2, "b")], "not sorted"),
-    (COLUMNS, [delete(1, 0, 2)], "beside the rows"),
-], ids=["long ago", "far ahead", "twice", "unsorted", "same id", "delete event"])
+@pytest.mark.parametrize(
+    ("columns", "events", "reason"),
+    [
+        ([("v", "timestamp")], at(datetime(1677, 12, 31, 23)), "before 1678"),  # noqa: DTZ001  # wall-clock
+        ([("v", "timestamp")], at(datetime(2263, 1, 1)), "after 2261"),  # noqa: DTZ001  # wall-clock
+        ([("v", "timestamp")], at(datetime(2024, 11, 3, 1, 30)), "a time twice"),  # noqa: DTZ001  # wall-clock
+        (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 0, 2, "b")], "not sorted"),
+        (COLUMNS, [insert(1, 1, 1, "a"), insert(1, 1, 2, "b")], "not sorted"),
+        (COLUMNS, [delete(1, 0, 2)], "beside the rows"),
+    ],
+    ids=["long ago", "far ahead", "twice", "unsorted", "same id", "delete event"],
+)
 def test_what_is_not_copied(tmp_path: Path, columns: list[tuple[str, str]], events: list[Event], reason: str) -> None:
     with pytest.raises(CanNotCopy, match=reason):
         copied(tmp_path, events, columns, zone="America/New_York")
 
 
-@pytest.mark.parametrize(("there", "wanted", "reason"), [
-    ([("id", "int")], [("id", "bigint")], "int64"),
-    (COLUMNS, [("v", "string"), ("id", "int")], "does not have so"),
-    (COLUMNS, [("id", "int")], "does not have so"),
-    ([("d", "decimal(9,2)")], [("d", "decimal(10,2)")], "decimal128"),
-    ([("id", "int")], [("id", "uniontype<int,string>")], "uniontype"),
-])
-def test_tables_whose_columns_changed(
-    tmp_path: Path, there: list[tuple[str, str]], wanted: list[tuple[str, str]], reason: str
-) -> None:
+@pytest.mark.parametrize(
+    ("there", "wanted", "reason"),
+    [
+        ([("id", "int")], [("id", "bigint")], "int64"),
+        (COLUMNS, [("v", "string"), ("id", "int")], "does not have so"),
+        (COLUMNS, [("id", "int")], "does not have so"),
+        ([("d", "decimal(9,2)")], [("d", "decimal(10,2)")], "decimal128"),
+        ([("id", "int")], [("id", "uniontype<int,string>")], "uniontype"),
+    ],
+)
+def test_tables_whose_columns_changed(tmp_path: Path, there: list[tuple[str, str]], wanted: list[tuple[str, str]], reason: str) -> None:
     path = write(tmp_path / "delta" / "bucket_00003", [insert(1, 0, *([None] * len(there)))], there)
     with pytest.raises(CanNotCopy, match=reason):
         rewrite_rows(form(tmp_path, wanted), Bucket(3, [(path, None)]), "out")
@@ -331,7 +350,8 @@ def test_a_stream_that_refuses_is_an_error(left: int) -> None:
     same = [pa.array([value] * count, kind) for value, kind in ((0, pa.int32()), (1, pa.int64()), (NUMBER, pa.int32()))]
     batch = pa.record_batch([*same, pa.array(range(count), pa.int64()), same[1], row], schema=schema)
     with (
-        pytest.raises(OSError, match="no space left"), Full(left) as stream,
+        pytest.raises(OSError, match="no space left"),
+        Full(left) as stream,
         EventWriter(stream, schema, OrcOptions(stripe=1 << 17), deletes=False) as writer,
     ):
         writer.write(batch)

@@ -48,9 +48,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.uri
 
 
-@pytest.mark.parametrize(
-    "command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]]
-)
+@pytest.mark.parametrize("command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]])
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = run(*command, "--help")
     assert shown.exit_code == 0

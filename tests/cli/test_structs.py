@@ -27,9 +27,7 @@ def test_a_struct_comes_back_as_it_went() -> None:
 
 
 def test_binary_is_base64() -> None:
-    request = to_thrift(
-        TType.STRUCT, idl.PartitionsByExprRequest, {"dbName": "d", "tblName": "t", "expr": "AAH/"}, "req"
-    )
+    request = to_thrift(TType.STRUCT, idl.PartitionsByExprRequest, {"dbName": "d", "tblName": "t", "expr": "AAH/"}, "req")
     assert request.expr == b"\x00\x01\xff"
     assert to_json(request)["expr"] == "AAH/"
 

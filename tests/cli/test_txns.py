@@ -38,7 +38,11 @@ def begin(client: Client, count: int = 1) -> list[int]:
 
 def ask(client: Client, kind: int, transaction: int = 0) -> int:
     component = idl.LockComponent(
-        type=kind, level=idl.LockLevel.TABLE, dbname="taxi", tablename="trips", operationType=idl.DataOperationType.SELECT,
+        type=kind,
+        level=idl.LockLevel.TABLE,
+        dbname="taxi",
+        tablename="trips",
+        operationType=idl.DataOperationType.SELECT,
     )
     request = idl.LockRequest(component=[component], user="alice", hostname="here", txnid=transaction or None)
     key: int = client.lock(request).lockid
@@ -51,7 +55,10 @@ def test_transactions_are_listed_and_aborted(server_uri: str, client: Client) ->
     assert listed.exit_code == 0
     found = {each["id"]: each for each in json.loads(listed.stdout)}
     assert {key: found[first][key] for key in ("state", "user", "host", "agent")} == {
-        "state": "open", "user": "alice", "host": "here", "agent": "nightly",
+        "state": "open",
+        "user": "alice",
+        "host": "here",
+        "agent": "nightly",
     }
     assert found[first]["started_ms"] <= found[first]["heartbeat_ms"]
     aborted = run("txns", "abort", str(first), "--uri", server_uri)
@@ -105,9 +112,17 @@ def test_a_server_that_is_not_there_ends_with_status_1(command: list[str]) -> No
     assert "127.0.0.1:1" in ended.stderr
 
 
-@pytest.mark.parametrize(("milliseconds", "text"), [
-    (0, "0s"), (59_999, "59s"), (61_000, "1m 1s"), (3_600_000 * 5 + 60_000, "5h 1m"), (86_400_000 * 2 + 3_600_000, "2d 1h"), (-5, "0s"),
-])
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0s"),
+        (59_999, "59s"),
+        (61_000, "1m 1s"),
+        (3_600_000 * 5 + 60_000, "5h 1m"),
+        (86_400_000 * 2 + 3_600_000, "2d 1h"),
+        (-5, "0s"),
+    ],
+)
 def test_an_age_has_its_two_largest_units(milliseconds: int, text: str) -> None:
     assert age(10**13 - milliseconds, 10**13) == text
 

@@ -94,9 +94,7 @@ def race(spark: SparkSession, second: subprocess.Popen[str], table: str) -> None
     assert second.stdin is not None
     assert second.stdout is not None
     retry = "'commit.retry.num-retries' = '1000', 'commit.retry.min-wait-ms' = '10', 'commit.retry.max-wait-ms' = '100'"
-    spark.sql(
-        f"CREATE TABLE {table} (id INT) USING iceberg TBLPROPERTIES ('engine.hive.lock-enabled' = '{TABLES[table]}', {retry})"
-    )
+    spark.sql(f"CREATE TABLE {table} (id INT) USING iceberg TBLPROPERTIES ('engine.hive.lock-enabled' = '{TABLES[table]}', {retry})")
     print(table, file=second.stdin, flush=True)
     confirmed = write(spark, table, 0)
     answer = second.stdout.readline()

@@ -25,8 +25,11 @@ TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
 
 def described(name: str, *columns: str) -> Table:
     sd = StorageDescriptor(
-        cols=[FieldSchema(name=column, type="int") for column in columns], serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
-        inputFormat="in", outputFormat="out", parameters={},
+        cols=[FieldSchema(name=column, type="int") for column in columns],
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
+        inputFormat="in",
+        outputFormat="out",
+        parameters={},
     )
     return Table(dbName="default", tableName=name, sd=sd, partitionKeys=[], parameters={}, tableType="MANAGED_TABLE")
 

@@ -83,8 +83,12 @@ def _configure(folder: Path, port: int, metastore: str) -> None:
         "node.properties": ["node.environment=test", "node.id=one", f"node.data-dir={folder}/data", "node.bind-ip=127.0.0.1"],
         "jvm.config": ["-Xmx2G", "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"],
         "config.properties": [
-            "coordinator=true", "node-scheduler.include-coordinator=true", f"http-server.http.port={port}",
-            "node.internal-address=127.0.0.1", f"discovery.uri=http://127.0.0.1:{port}", "catalog.management=static",
+            "coordinator=true",
+            "node-scheduler.include-coordinator=true",
+            f"http-server.http.port={port}",
+            "node.internal-address=127.0.0.1",
+            f"discovery.uri=http://127.0.0.1:{port}",
+            "catalog.management=static",
         ],
         **{
             f"catalog/{name}.properties": [*lines, f"hive.metastore.uri={metastore}", "fs.hadoop.enabled=true"]

@@ -148,9 +148,7 @@ def test_defaults_lie_in_the_data_directory(tmp_path: Path, monkeypatch: pytest.
 def test_every_setting_can_come_from_the_environment() -> None:
     given = {setting.environment: render(setting.default, setting.unit) or "" for setting in settings()}
     config = load(environment=given)
-    assert {config.source(setting.name) for setting in settings()} == {
-        f"environment {setting.environment}" for setting in settings()
-    }
+    assert {config.source(setting.name) for setting in settings()} == {f"environment {setting.environment}" for setting in settings()}
     assert config == Config()
 
 

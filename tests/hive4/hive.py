@@ -127,7 +127,11 @@ def hive(uri: str, folder: Path, warehouse: Path, changes: Mapping[str, str] | N
     write_configuration(folder, {**settings(uri, folder, warehouse), **(changes or {})})
     with (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen(
-            java(folder, classpath(), "HiveSessions"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder,
+            java(folder, classpath(), "HiveSessions"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=folder,
             env=variables(folder),
         )
         try:
@@ -144,19 +148,35 @@ def write_configuration(folder: Path, properties: Mapping[str, str]) -> None:
     (folder / "scratch").chmod(0o777)
     lines = [f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in properties.items()]
     (folder / "hive-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
-    (folder / "log4j2.properties").write_text("\n".join((
-        "appender.file.type=File", "appender.file.name=file", f"appender.file.fileName={folder}/hive.log",
-        "appender.file.layout.type=PatternLayout", "appender.file.layout.pattern=%d{HH:mm:ss.SSS} %p [%t] %c{1}: %m%n",
-        "rootLogger.level=info", "rootLogger.appenderRef.file.ref=file",
-    )))
+    (folder / "log4j2.properties").write_text(
+        "\n".join(
+            (
+                "appender.file.type=File",
+                "appender.file.name=file",
+                f"appender.file.fileName={folder}/hive.log",
+                "appender.file.layout.type=PatternLayout",
+                "appender.file.layout.pattern=%d{HH:mm:ss.SSS} %p [%t] %c{1}: %m%n",
+                "rootLogger.level=info",
+                "rootLogger.appenderRef.file.ref=file",
+            )
+        )
+    )
 
 
 def java(folder: Path, classes: str, program: str, *arguments: str) -> list[str]:
     """Return the command that runs a program of a class path with the configuration in a folder."""
     return [
-        "java", "-Xmx1500m", *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED), f"-Djava.io.tmpdir={folder}/local",
-        "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={folder}/log4j2.properties", f"-Dderby.system.home={folder}",
-        "-cp", f"{folder}:{classes}", program, *arguments,
+        "java",
+        "-Xmx1500m",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
+        f"-Djava.io.tmpdir={folder}/local",
+        "-Duser.timezone=UTC",
+        f"-Dlog4j2.configurationFile={folder}/log4j2.properties",
+        f"-Dderby.system.home={folder}",
+        "-cp",
+        f"{folder}:{classes}",
+        program,
+        *arguments,
     ]
 
 

@@ -44,8 +44,13 @@ def ingest(uri: str, folder: Path, warehouse: Path, database: str, table: str, b
     errors = folder / "errors.txt"
     with errors.open("w") as file:
         process = subprocess.Popen(
-            java(folder, ingest_classpath(), "Ingest", database, table, str(batch)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=file, text=True, cwd=folder, env=variables(folder),
+            java(folder, ingest_classpath(), "Ingest", database, table, str(batch)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            cwd=folder,
+            env=variables(folder),
         )
         try:
             yield Ingest(process, errors)

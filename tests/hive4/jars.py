@@ -21,12 +21,22 @@ STREAMING = "3.1.3"
 _SINCE_4_1 = not HIVE.startswith("4.0.")
 _HADOOP, _TEZ = ("3.4.2", "0.10.5") if _SINCE_4_1 else ("3.3.6", "0.10.4")
 ARTIFACTS = (
-    *(f"org.apache.hive:hive-{part}:{HIVE}" for part in (
-        ("exec", "common", "standalone-metastore-common") if _SINCE_4_1 else ("exec", "service", "standalone-metastore-server")
-    )),
-    *(f"org.apache.hadoop:hadoop-{part}:{_HADOOP}" for part in (
-        "client", "common", "hdfs", "mapreduce-client-common", "mapreduce-client-jobclient",
-    )),
+    *(
+        f"org.apache.hive:hive-{part}:{HIVE}"
+        for part in (
+            ("exec", "common", "standalone-metastore-common") if _SINCE_4_1 else ("exec", "service", "standalone-metastore-server")
+        )
+    ),
+    *(
+        f"org.apache.hadoop:hadoop-{part}:{_HADOOP}"
+        for part in (
+            "client",
+            "common",
+            "hdfs",
+            "mapreduce-client-common",
+            "mapreduce-client-jobclient",
+        )
+    ),
     *(f"org.apache.tez:tez-{part}:{_TEZ}" for part in ("dag", "mapreduce", "runtime-library")),
     "com.google.guava:guava:28.1-jre",
     "com.fasterxml.jackson.core:jackson-annotations:2.16.1",

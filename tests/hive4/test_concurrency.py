@@ -71,7 +71,11 @@ def test_what_is_open_and_locked_is_shown(story: Story) -> None:
     story.sql("CREATE TABLE t (id int) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     (opened,) = story.client.open_txns(OpenTxnRequest(num_txns=1, user="somebody", hostname="far")).txn_ids
     component = LockComponent(
-        type=LockType.EXCLUSIVE, level=LockLevel.TABLE, dbname=story.name, tablename="t", operationType=DataOperationType.NO_TXN,
+        type=LockType.EXCLUSIVE,
+        level=LockLevel.TABLE,
+        dbname=story.name,
+        tablename="t",
+        operationType=DataOperationType.NO_TXN,
     )
     lock = story.client.lock(LockRequest(component=[component], txnid=opened, user="somebody", hostname="far", agentInfo="me"))
     assert lock.state == LockState.ACQUIRED

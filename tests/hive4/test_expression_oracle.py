@@ -37,8 +37,13 @@ def ask_hive(folder: Path, asked: list[tuple[str, list[str]]]) -> list[tuple[byt
     keys = ";".join(f"{name} {kind}" for name, kind in KEYS)
     lines = "".join(f"{keys}\t{text}\t{'|'.join(names)}\n" for text, names in asked)
     done = subprocess.run(
-        java(folder, jars_of(f"hive-{HIVE}", ARTIFACTS), str(JAVA)), input=lines, capture_output=True, text=True, check=False,
-        env=variables(folder), cwd=folder,
+        java(folder, jars_of(f"hive-{HIVE}", ARTIFACTS), str(JAVA)),
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables(folder),
+        cwd=folder,
     )
     answers = [line.split("\t") for line in done.stdout.splitlines()]
     assert len(answers) == len(asked), done.stderr[-3000:]

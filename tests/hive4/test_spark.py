@@ -25,9 +25,7 @@ STEPS = int(os.environ.get("METASTORE_TEST_STEPS", "14"))
 POOL = "spark"
 """Compactions of this pool are Spark's, all others are those of Hive's worker."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true')"
-INSERT_ONLY = (
-    "TBLPROPERTIES ('transactional' = 'true', 'transactional_properties' = 'insert_only', 'no_auto_compaction' = 'true')"
-)
+INSERT_ONLY = "TBLPROPERTIES ('transactional' = 'true', 'transactional_properties' = 'insert_only', 'no_auto_compaction' = 'true')"
 
 
 @pytest.fixture(scope="session")
@@ -211,7 +209,8 @@ def test_partitions_come_with_their_rows(make: Maker, story: Story) -> None:
     both.table.insert(both.spark.sql(new))
     hidden = "__HIVE_DEFAULT_PARTITION__"
     assert both.story.sql("SELECT id, k FROM t WHERE id IN (3, 6) ORDER BY id") in (
-        [("3", "NULL"), ("6", "NULL")], [("3", hidden), ("6", hidden)],
+        [("3", "NULL"), ("6", "NULL")],
+        [("3", hidden), ("6", hidden)],
     )
     known = "k <> '__HIVE_DEFAULT_PARTITION__'"
     want = [("1", "2024-01-01", "a"), ("2", "2024-01-02", "b/c"), ("4", "2024-01-02", "b/c"), ("5", "2024-01-03", "x y")]

@@ -15,7 +15,8 @@ from tests.spark.sessions import session
 from tests.spark.test_streaming_sink import feed
 
 pytestmark = [
-    pytest.mark.slow, pytest.mark.timeout(900),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4"),
 ]
 PROPERTIES = "TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true'"
@@ -69,8 +70,10 @@ def test_insert_only_tables(spark: SparkSession, story: Story, stored: str) -> N
     )
     rows.write.format("hive_acid").option("table", f"{story.name}.t").option("uri", story.place.uri).mode("append").save()
     assert sorted(story.sql("SELECT id, cast(d AS string), day, date_format(at, 'HH:mm:ss'), k FROM t")) == [
-        ("0", "0.00", "2024-02-28", "00:00:00", "k0"), ("1", "0.25", "2024-02-29", "00:16:40", "k1"),
-        ("2", "0.50", "2024-03-01", "00:33:20", "k0"), ("3", "0.75", "2024-03-02", "00:50:00", "k1"),
+        ("0", "0.00", "2024-02-28", "00:00:00", "k0"),
+        ("1", "0.25", "2024-02-29", "00:16:40", "k1"),
+        ("2", "0.50", "2024-03-01", "00:33:20", "k0"),
+        ("3", "0.75", "2024-03-02", "00:50:00", "k1"),
     ]
     story.sql("INSERT INTO t PARTITION (k = 'k0') VALUES (9, 9, '2024-01-01', '2024-01-01 00:00:00')")
     assert story.sql("SELECT count(*) FROM t") == [("5",)]

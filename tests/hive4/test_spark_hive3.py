@@ -42,9 +42,16 @@ def ids(place: Place, folder: Path, table: str) -> list[int]:
     write_configuration(folder, settings(place.uri, folder, place.warehouse))
     jars = jars_of(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS).removesuffix("/*")
     command = [
-        "java", "-Xmx1g", *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED), f"-Djava.io.tmpdir={folder}/local",
-        f"-Dlog4j.configurationFile={folder}/log4j2.properties", str(Path(__file__).with_name("OldCli.java")), jars, str(folder),
-        "-e", QUERY.format(table),
+        "java",
+        "-Xmx1g",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
+        f"-Djava.io.tmpdir={folder}/local",
+        f"-Dlog4j.configurationFile={folder}/log4j2.properties",
+        str(Path(__file__).with_name("OldCli.java")),
+        jars,
+        str(folder),
+        "-e",
+        QUERY.format(table),
     ]
     done = subprocess.run(command, env=variables(folder), capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -61,6 +68,4 @@ def test_stripes_and_deletes(spark: SparkSession, place: Place, tmp_path: Path) 
     assert ids(place, tmp_path, "by_spark") == [number for number in range(20_000) if number % 7]
     ours.insert(spark.range(20_000, 21_000, 1, 2).selectExpr("cast(id as int) id"))
     ours.delete("id % 11 = 0")
-    assert ids(place, tmp_path, "by_spark") == [
-        number for number in range(21_000) if (number % 7 or number >= 20_000) and number % 11
-    ]
+    assert ids(place, tmp_path, "by_spark") == [number for number in range(21_000) if (number % 7 or number >= 20_000) and number % 11]

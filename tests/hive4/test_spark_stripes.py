@@ -39,8 +39,13 @@ def check(story: Story, want: set[int]) -> None:
     total = [(str(len(want)), str(sum(want)))]
     for filtered in ("true", "false"):
         for vectorized in ("true", "false"):
-            for each in (*SMALL_SPLITS, f"SET hive.txn.filter.delete.events={filtered}", "SET hive.compute.query.using.stats=false",
-                         f"SET hive.vectorized.execution.enabled={vectorized}", "SET hive.fetch.task.conversion=none"):
+            for each in (
+                *SMALL_SPLITS,
+                f"SET hive.txn.filter.delete.events={filtered}",
+                "SET hive.compute.query.using.stats=false",
+                f"SET hive.vectorized.execution.enabled={vectorized}",
+                "SET hive.fetch.task.conversion=none",
+            ):
                 story.sql(each)
             assert story.sql("SELECT count(v), sum(id) FROM t") == total, (filtered, vectorized)
     few = sorted(number for number in want if 7_990 < number < 8_010 or number > 19_990)
@@ -60,9 +65,7 @@ def key_indexes(story: Story, folder: Path) -> list[bool]:
 
 
 @pytest.mark.parametrize("described", [True, False], ids=["described", "bare"])
-def test_stripes_and_deletes(
-    spark: SparkSession, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: bool
-) -> None:
+def test_stripes_and_deletes(spark: SparkSession, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: bool) -> None:
     """Files without the metadata, as Spark leaves them on object stores, are read as well; those of a compaction have it."""
     if not described:
         for module in ("writing", "compacting"):

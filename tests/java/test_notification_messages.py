@@ -33,16 +33,23 @@ HIVE_3 = ("org.apache.hive:hive-standalone-metastore:3.1.3", "org.apache.hadoop:
 UNREADABLE = {"CREATE_CATALOG", "ALTER_CATALOG", "DROP_CATALOG"}
 """Types that Hive has messages of, but its deserializers know not."""
 UNKNOWN_TO_3 = {
-    "ADD_DEFAULTCONSTRAINT", "ADD_CHECKCONSTRAINT", "UPDATE_TABLE_COLUMN_STAT", "DELETE_TABLE_COLUMN_STAT", "UPDATE_PARTITION_COLUMN_STAT",
-    "DELETE_PARTITION_COLUMN_STAT", "COMMIT_COMPACTION",
+    "ADD_DEFAULTCONSTRAINT",
+    "ADD_CHECKCONSTRAINT",
+    "UPDATE_TABLE_COLUMN_STAT",
+    "DELETE_TABLE_COLUMN_STAT",
+    "UPDATE_PARTITION_COLUMN_STAT",
+    "DELETE_PARTITION_COLUMN_STAT",
+    "COMMIT_COMPACTION",
 }
 """Types that Hive 3 has not; its deserializer refuses them."""
 
 
 def storage(location: str | None = None) -> StorageDescriptor:
     return StorageDescriptor(
-        cols=[FieldSchema(name="a", type="int", comment='"quoted" é'), FieldSchema(name="b", type="string")], location=location,
-        inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        cols=[FieldSchema(name="a", type="int", comment='"quoted" é'), FieldSchema(name="b", type="string")],
+        location=location,
+        inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
         serdeInfo=SerDeInfo(serializationLib="org.apache.hadoop.hive.ql.io.orc.OrcSerde", parameters={"field.delim": "\u0001"}),
         parameters={},
     )
@@ -83,9 +90,9 @@ def change_everything(client: Client, warehouse: Path) -> None:
 
 
 def _alter_tables(client: Client) -> None:
-    client.add_partitions([
-        Partition(values=[value], dbName="d", tableName="t", sd=storage(), parameters={"p": value}) for value in ("1", "2")
-    ])
+    client.add_partitions(
+        [Partition(values=[value], dbName="d", tableName="t", sd=storage(), parameters={"p": value}) for value in ("1", "2")]
+    )
     table = client.get_table("d", "u")
     table.parameters["x"] = "y"
     client.alter_table("d", "u", table)
@@ -103,18 +110,34 @@ def _constrain(client: Client) -> None:
         pktable_db="d", pktable_name="u", pkcolumn_name="a", fktable_db="d", fktable_name="t", fkcolumn_name="a", key_seq=1, fk_name="fk",
         pk_name="pk", update_rule=0, delete_rule=0, **flags,
     )]))  # fmt: skip
-    client.add_unique_constraint(idl.AddUniqueConstraintRequest(uniqueConstraintCols=[
-        idl.SQLUniqueConstraint(**named, column_name="b", key_seq=1, uk_name="uk", catName="hive", **flags),
-    ]))
-    client.add_not_null_constraint(idl.AddNotNullConstraintRequest(notNullConstraintCols=[
-        idl.SQLNotNullConstraint(**named, column_name="b", nn_name="nn", catName="hive", **flags),
-    ]))
-    client.add_default_constraint(idl.AddDefaultConstraintRequest(defaultConstraintCols=[
-        idl.SQLDefaultConstraint(**named, column_name="b", default_value="'x'", dc_name="dc", catName="hive", **flags),
-    ]))
-    client.add_check_constraint(idl.AddCheckConstraintRequest(checkConstraintCols=[
-        idl.SQLCheckConstraint(**named, column_name="a", check_expression="a > 0", dc_name="cc", catName="hive", **flags),
-    ]))
+    client.add_unique_constraint(
+        idl.AddUniqueConstraintRequest(
+            uniqueConstraintCols=[
+                idl.SQLUniqueConstraint(**named, column_name="b", key_seq=1, uk_name="uk", catName="hive", **flags),
+            ]
+        )
+    )
+    client.add_not_null_constraint(
+        idl.AddNotNullConstraintRequest(
+            notNullConstraintCols=[
+                idl.SQLNotNullConstraint(**named, column_name="b", nn_name="nn", catName="hive", **flags),
+            ]
+        )
+    )
+    client.add_default_constraint(
+        idl.AddDefaultConstraintRequest(
+            defaultConstraintCols=[
+                idl.SQLDefaultConstraint(**named, column_name="b", default_value="'x'", dc_name="dc", catName="hive", **flags),
+            ]
+        )
+    )
+    client.add_check_constraint(
+        idl.AddCheckConstraintRequest(
+            checkConstraintCols=[
+                idl.SQLCheckConstraint(**named, column_name="a", check_expression="a > 0", dc_name="cc", catName="hive", **flags),
+            ]
+        )
+    )
     client.drop_constraint(idl.DropConstraintRequest(dbname="d", tablename="u", constraintname="cc"))
 
 

@@ -45,8 +45,14 @@ from metastore.listeners.notifications.messages import of
 from metastore.listeners.notifications.packing import EVENTS, ONE, compressed, pack, subject, unpack
 
 TABLE = Table(
-    catName="hive", dbName="d", tableName="t", tableType="MANAGED_TABLE", sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
-    partitionKeys=[FieldSchema("k", "string", None)], parameters={"x": "ü"}, writeId=4,
+    catName="hive",
+    dbName="d",
+    tableName="t",
+    tableType="MANAGED_TABLE",
+    sd=StorageDescriptor(cols=[FieldSchema("a", "int", None)]),
+    partitionKeys=[FieldSchema("k", "string", None)],
+    parameters={"x": "ü"},
+    writeId=4,
 )
 
 
@@ -88,7 +94,8 @@ def statistics(count: int) -> UpdateStatistics:
         ColumnStatistics(
             statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=f"k={number}", lastAnalyzed=9),
             statsObj=[of if number % 2 else ColumnStatisticsObj(f"n{number}", of.colType, of.statsData) for of in shared[: number % 3]],
-            engine="hive", isStatsCompliant=True,
+            engine="hive",
+            isStatsCompliant=True,
         )
         for number in range(count)
     ]
@@ -111,8 +118,12 @@ def allocated(ids: Sequence[int], numbers: Sequence[int]) -> AllocateWriteIds:
 
 
 NUMBERS: list[Event] = [
-    opened([5, 6]), opened(range(2**40, 2**40 + 300)), opened([5, 6], TxnType.COMPACTION),
-    allocated([5, 6], [1, 2]), allocated(range(5, 305), range(2**40, 2**40 + 300)), allocated([5, 7, 8], [1, 2, 3]),
+    opened([5, 6]),
+    opened(range(2**40, 2**40 + 300)),
+    opened([5, 6], TxnType.COMPACTION),
+    allocated([5, 6], [1, 2]),
+    allocated(range(5, 305), range(2**40, 2**40 + 300)),
+    allocated([5, 7, 8], [1, 2, 3]),
 ]
 """What is told by first and last."""
 
@@ -162,7 +173,13 @@ def test_a_row_of_numbers_reads_like_one_that_holds_its_message(event: Event, fo
     ((kind, catalog, database, table, fields),) = of(event)
     text = orjson.dumps({"server": "", "servicePrincipal": "", "timestamp": row.time, **fields})
     wanted = NotificationEvent(
-        eventId=7, eventTime=row.time, eventType=kind, catName=catalog, dbName=database, tableName=table, messageFormat=format_,
+        eventId=7,
+        eventTime=row.time,
+        eventType=kind,
+        catName=catalog,
+        dbName=database,
+        tableName=table,
+        messageFormat=format_,
         message=text.decode() if format_ == PLAIN else compressed(text),
     )
     assert row.message.startswith(ONE)

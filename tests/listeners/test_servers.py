@@ -51,9 +51,14 @@ def test_every_kind_is_called_in_its_turn(tmp_path: Path) -> None:
             with pytest.raises(idl.AlreadyExistsException):
                 client.create_table(table("t"))
             client.add_partitions([partition("1")])
-            client.add_partitions_req(idl.AddPartitionsRequest(
-                dbName="default", tblName="t", ifNotExists=True, parts=[partition("1"), partition("2")],
-            ))
+            client.add_partitions_req(
+                idl.AddPartitionsRequest(
+                    dbName="default",
+                    tblName="t",
+                    ifNotExists=True,
+                    parts=[partition("1"), partition("2")],
+                )
+            )
             client.get_table("default", "t")
             with pytest.raises(idl.NoSuchObjectException):
                 client.get_table("default", "missing")

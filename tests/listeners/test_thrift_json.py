@@ -17,11 +17,18 @@ from metastore.listeners.notifications.thrift_json import StructWriter
 COLUMNS = [idl.FieldSchema(name="a", type="int", comment='says "no"\n\\'), idl.FieldSchema(name="é表", type="map<string,int>")]
 
 
-def storage(location: str | None = "file:/w/a b/\"k\"=ü") -> idl.StorageDescriptor:
+def storage(location: str | None = 'file:/w/a b/"k"=ü') -> idl.StorageDescriptor:
     return idl.StorageDescriptor(
-        cols=COLUMNS, location=location, inputFormat="in", outputFormat="out", compressed=True, numBuckets=-1,
+        cols=COLUMNS,
+        location=location,
+        inputFormat="in",
+        outputFormat="out",
+        compressed=True,
+        numBuckets=-1,
         serdeInfo=idl.SerDeInfo(name="", serializationLib="lib", parameters={"field.delim": "\u0001"}, serdeType=0),
-        bucketCols=["a"], sortCols=[idl.Order(col="a", order=1)], parameters={},
+        bucketCols=["a"],
+        sortCols=[idl.Order(col="a", order=1)],
+        parameters={},
         skewedInfo=idl.SkewedInfo(skewedColNames=["a"], skewedColValues=[["1"], ["2"]], skewedColValueLocationMaps={}),
         storedAsSubDirectories=False,
     )
@@ -51,17 +58,35 @@ def partition(*values: str, **fields: Any) -> idl.Partition:
 
 STRUCTS: list[Any] = [
     idl.Table(
-        dbName="d", tableName="t", owner="o", createTime=2**31 - 1, sd=storage(), partitionKeys=[], parameters={"x": "ü\t"}, writeId=2**62,
-        tableType="MANAGED_TABLE", rewriteEnabled=False, temporary=True, ownerType=1,
+        dbName="d",
+        tableName="t",
+        owner="o",
+        createTime=2**31 - 1,
+        sd=storage(),
+        partitionKeys=[],
+        parameters={"x": "ü\t"},
+        writeId=2**62,
+        tableType="MANAGED_TABLE",
+        rewriteEnabled=False,
+        temporary=True,
+        ownerType=1,
     ),
     idl.Table(dbName="d", tableName="v", viewOriginalText="SELECT 1"),
-    partition("1", "é"), partition("1", sd=storage(None)), partition("1", sd=None),
+    partition("1", "é"),
+    partition("1", sd=storage(None)),
+    partition("1", sd=None),
     idl.Database(name="d", parameters={}, ownerType=idl.PrincipalType.ROLE),
     idl.ColumnStatistics(
         statsDesc=idl.ColumnStatisticsDesc(isTblLevel=True, dbName="d", tableName="t"),
-        statsObj=[idl.ColumnStatisticsObj(colName="a", colType="double", statsData=idl.ColumnStatisticsData(
-            doubleStats=idl.DoubleColumnStatsData(lowValue=-1.5, highValue=1e300, numNulls=0, numDVs=3, bitVectors=b"\x00\xff1"),
-        ))],
+        statsObj=[
+            idl.ColumnStatisticsObj(
+                colName="a",
+                colType="double",
+                statsData=idl.ColumnStatisticsData(
+                    doubleStats=idl.DoubleColumnStatsData(lowValue=-1.5, highValue=1e300, numNulls=0, numDVs=3, bitVectors=b"\x00\xff1"),
+                ),
+            )
+        ],
     ),
 ]
 

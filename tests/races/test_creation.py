@@ -124,9 +124,7 @@ def test_one_client_renames_a_table(race: Race, tmp_path: Path, rounds: int) -> 
         (tmp_path / "warehouse" / f"old{number}" / "data").write_text("precious")
         renamed = reader.get_table("default", f"old{number}")
         renamed.tableName = f"new{number}"
-        outcomes = race.run(
-            lambda _, old=f"old{number}", new=renamed: lambda client: client.alter_table("default", old, new)
-        )
+        outcomes = race.run(lambda _, old=f"old{number}", new=renamed: lambda client: client.alter_table("default", old, new))
         assert outcomes["ok"] == 1, outcomes
         assert all(outcome == "ok" or outcome.startswith("InvalidOperationException") for outcome in outcomes), outcomes
         assert reader.get_all_tables("default") == sorted(f"new{each}" for each in range(number + 1))

@@ -81,7 +81,6 @@ POLL = 0.005
 """Seconds between two runs of the server's housekeeper, and between two questions for a lock."""
 
 
-
 class Servers:
     """A server process on a database, and the servers that clients of other processes have within them."""
 
@@ -141,7 +140,7 @@ def transact(client: Any, random: Random, number: int) -> Txn:
     request = GetValidWriteIdsRequest(fullTableNames=tables, validTxnList=format_transactions(snapshot))
     for each in client.get_valid_write_ids(request).tblValidWriteIds:
         told.reads[each.fullTableName] = (each.writeIdHighWaterMark, frozenset(each.invalidWriteIds))
-    for table in tables[:random.choice((0, 1, 1, 2))]:
+    for table in tables[: random.choice((0, 1, 1, 2))]:
         (told.writes[table],) = allocate(client, [told.id], table)
         note_update(client, told.id, table)
     told.ending = time.monotonic()
@@ -203,13 +202,18 @@ def test_of_a_conflicting_pair_exactly_one_wins(servers: Servers) -> None:
                 keys = open_many(one, 2 * PAIRS)
                 allocate(one, keys, table)
                 for turn in range(PAIRS):
-                    pair = keys[2 * turn:2 * turn + 2]
+                    pair = keys[2 * turn : 2 * turn + 2]
                     clients = [one, other] if random.random() < 0.5 else [other, one]
                     for mine, key in zip(clients, pair, strict=True):
-                        mine.add_dynamic_partitions(AddDynamicPartitions(
-                            txnid=key, dbname="db", tablename=table.removeprefix("db."), partitionnames=[f"p={turn}"],
-                            operationType=DataOperationType.UPDATE,
-                        ))
+                        mine.add_dynamic_partitions(
+                            AddDynamicPartitions(
+                                txnid=key,
+                                dbname="db",
+                                tablename=table.removeprefix("db."),
+                                partitionnames=[f"p={turn}"],
+                                operationType=DataOperationType.UPDATE,
+                            )
+                        )
                     second = beside.submit(wins, clients[1], pair[1])
                     won = [wins(clients[0], pair[0]), second.result()]
                     assert sorted(won) == [False, True], (table, pair, won)
@@ -323,8 +327,12 @@ def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(serv
             last.unlock(UnlockRequest(lockid=lock))
     held = records.read()
     log.info(
-        "%d locks held in %.0f s, %d holders killed, a server %d times, all free after %.2f s", len(held), ending - began,
-        sum(each.died for each in held), killed, time.monotonic() - ending,
+        "%d locks held in %.0f s, %d holders killed, a server %d times, all free after %.2f s",
+        len(held),
+        ending - began,
+        sum(each.died for each in held),
+        killed,
+        time.monotonic() - ending,
     )
     assert len(held) >= SCALE
     assert killed

@@ -52,7 +52,10 @@ TURNS = 40
 def servers(database_url: str, tmp_path: Path) -> Iterator[list[Metastore]]:
     """Two servers on one database."""
     config = Config(
-        db=database_url, warehouse=str(tmp_path / "warehouse"), data_directory=str(tmp_path / "data"), txn_max_open=2 * SCALE,
+        db=database_url,
+        warehouse=str(tmp_path / "warehouse"),
+        data_directory=str(tmp_path / "data"),
+        txn_max_open=2 * SCALE,
         txn_max_open_batch=1000,
     )
     made = [build(config) for _ in range(2)]
@@ -161,7 +164,8 @@ class Table:
         clash = {READ: {EXCLUSIVE}, WRITE: {EXCLUSIVE, EXCL_WRITE}, EXCL_WRITE: {WRITE, EXCL_WRITE, EXCLUSIVE}}
         with self.guard:
             self.conflicts += [
-                (other, (kind, name)) for other in self.held
+                (other, (kind, name))
+                for other in self.held
                 if other[1] == name and other[0] in clash.get(kind, {READ, WRITE, EXCL_WRITE, EXCLUSIVE})
             ]
             self.held.append((kind, name))

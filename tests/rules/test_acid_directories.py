@@ -29,7 +29,8 @@ def ids(high: int, opened: tuple[int, ...] = (), aborted: tuple[int, ...] = ()) 
 def test_staging_folders_are_nobodys_and_tell_whose_they_are() -> None:
     entries = [Entry(staging_name(number, "0_insert")) for number in (7, 71, 8)]
     assert staging_of([7, 8], [*entries, Entry("delta_0000007_0000007_0000"), Entry(".staging_txn_7")]) == [
-        entries[0].name, entries[2].name,
+        entries[0].name,
+        entries[2].name,
     ]
     assert decide(entries, ids(9)) == State()
 
@@ -82,23 +83,30 @@ def test_ranges_are_seen_wholly_in_part_or_not() -> None:
     assert compactor.valid_range(5, 7) is Portion.NONE
 
 
-@pytest.mark.parametrize(("names", "snapshot", "expected", "obsolete"), [
-    ("delta_1_1 delta_2_2", ids(2), "delta_1_1 delta_2_2", ""),
-    ("delta_1_1 delta_2_2", ids(1), "delta_1_1", ""),
-    ("delta_1_1 delta_2_2 delta_3_3", ids(3, (2,)), "delta_1_1 delta_3_3", ""),
-    ("base_2_v7 delta_1_1 delta_2_2 delta_3_3", ids(3), "base_2_v7 delta_3_3", "delta_1_1 delta_2_2"),
-    ("delta_5_20 delta_5_10 delta_11_20 delta_51_60", ids(100), "delta_5_20 delta_51_60", "delta_5_10 delta_11_20"),
-    ("delta_1_3_v9 delta_1_1 delta_2_2_0 delta_2_2_1 delta_3_3", ids(3), "delta_1_3_v9", "delta_1_1 delta_2_2_0 delta_2_2_1 delta_3_3"),
-    ("delta_2_2_0 delta_2_2_1 delete_delta_2_2_0", ids(2), "delete_delta_2_2_0 delta_2_2_0 delta_2_2_1", ""),
-    ("delta_1_3_v9 delete_delta_1_3_v9 delete_delta_2_2", ids(3), "delete_delta_1_3_v9 delta_1_3_v9", "delete_delta_2_2"),
-    ("delta_1_3_v8 delete_delta_1_3_v8 delta_1_3_v9 delete_delta_1_3_v9", ids(3),
-     "delete_delta_1_3_v9 delta_1_3_v9", "delete_delta_1_3_v8 delta_1_3_v8"),
-    ("base_2 base_5 delta_3_3 delta_6_6", ids(6), "base_5 delta_6_6", "base_2 delta_3_3"),
-    ("base_2 base_5 delta_3_3", ids(6, (5,)), "base_2 delta_3_3", ""),
-    ("base_5 base_5_v9", ids(5), "base_5_v9", "base_5"),
-    ("base_5_v8 base_5_v9", ids(5), "base_5_v9", "base_5_v8"),
-    (f"base_{CONVERTED} delta_1_1", ids(1), f"base_{CONVERTED} delta_1_1", ""),
-])
+@pytest.mark.parametrize(
+    ("names", "snapshot", "expected", "obsolete"),
+    [
+        ("delta_1_1 delta_2_2", ids(2), "delta_1_1 delta_2_2", ""),
+        ("delta_1_1 delta_2_2", ids(1), "delta_1_1", ""),
+        ("delta_1_1 delta_2_2 delta_3_3", ids(3, (2,)), "delta_1_1 delta_3_3", ""),
+        ("base_2_v7 delta_1_1 delta_2_2 delta_3_3", ids(3), "base_2_v7 delta_3_3", "delta_1_1 delta_2_2"),
+        ("delta_5_20 delta_5_10 delta_11_20 delta_51_60", ids(100), "delta_5_20 delta_51_60", "delta_5_10 delta_11_20"),
+        ("delta_1_3_v9 delta_1_1 delta_2_2_0 delta_2_2_1 delta_3_3", ids(3), "delta_1_3_v9", "delta_1_1 delta_2_2_0 delta_2_2_1 delta_3_3"),
+        ("delta_2_2_0 delta_2_2_1 delete_delta_2_2_0", ids(2), "delete_delta_2_2_0 delta_2_2_0 delta_2_2_1", ""),
+        ("delta_1_3_v9 delete_delta_1_3_v9 delete_delta_2_2", ids(3), "delete_delta_1_3_v9 delta_1_3_v9", "delete_delta_2_2"),
+        (
+            "delta_1_3_v8 delete_delta_1_3_v8 delta_1_3_v9 delete_delta_1_3_v9",
+            ids(3),
+            "delete_delta_1_3_v9 delta_1_3_v9",
+            "delete_delta_1_3_v8 delta_1_3_v8",
+        ),
+        ("base_2 base_5 delta_3_3 delta_6_6", ids(6), "base_5 delta_6_6", "base_2 delta_3_3"),
+        ("base_2 base_5 delta_3_3", ids(6, (5,)), "base_2 delta_3_3", ""),
+        ("base_5 base_5_v9", ids(5), "base_5_v9", "base_5"),
+        ("base_5_v8 base_5_v9", ids(5), "base_5_v9", "base_5_v8"),
+        (f"base_{CONVERTED} delta_1_1", ids(1), f"base_{CONVERTED} delta_1_1", ""),
+    ],
+)
 def test_a_snapshot_uses_the_widest_directories(names: str, snapshot: WriteIds, expected: str, obsolete: str) -> None:
     for shuffled in (names.split(), names.split()[::-1]):
         state = of(" ".join(shuffled), snapshot)
@@ -107,8 +115,14 @@ def test_a_snapshot_uses_the_widest_directories(names: str, snapshot: WriteIds, 
 
 
 def test_original_files_count_until_there_is_a_base() -> None:
-    entries = [Entry("000001_0", is_directory=False), Entry("000000_0", is_directory=False), Entry("sub"), Entry("_tmp"), Entry(".hive"),
-               Entry("delta_1_1")]
+    entries = [
+        Entry("000001_0", is_directory=False),
+        Entry("000000_0", is_directory=False),
+        Entry("sub"),
+        Entry("_tmp"),
+        Entry(".hive"),
+        Entry("delta_1_1"),
+    ]
     state = decide(entries, ids(1))
     assert (used(state), state.originals, state.obsolete) == ("delta_1_1", ["000000_0", "000001_0", "sub"], [])
     state = decide([*entries, Entry("base_1_v3")], ids(1))
@@ -120,7 +134,10 @@ def test_the_notes_of_a_statement_under_way_are_nobodys_and_those_of_an_aborted_
     names = "base_1 -tmp.delta_2_2_0 -tmp.delete_delta_3_3_0 -tmp.delta_4_4_0 -tmp.base_4 -tmp.x delta_2_2_0"
     state = of(names, ids(4, (4,), (3,)))
     assert (used(state), state.originals, state.obsolete, state.aborted) == (
-        "base_1 delta_2_2_0", [], [], ["-tmp.delete_delta_3_3_0"],
+        "base_1 delta_2_2_0",
+        [],
+        [],
+        ["-tmp.delete_delta_3_3_0"],
     )
     assert of("-tmp.delta_1_1_0", ids(1)) == State()
 

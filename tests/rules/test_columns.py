@@ -50,7 +50,9 @@ def test_a_name_comes_twice_in_any_case_and_among_keys() -> None:
 
 def test_columns_that_storage_names_are_columns() -> None:
     sd = StorageDescriptor(
-        cols=fields("a,b"), bucketCols=["A", "x"], sortCols=[Order(col="b", order=1), Order(col="y", order=0)],
+        cols=fields("a,b"),
+        bucketCols=["A", "x"],
+        sortCols=[Order(col="b", order=1), Order(col="y", order=0)],
         skewedInfo=SkewedInfo(skewedColNames=["B", "z"]),
     )
     assert rules.strangers(sd) == ["x", "y", "z"]
@@ -63,7 +65,9 @@ def test_columns_that_storage_names_are_columns() -> None:
 
 def test_columns_that_storage_names_follow_a_rename() -> None:
     sd = StorageDescriptor(
-        cols=fields("n,b"), bucketCols=["A", "b"], sortCols=[Order(col="a", order=1), Order(col="b", order=0)],
+        cols=fields("n,b"),
+        bucketCols=["A", "b"],
+        sortCols=[Order(col="a", order=1), Order(col="b", order=0)],
         skewedInfo=SkewedInfo(skewedColNames=["a"], skewedColValues=[["1"]]),
     )
     found = rules.follow(sd, {"a": "n"})

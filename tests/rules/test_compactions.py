@@ -29,17 +29,20 @@ from metastore.rules.compactions import (
 BY_DEFAULT = Thresholds(10, 0.1)
 
 
-@pytest.mark.parametrize(("deltas", "delta_size", "base_size", "bases", "only_major", "expected"), [
-    (10, 100, 0, 0, False, None),
-    (11, 100, 0, 0, False, MAJOR),
-    (1, 100, 1000, 0, False, None),
-    (1, 101, 1000, 0, False, MAJOR),
-    (11, 100, 1000, 0, False, MINOR),
-    (11, 100, 1000, 0, True, MAJOR),
-    (0, 0, 1000, 1, False, MAJOR),
-    (0, 0, 0, 0, False, None),
-    (11, 0, 0, 0, False, MINOR),
-])
+@pytest.mark.parametrize(
+    ("deltas", "delta_size", "base_size", "bases", "only_major", "expected"),
+    [
+        (10, 100, 0, 0, False, None),
+        (11, 100, 0, 0, False, MAJOR),
+        (1, 100, 1000, 0, False, None),
+        (1, 101, 1000, 0, False, MAJOR),
+        (11, 100, 1000, 0, False, MINOR),
+        (11, 100, 1000, 0, True, MAJOR),
+        (0, 0, 1000, 1, False, MAJOR),
+        (0, 0, 0, 0, False, None),
+        (11, 0, 0, 0, False, MINOR),
+    ],
+)
 def test_what_is_due(deltas: int, delta_size: int, base_size: int, bases: int, only_major: bool, expected: str | None) -> None:
     assert due(deltas, delta_size, base_size, bases, BY_DEFAULT, only_major=only_major) == expected
 
@@ -52,10 +55,17 @@ def test_a_tables_parameters_replace_thresholds() -> None:
         BY_DEFAULT.of_table({f"{prefix}num.threshold": "three"})
 
 
-@pytest.mark.parametrize(("outcomes", "expected"), [
-    ([], False), ([(FAILED, 5)], False), ([(FAILED, 5), (FAILED, 4)], True), ([(SUCCEEDED, 6), (FAILED, 5), (FAILED, 4)], False),
-    ([(FAILED, 5), (FAILED, 4), (SUCCEEDED, 3)], True), ([(FAILED, 5), (ABORTED, 4)], False),
-])
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([], False),
+        ([(FAILED, 5)], False),
+        ([(FAILED, 5), (FAILED, 4)], True),
+        ([(SUCCEEDED, 6), (FAILED, 5), (FAILED, 4)], False),
+        ([(FAILED, 5), (FAILED, 4), (SUCCEEDED, 3)], True),
+        ([(FAILED, 5), (ABORTED, 4)], False),
+    ],
+)
 def test_when_it_is_given_up(outcomes: list[tuple[str, int]], expected: bool) -> None:
     assert gave_up(outcomes, 2, 100, 50) is expected
     assert gave_up(outcomes, 2, 0, 10**9) is expected

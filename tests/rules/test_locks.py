@@ -38,9 +38,7 @@ def test_types_on_one_table_wait_as_in_hive(wanted: int) -> None:
 
 
 @given(st.sampled_from(TYPES), st.sampled_from(TYPES), OBJECTS)
-def test_other_databases_and_other_objects_never_meet(
-    wanted: int, held: int, thing: tuple[str | None, str | None]
-) -> None:
+def test_other_databases_and_other_objects_never_meet(wanted: int, held: int, thing: tuple[str | None, str | None]) -> None:
     assert not waits(on(wanted, *thing), on(held, *thing, database="other"))
     assert not waits(on(wanted, "t", "p=1"), on(held, "t", "p=2"))
     assert not waits(on(wanted, "t"), on(held, "u"))

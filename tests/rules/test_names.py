@@ -26,9 +26,7 @@ def test_plain_table_names_pass(name: str) -> None:
     names.validate_table_name(name, special_characters=True)
 
 
-@pytest.mark.parametrize(
-    "name", [None, "", "a/b", "..", ".", "a\0", "a\n", "t ", "../../x", "/x", "file:///x", "\\", "é", "a" * 257]
-)
+@pytest.mark.parametrize("name", [None, "", "a/b", "..", ".", "a\0", "a\n", "t ", "../../x", "/x", "file:///x", "\\", "é", "a" * 257])
 def test_names_that_could_leave_their_parent_never_pass(name: str | None) -> None:
     for special in (False, True):
         with pytest.raises(InvalidObject, match="is not a valid object name"):
@@ -121,9 +119,24 @@ def test_patterns_select_as_in_hive(pattern: str, expected: list[str]) -> None:
     assert select(pattern, "test_1", "test_2", "other") == expected
 
 
-@pytest.mark.parametrize("pattern", [
-    "(a|b)", "[a", "a)", "a{2", "a{3,1}", "+", "(?=a)b", "a(?i)b", "(?i:a)", "(?s)a", "(a)\\1", "\\", "[z-a]",
-])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a|b)",
+        "[a",
+        "a)",
+        "a{2",
+        "a{3,1}",
+        "+",
+        "(?=a)b",
+        "a(?i)b",
+        "(?i:a)",
+        "(?s)a",
+        "(a)\\1",
+        "\\",
+        "[z-a]",
+    ],
+)
 def test_a_pattern_that_is_no_regular_expression_is_a_meta_error(pattern: str) -> None:
     with pytest.raises(MetaError, match="Invalid pattern"):
         names.pattern_matcher(pattern)

@@ -114,7 +114,8 @@ def test_garbage_gives_the_clear_error_only(data: bytes) -> None:
 
 @given(
     each=st.sampled_from(sorted(EXPRESSIONS)),
-    changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=4), cut=st.integers(0, 5000),
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=4),
+    cut=st.integers(0, 5000),
 )
 @example(each=("ds > '2020'", "4.0.1"), changes=[(0, 1)], cut=0)
 def test_spoiled_expressions_give_the_clear_error_only(each: tuple[str, str], changes: list[tuple[int, int]], cut: int) -> None:
@@ -184,7 +185,8 @@ def test_an_expression_that_refers_to_its_parts_again_and_again_does_not_explode
 
 COLUMNS = {"ds": Column("ds", "string"), "n": Column("n", "int"), "d": Column("d", "date")}
 CONSTANTS = {
-    "ds": st.sampled_from(["a", "b", "", None]), "n": st.sampled_from([1, 2, 5, 2**40, None]),
+    "ds": st.sampled_from(["a", "b", "", None]),
+    "n": st.sampled_from([1, 2, 5, 2**40, None]),
     "d": st.sampled_from([datetime.date(2020, 1, 1), datetime.date(2020, 2, 1), None]),
 }
 WORDS = st.sampled_from(["a", "b", "1", "2", "x", "2020-01-01", "2020-01", DEFAULT_PARTITION, ""])
@@ -201,7 +203,8 @@ def comparisons(draw: st.DrawFn) -> Call:
 
 
 @given(
-    st.lists(comparisons(), min_size=1, max_size=8), st.sampled_from(["and", "or"]),
+    st.lists(comparisons(), min_size=1, max_size=8),
+    st.sampled_from(["and", "or"]),
     st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1),
 )
 def test_many_equalities_are_judged_as_each_would_be(terms: list[Call], function: str, partitions: list[tuple[str, str, str]]) -> None:

@@ -130,9 +130,37 @@ def test_what_can_not_be_judged_is_left_out_where_another_term_decides() -> None
 
 
 UNUSUAL = [
-    "my-key", "größe", "日期", "$date", "sp ace", "a.b", "a", "sp", "x y-z", "dt=1",
-    "it's", 'say "x"', "100%", "a(b)", "2020", "2020-01-01", "-5",
-    "k!", "in-between", "not in", " lead", "`tick`", "true", "date", "and", "a/b:c", "x,y", "naïve_1", "ключ", "1.5", "'q'",
+    "my-key",
+    "größe",
+    "日期",
+    "$date",
+    "sp ace",
+    "a.b",
+    "a",
+    "sp",
+    "x y-z",
+    "dt=1",
+    "it's",
+    'say "x"',
+    "100%",
+    "a(b)",
+    "2020",
+    "2020-01-01",
+    "-5",
+    "k!",
+    "in-between",
+    "not in",
+    " lead",
+    "`tick`",
+    "true",
+    "date",
+    "and",
+    "a/b:c",
+    "x,y",
+    "naïve_1",
+    "ключ",
+    "1.5",
+    "'q'",
 ]
 
 
@@ -164,9 +192,19 @@ def test_constants_are_no_keys_of_the_same_text() -> None:
     columns = [("2020-01-01", "string"), ("5", "int"), ("k", "date"), ("a=1", "int"), ("a", "int"), ("'q'", "string")]
     row = ["x", "6", "2020-01-01", "8", "1", "z"]
     for text in (
-        "k = 2020-01-01", "2020-01-01 = k", "a = 1", "a=1", "5 < 5.5 or a=1", "k in (2020-01-01)", "5 = 6",
+        "k = 2020-01-01",
+        "2020-01-01 = k",
+        "a = 1",
+        "a=1",
+        "5 < 5.5 or a=1",
+        "k in (2020-01-01)",
+        "5 = 6",
         "k between 2020-01-01 and 2020-01-01 and 5=6",
-        "a=1=8", "2020-01-01 = 'x'", "a in (5, 1)", "'q' = 'z'", "(5) in (6)",
+        "a=1=8",
+        "2020-01-01 = 'x'",
+        "a in (5, 1)",
+        "'q' = 'z'",
+        "(5) in (6)",
     ):
         assert selects(parse(text, [name for name, _ in columns]), columns, *row), text
 
@@ -370,8 +408,14 @@ def plainly(node: Node, columns: list[tuple[str, str]], values: tuple[str, str, 
     if wanted == DEFAULT_PARTITION:
         text = text or wanted
     return {
-        "=": text == wanted, "!=": text != wanted, "<": text < wanted, "<=": text <= wanted, ">": text > wanted, ">=": text >= wanted,
-        "like": text == wanted, "not like": text != wanted,
+        "=": text == wanted,
+        "!=": text != wanted,
+        "<": text < wanted,
+        "<=": text <= wanted,
+        ">": text > wanted,
+        ">=": text >= wanted,
+        "like": text == wanted,
+        "not like": text != wanted,
     }[node.operator]
 
 

@@ -155,8 +155,7 @@ def test_the_prefix_never_loses_a_partition_that_the_predicate_selects(partial: 
     if matches(stored):
         assert names.make_partition_name(keys, stored).startswith(prefix)
     assert matches(stored) == all(
-        not wanted or wanted == (given or names.DEFAULT_PARTITION)
-        for wanted, given in zip(partial, stored, strict=False)
+        not wanted or wanted == (given or names.DEFAULT_PARTITION) for wanted, given in zip(partial, stored, strict=False)
     )
 
 

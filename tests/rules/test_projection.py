@@ -22,9 +22,15 @@ def shared(spec: PartitionSpec) -> tuple[str | None, list[tuple[str, str | None]
 
 
 def test_those_without_a_place_share_a_descriptor_of_their_own() -> None:
-    below, without, bare = as_specs(table("/t"), [
-        partition("1", "/t/k=1"), partition("2", None), partition("3", "/t/k=3"), Partition(values=["4"]),
-    ])
+    below, without, bare = as_specs(
+        table("/t"),
+        [
+            partition("1", "/t/k=1"),
+            partition("2", None),
+            partition("3", "/t/k=3"),
+            Partition(values=["4"]),
+        ],
+    )
     assert shared(below) == ("/t", [("1", "/k=1"), ("3", "/k=3")])
     assert shared(without) == (None, [("2", None)])
     assert shared(bare) == (None, [("4", None)])

@@ -54,9 +54,7 @@ LOCATIONS: dict[str, str | None] = {
     "external": "/w/external/x",
     "elsewhere": "s3a://bucket/x",
 }
-DOMAINS: tuple[tuple[str, ...], ...] = tuple(
-    tuple(domain) for domain in (CLIENTS, KEYWORDS, PROPERTIES, FORMATS, LOCATIONS)
-)
+DOMAINS: tuple[tuple[str, ...], ...] = tuple(tuple(domain) for domain in (CLIENTS, KEYWORDS, PROPERTIES, FORMATS, LOCATIONS))
 KINDS = {
     "": {},
     "full": {"transactional": "true", "transactional_properties": "default"},
@@ -105,9 +103,7 @@ def table(
     location: str | None = None,
     **fields: object,
 ) -> Table:
-    sd = StorageDescriptor(
-        cols=[], inputFormat=formats[0], outputFormat=formats[1], location=location, serdeInfo=SerDeInfo()
-    )
+    sd = StorageDescriptor(cols=[], inputFormat=formats[0], outputFormat=formats[1], location=location, serdeInfo=SerDeInfo())
     return Table(tableName="t", dbName="db", tableType=kind, parameters=parameters, sd=sd, **fields)  # type: ignore[arg-type] # the stub lists every field
 
 
@@ -118,9 +114,7 @@ def asked(combination: tuple[str, ...]) -> tuple[Table, list[str] | None]:
     return table(kind, wanted, FORMATS[format_], LOCATIONS[location]), CLIENTS[client]
 
 
-def translate(
-    asked_for: Table, mode: str, capabilities: list[str] | None = None, **options: object
-) -> rules.Translation:
+def translate(asked_for: Table, mode: str, capabilities: list[str] | None = None, **options: object) -> rules.Translation:
     settings = {"roots": ROOTS, "client_name": "Spark 3.5", **options}
     return rules.translate(asked_for, mode=mode, capabilities=capabilities, **settings)  # type: ignore[arg-type] # modes come from the document
 
@@ -315,9 +309,7 @@ def test_a_databases_managed_location_is_a_place_for_managed_tables() -> None:
         ("external", "/w/db.db", "/ext", "/ext/db.db"),
     ],
 )
-def test_default_directories_follow_the_root(
-    root: rules.Root, database: str, external: str | None, expected: str | None
-) -> None:
+def test_default_directories_follow_the_root(root: rules.Root, database: str, external: str | None, expected: str | None) -> None:
     assert rules.default_directory(root, rules.Roots("/w", external, database, None, "db")) == expected
 
 
@@ -368,9 +360,7 @@ def test_insert_only_tables_are_kept_from_clients_that_do_not_know_them() -> Non
         (table(parameters={"OBJCAPABILITIES": "aread, bwrite"}), ["AREAD"], (2, (), "BWRITE")),
     ],
 )
-def test_access_follows_from_what_a_client_declares(
-    wanted: Table, capabilities: list[str], expected: tuple[int, object, object]
-) -> None:
+def test_access_follows_from_what_a_client_declares(wanted: Table, capabilities: list[str], expected: tuple[int, object, object]) -> None:
     found = caps.access(wanted, capabilities)
     assert found.type == expected[0]
     for missing, name in zip((found.missing_read, found.missing_write), expected[1:], strict=True):

@@ -21,16 +21,24 @@ from metastore.store.schema import (
 
 LAST = sa.select(counters.c.value).where(counters.c.name == "transaction")
 NEXT_WRITE_ID = sa.select(write_id_counters.c.next).where(
-    write_id_counters.c.catalog == sa.bindparam("catalog_key"), write_id_counters.c.database == sa.bindparam("database_key"),
+    write_id_counters.c.catalog == sa.bindparam("catalog_key"),
+    write_id_counters.c.database == sa.bindparam("database_key"),
     write_id_counters.c.table == sa.bindparam("table_key"),
 )
 SET_LAST = sa.update(counters).where(counters.c.name == "transaction").values(value=sa.bindparam("last"))
-SET_NEXT = sa.update(write_id_counters).where(
-    write_id_counters.c.catalog == sa.bindparam("catalog_key"), write_id_counters.c.database == sa.bindparam("database_key"),
-    write_id_counters.c.table == sa.bindparam("table_key"),
-).values(next=sa.bindparam("following"))
-END = sa.update(transactions).where(transactions.c.id == sa.bindparam("key")).values(
-    state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number")
+SET_NEXT = (
+    sa.update(write_id_counters)
+    .where(
+        write_id_counters.c.catalog == sa.bindparam("catalog_key"),
+        write_id_counters.c.database == sa.bindparam("database_key"),
+        write_id_counters.c.table == sa.bindparam("table_key"),
+    )
+    .values(next=sa.bindparam("following"))
+)
+END = (
+    sa.update(transactions)
+    .where(transactions.c.id == sa.bindparam("key"))
+    .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), commit_id=sa.bindparam("number"))
 )
 BEAT = sa.update(transactions).where(transactions.c.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
 _C = transaction_components.c
@@ -111,8 +119,15 @@ def complete(
 
 
 def write(
-    metastore: Metastore, name: TableName, location: str, *, partition: str | None = None, state: str = "c", size: int = 1,
-    started: int | None = None, at: int | None = None,
+    metastore: Metastore,
+    name: TableName,
+    location: str,
+    *,
+    partition: str | None = None,
+    state: str = "c",
+    size: int = 1,
+    started: int | None = None,
+    at: int | None = None,
 ) -> tuple[int, int]:
     """Write one delta in one transaction that commits, aborts or stays open (o); return its transaction and write id."""
     transaction = begin(metastore, started=started)

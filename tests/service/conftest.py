@@ -26,9 +26,14 @@ def make_metastore(database_url: str, tmp_path: Path) -> Iterator[MetastoreMaker
     made: list[Metastore] = []
 
     def make(**settings: object) -> Metastore:
-        config = Config(**{
-            "db": database_url, "warehouse": str(tmp_path / "warehouse"), "data_directory": str(tmp_path / "data"), **settings,
-        })  # type: ignore[arg-type]  # names of settings
+        config = Config(
+            **{
+                "db": database_url,
+                "warehouse": str(tmp_path / "warehouse"),
+                "data_directory": str(tmp_path / "data"),
+                **settings,
+            }
+        )  # type: ignore[arg-type]  # names of settings
         made.append(build(config))
         return made[-1]
 
@@ -91,19 +96,33 @@ def make_database(call: Call, name: str) -> None:
 
 
 def make_table(
-    call: Call, name: str, columns: Sequence[tuple[str, str]] = (("a", "int"), ("b", "string")),
-    keys: Sequence[tuple[str, str]] = (), database: str = "default", kind: str = "MANAGED_TABLE",
-    parameters: dict[str, str] | None = None, **options: object,
+    call: Call,
+    name: str,
+    columns: Sequence[tuple[str, str]] = (("a", "int"), ("b", "string")),
+    keys: Sequence[tuple[str, str]] = (),
+    database: str = "default",
+    kind: str = "MANAGED_TABLE",
+    parameters: dict[str, str] | None = None,
+    **options: object,
 ) -> TableName:
     """Make a table and return its full name; further options are those of `create_table`."""
     from metastore.service.create_table import create_table
 
     sd = StorageDescriptor(
-        cols=columns_of(*columns), inputFormat="in", outputFormat="out",
-        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}), parameters={},
+        cols=columns_of(*columns),
+        inputFormat="in",
+        outputFormat="out",
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
+        parameters={},
     )
     table = Table(
-        dbName=database, tableName=name, owner="alice", sd=sd, partitionKeys=columns_of(*keys), parameters=parameters or {}, tableType=kind,
+        dbName=database,
+        tableName=name,
+        owner="alice",
+        sd=sd,
+        partitionKeys=columns_of(*keys),
+        parameters=parameters or {},
+        tableType=kind,
     )
     create_table(call, table, **options)  # type: ignore[arg-type]
     return TableName(call.config.default_catalog, database, name)
@@ -116,9 +135,18 @@ def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]],
 
     sd = copy(get_table(call, name).sd)
     sd.location = None  # type: ignore[assignment]  # the default place
-    add(call, name, [
-        Partition(
-            values=list(each), dbName=name.database, tableName=name.table, catName=name.catalog, parameters=dict(parameters or {}), sd=sd
-        )
-        for each in values
-    ])
+    add(
+        call,
+        name,
+        [
+            Partition(
+                values=list(each),
+                dbName=name.database,
+                tableName=name.table,
+                catName=name.catalog,
+                parameters=dict(parameters or {}),
+                sd=sd,
+            )
+            for each in values
+        ],
+    )

@@ -42,9 +42,7 @@ def base(call: Call, tmp_path: Path) -> Path:
     place = tmp_path / "warehouse" / "t"
     for value in "12":
         (place / f"p={value}" / "data").write_text(value)
-        description = ColumnStatisticsDesc(
-            isTblLevel=False, dbName="default", tableName="t", partName=f"p={value}", catName="hive"
-        )
+        description = ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName=f"p={value}", catName="hive")
         data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
         objects = [ColumnStatisticsObj(colName=column, colType="int", statsData=data) for column in "ab"]
         write_statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=objects)])
@@ -153,9 +151,7 @@ def test_a_target_directory_that_is_there_is_not_touched(call: Call, base: Path,
     assert state(call, base) == before
 
 
-def test_a_target_that_another_makes_at_the_last_moment_is_not_swallowed(
-    call: Call, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_target_that_another_makes_at_the_last_moment_is_not_swallowed(call: Call, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = call.warehouse.rename
     before = state(call, base)
 

@@ -15,12 +15,20 @@ from metastore.store.schema import lock_components, lock_queues, locks
 Q = lock_queues.c
 NAMES = sa.select(Q.name).order_by(Q.name)
 RENAME = sa.update(lock_queues).where(Q.name == sa.bindparam("old")).values(name=sa.bindparam("new"))
-COMPONENTS = sa.select(lock_components.c.number, lock_components.c.table).where(
-    lock_components.c.lock_id == sa.bindparam("key")
-).order_by(lock_components.c.number)
+COMPONENTS = (
+    sa.select(lock_components.c.number, lock_components.c.table)
+    .where(lock_components.c.lock_id == sa.bindparam("key"))
+    .order_by(lock_components.c.number)
+)
 LOCK = {
-    "transaction_id": 0, "state": "a", "user": "u", "host": "h", "agent": "%s;'\"\\ä😀",
-    "heartbeat_ms": 1, "acquired_ms": None, "writers_wait": 0,
+    "transaction_id": 0,
+    "state": "a",
+    "user": "u",
+    "host": "h",
+    "agent": "%s;'\"\\ä😀",
+    "heartbeat_ms": 1,
+    "acquired_ms": None,
+    "writers_wait": 0,
 }
 
 

@@ -316,9 +316,12 @@ def test_of_two_that_changed_a_partition_found_while_writing_one_wins(call: Call
         number = allocate(call, [key])[key]
         if locks:
             ask(call, component(WRITE, operation=operation, dynamic=True), transaction=key)
-        write_ids.add_dynamic_partitions(call, AddDynamicPartitions(
-            txnid=key, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=operation
-        ))
+        write_ids.add_dynamic_partitions(
+            call,
+            AddDynamicPartitions(
+                txnid=key, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=operation
+            ),
+        )
     commit(call, second)
     with pytest.raises(TransactionAborted, match="write conflict on db/t/p=1"):
         commit(call, first)
@@ -334,9 +337,10 @@ def test_a_change_that_turned_out_to_be_an_insert_is_one(call: Call, partition: 
     write(call, first, partition="p=2")
     number = allocate(call, [second])[second]
     ask(call, component(WRITE, operation=UPDATE, dynamic=True), transaction=second)
-    write_ids.add_dynamic_partitions(of_another(call), AddDynamicPartitions(
-        txnid=second, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=INSERT
-    ))
+    write_ids.add_dynamic_partitions(
+        of_another(call),
+        AddDynamicPartitions(txnid=second, writeid=number, dbname="db", tablename="t", partitionnames=[partition], operationType=INSERT),
+    )
     assert intended(call, "operation", transaction_id=second) == [(INSERTED,)]
     commit(call, first)
     commit(call, second)
@@ -403,5 +407,9 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
     counted = [("write_id_counters", "range", "PRIMARY"), ("counters", "eq_ref", "PRIMARY")]
     looked = [("transaction_components", "range", "ix_transaction_components_database_table_commit_id")]
     assert call.database.read(work) == [
-        ("transaction_components", "range", "ix_transaction_components_transaction_id"), counted[0], *looked, counted[1], *counted,
+        ("transaction_components", "range", "ix_transaction_components_transaction_id"),
+        counted[0],
+        *looked,
+        counted[1],
+        *counted,
     ]

@@ -38,8 +38,12 @@ def described(
     columns: Sequence[tuple[str, str]], keys: Sequence[tuple[str, str]] = (), kind: str = "MANAGED_TABLE", **storage: object
 ) -> Table:
     sd = StorageDescriptor(
-        cols=columns_of(*columns), inputFormat="in", outputFormat="out", serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
-        parameters={}, **storage,
+        cols=columns_of(*columns),
+        inputFormat="in",
+        outputFormat="out",
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
+        parameters={},
+        **storage,
     )  # type: ignore[arg-type]  # fields of a storage descriptor
     return Table(dbName="default", tableName="t", owner="alice", sd=sd, partitionKeys=columns_of(*keys), parameters={}, tableType=kind)
 
@@ -79,8 +83,10 @@ def test_no_table_has_a_column_twice(call: Call, kind: str, columns: list[tuple[
 def test_no_alter_gives_a_table_a_column_twice(call: Call, options: dict[str, object]) -> None:
     make_table(call, "t", keys=[("k", "string")])
     for change in (
-        lambda table: table.sd.cols.append(FieldSchema("A", "string")), lambda table: table.sd.cols.append(FieldSchema("K", "int")),
-        renamed("a", "B"), renamed("a", "k"),
+        lambda table: table.sd.cols.append(FieldSchema("A", "string")),
+        lambda table: table.sd.cols.append(FieldSchema("K", "int")),
+        renamed("a", "B"),
+        renamed("a", "k"),
     ):
         with pytest.raises(InvalidOperation, match="twice"):
             changed(call, change, **options)
@@ -121,7 +127,8 @@ def test_a_partition_s_columns_may_name_its_keys_as_hive_s_clients_do(call: Call
 
 
 STORAGES: list[dict[str, object]] = [
-    {"bucketCols": ["nope"], "numBuckets": 4}, {"bucketCols": ["a", "nope"], "numBuckets": 4},
+    {"bucketCols": ["nope"], "numBuckets": 4},
+    {"bucketCols": ["a", "nope"], "numBuckets": 4},
     {"bucketCols": ["a"], "numBuckets": 4, "sortCols": [Order(col="nope", order=1)]},
     {"skewedInfo": SkewedInfo(skewedColNames=["nope"], skewedColValues=[["1"]])},
 ]
@@ -149,7 +156,11 @@ def test_bucket_sort_and_skew_columns_exist(call: Call, storage: dict[str, objec
 
 def clustered(columns: Sequence[tuple[str, str]] = (("Id", "int"), ("v", "string")), keys: Sequence[tuple[str, str]] = ()) -> Table:
     return described(
-        columns, keys, bucketCols=["ID"], numBuckets=4, sortCols=[Order(col="id", order=1), Order(col="v", order=0)],
+        columns,
+        keys,
+        bucketCols=["ID"],
+        numBuckets=4,
+        sortCols=[Order(col="id", order=1), Order(col="v", order=0)],
         skewedInfo=SkewedInfo(skewedColNames=["id"], skewedColValues=[["1"]]),
     )
 
@@ -197,8 +208,13 @@ def test_types_of_hive_4_2_and_iceberg_are_known(call: Call, kind: str) -> None:
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"table_type": "ICEBERG"}, {"table_type": "iceberg"}, {"TABLE_TYPE": "Paimon"}, {"spark.sql.sources.provider": "delta"},
-        {"spark.sql.sources.provider": "DELTA"}, {"spark.sql.sources.provider": "hudi"}, {"table_type": "HUDI"},
+        {"table_type": "ICEBERG"},
+        {"table_type": "iceberg"},
+        {"TABLE_TYPE": "Paimon"},
+        {"spark.sql.sources.provider": "delta"},
+        {"spark.sql.sources.provider": "DELTA"},
+        {"spark.sql.sources.provider": "hudi"},
+        {"table_type": "HUDI"},
         {"storage_handler": "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"},
         {"storage_handler": "org.apache.paimon.hive.PaimonStorageHandler"},
     ],

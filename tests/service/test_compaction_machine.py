@@ -67,9 +67,16 @@ class Queue(RuleBasedStateMachine):
     @rule(where=OBJECTS, pool=POOLS)
     def ask(self, where: tuple[str, str | None], pool: str | None) -> None:
         table, partition = where
-        answer = compactions.compact(self.call, CompactionRequest(
-            dbname=self.database, tablename=table, partitionname=partition, type=CompactionType.MAJOR, poolName=pool,
-        ))
+        answer = compactions.compact(
+            self.call,
+            CompactionRequest(
+                dbname=self.database,
+                tablename=table,
+                partitionname=partition,
+                type=CompactionType.MAJOR,
+                poolName=pool,
+            ),
+        )
         scheduled = [key for key, entry in self.model.items() if entry.object == where and entry.state in QUEUED]
         assert answer.accepted == (not scheduled)
         if scheduled:
@@ -92,12 +99,16 @@ class Queue(RuleBasedStateMachine):
     def mark(self, number: int, worker: str | None, state: str) -> None:
         key = self.pick(number)
         mark = {
-            READY: compactions.mark_compacted, SUCCEEDED: compactions.mark_cleaned, FAILED: compactions.mark_failed,
+            READY: compactions.mark_compacted,
+            SUCCEEDED: compactions.mark_cleaned,
+            FAILED: compactions.mark_failed,
             REFUSED: compactions.mark_refused,
         }[state]
         entry = self.model.get(key)
-        fits = entry is not None and entry.state in FOLLOWS[state] and not (
-            entry.state == WORKING and worker is not None and worker != entry.worker
+        fits = (
+            entry is not None
+            and entry.state in FOLLOWS[state]
+            and not (entry.state == WORKING and worker is not None and worker != entry.worker)
         )
         try:
             mark(self.call, CompactionInfoStruct(id=key, workerId=worker))
@@ -141,7 +152,12 @@ class Queue(RuleBasedStateMachine):
 def test_the_queue_behaves_as_its_model(make_metastore: MetastoreMaker, call: Call, database_kind: str) -> None:
     keep = {f"compactor_history_{kind}": 1000 for kind in ("succeeded", "failed", "refused", "did_not_initiate")}
     machine = type("Machine", (Queue,), {"call": call, "impatient": make_metastore(compactor_worker_timeout=0.001, **keep)})
-    run_state_machine_as_test(machine, settings=settings(
-        max_examples=60 if database_kind == "sqlite" else 25, stateful_step_count=30, database=None,
-        suppress_health_check=list(HealthCheck),
-    ))
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=60 if database_kind == "sqlite" else 25,
+            stateful_step_count=30,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

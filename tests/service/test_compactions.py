@@ -40,7 +40,8 @@ T = TableName("hive", "db", "t")
 
 def ask(call: Call, table: str = "t", partition: str | None = None, kind: int = MAJOR, **options: object) -> CompactionResponse:
     return compactions.compact(
-        call, CompactionRequest(dbname="db", tablename=table, partitionname=partition, type=kind, **options)  # type: ignore[arg-type]
+        call,
+        CompactionRequest(dbname="db", tablename=table, partitionname=partition, type=kind, **options),  # type: ignore[arg-type]
     )
 
 
@@ -75,7 +76,11 @@ def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:
     assert (row.initiatorVersion, row.endTime, row.poolName, row.cleanerStart) == ("v", None, "default", None)
     (component,) = acid.rows(call.metastore, acid.COMPONENTS)
     assert {key: component[key] for key in ("transaction_id", "table", "partition", "operation", "write_id")} == {
-        "transaction_id": transaction, "table": "t", "partition": "p=Q", "operation": "c", "write_id": 7,
+        "transaction_id": transaction,
+        "table": "t",
+        "partition": "p=Q",
+        "operation": "c",
+        "write_id": 7,
     }
     compactions.mark_compacted(call, info)
     (row,) = shown(call)
@@ -390,9 +395,18 @@ def test_metrics_are_kept_while_they_reach_their_threshold(call: Call) -> None:
     kind = CompactionMetricsMetricType.NUM_DELTAS
 
     def update(value: int, partition: str | None = None, type_: int = kind) -> bool:
-        return compactions.update_metrics(call, CompactionMetricsDataStruct(
-            dbname="db", tblname="t", partitionname=partition, type=type_, metricvalue=value, version=1, threshold=5,
-        ))
+        return compactions.update_metrics(
+            call,
+            CompactionMetricsDataStruct(
+                dbname="db",
+                tblname="t",
+                partitionname=partition,
+                type=type_,
+                metricvalue=value,
+                version=1,
+                threshold=5,
+            ),
+        )
 
     assert [update(4), update(5), update(9), update(9, "p=1"), update(2), update(2)] == [True] * 6
     compactions.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", partitionName="p=1", type=kind))
@@ -410,17 +424,27 @@ def test_the_columns_with_statistics_are_told(call: Call) -> None:
 
     for partition, column in ((None, "a"), ("k=1", "a")):
         data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
-        set_statistics(call, [ColumnStatistics(
-            statsDesc=ColumnStatisticsDesc(isTblLevel=partition is None, dbName="default", tableName="stats", partName=partition),
-            statsObj=[ColumnStatisticsObj(colName=column, colType="int", statsData=data)],
-        )])
+        set_statistics(
+            call,
+            [
+                ColumnStatistics(
+                    statsDesc=ColumnStatisticsDesc(isTblLevel=partition is None, dbName="default", tableName="stats", partName=partition),
+                    statsObj=[ColumnStatisticsObj(colName=column, colType="int", statsData=data)],
+                )
+            ],
+        )
     assert (of(None), of("k=1"), of("k=2"), of("k=3"), of(None, "nothing")) == (["a"], ["a"], [], [], [])
 
 
-@pytest.mark.parametrize("request_", [
-    CompactionRequest(dbname="db", tablename="t"), CompactionRequest(dbname="db", tablename="t", type=99),
-    CompactionRequest(dbname="db", type=MAJOR), CompactionRequest(tablename="t", type=MAJOR),
-])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        CompactionRequest(dbname="db", tablename="t"),
+        CompactionRequest(dbname="db", tablename="t", type=99),
+        CompactionRequest(dbname="db", type=MAJOR),
+        CompactionRequest(tablename="t", type=MAJOR),
+    ],
+)
 def test_incomplete_requests_are_refused_and_leave_nothing(call: Call, request_: CompactionRequest) -> None:
     for ask_for in (compactions.compact, lambda call, request: compactions.submit_for_cleanup(call, request, 1, 1)):
         with pytest.raises(MetaError, match=r"Unexpected compaction type|cannot be null"):
@@ -452,6 +476,14 @@ def test_statements_are_few(call: Call, statements: Statements) -> None:
     counted("abort", lambda: compactions.abort(call, [1, 2, 3]))
     counted("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
     assert counts == {
-        "compact": 3, "show": 1, "find_next": 3, "find_nothing": 1, "update_state": 5, "set_job": 1, "mark_compacted": 3,
-        "mark_cleaned": 6, "abort": 1, "latest": 1,
+        "compact": 3,
+        "show": 1,
+        "find_next": 3,
+        "find_nothing": 1,
+        "update_state": 5,
+        "set_job": 1,
+        "mark_compacted": 3,
+        "mark_cleaned": 6,
+        "abort": 1,
+        "latest": 1,
     }

@@ -43,9 +43,19 @@ def unique(table: TableName, *columns: str, name: str | None = "uk") -> list[Any
 def foreign(child: TableName, columns: list[str], parent: TableName, parents: list[str], name: str | None = "fk") -> list[Any]:
     return [
         SQLForeignKey(
-            pktable_db=parent.database, pktable_name=parent.table, pkcolumn_name=there, fktable_db=child.database,
-            fktable_name=child.table, fkcolumn_name=here, key_seq=number, update_rule=1, delete_rule=2, fk_name=name, pk_name="pk",
-            catName="hive", **FLAGS,
+            pktable_db=parent.database,
+            pktable_name=parent.table,
+            pkcolumn_name=there,
+            fktable_db=child.database,
+            fktable_name=child.table,
+            fkcolumn_name=here,
+            key_seq=number,
+            update_rule=1,
+            delete_rule=2,
+            fk_name=name,
+            pk_name="pk",
+            catName="hive",
+            **FLAGS,
         )
         for number, (here, there) in enumerate(zip(columns, parents, strict=True), 1)
     ]
@@ -64,7 +74,10 @@ def others(table: TableName) -> list[Any]:
 
 def fk_names(call: Call, parent: TableName | None, child: TableName | None) -> list[tuple[str, str, str, str]]:
     found = constraints.get_foreign_keys(
-        call, "hive", parent[1:] if parent else (None, None), child[1:] if child else (None, None)  # type: ignore[arg-type]
+        call,
+        "hive",
+        parent[1:] if parent else (None, None),
+        child[1:] if child else (None, None),  # type: ignore[arg-type]
     )
     return [(key.fktable_name, key.fkcolumn_name, key.pktable_name, key.pkcolumn_name) for key in found]
 

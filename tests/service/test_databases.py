@@ -24,9 +24,9 @@ def test_a_new_server_has_a_catalog_a_database_and_two_roles(call: Call) -> None
 
 
 def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call: Call) -> None:
-    databases.create_database(call, Database(
-        name="Sales", description="all of it", parameters={"k": "v"}, ownerName="bob", ownerType=PrincipalType.USER
-    ))
+    databases.create_database(
+        call, Database(name="Sales", description="all of it", parameters={"k": "v"}, ownerName="bob", ownerType=PrincipalType.USER)
+    )
     found = databases.get_database(call, "HIVE", "SALES")
     assert found.name == "sales"
     assert found.locationUri == f"{call.warehouse.root}/sales.db"
@@ -103,9 +103,7 @@ def test_managed_tables_follow_the_location_that_is_given_to_a_database_later(ma
 def test_databases_of_one_name_in_two_catalogs_share_no_directory(
     make_metastore: MetastoreMaker, tmp_path: Path, translation: str, external: bool
 ) -> None:
-    metastore = make_metastore(
-        table_translation=translation, **({"external_warehouse": str(tmp_path / "external")} if external else {})
-    )
+    metastore = make_metastore(table_translation=translation, **({"external_warehouse": str(tmp_path / "external")} if external else {}))
     catalogs.create_startup_objects(metastore)
     call = call_of(metastore)
     catalogs.create_catalog(call, Catalog(name="other", locationUri=str(tmp_path / "other")))

@@ -223,11 +223,16 @@ def test_nothing_is_exact_in_a_table_that_becomes_transactional(call: Call) -> N
     assert state(call, (name, None)) == (None, -1)
 
 
-@pytest.mark.parametrize(("asked", "exact"), [
-    (b'{"enabled":true,"columnNames":["a"]}', EXACT),
-    (b'{"enabled":true}', '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'),
-    (b'{"enabled":false,"columnNames":["a"]}', None), (b"no JSON", None), (None, None),
-])
+@pytest.mark.parametrize(
+    ("asked", "exact"),
+    [
+        (b'{"enabled":true,"columnNames":["a"]}', EXACT),
+        (b'{"enabled":true}', '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'),
+        (b'{"enabled":false,"columnNames":["a"]}', None),
+        (b"no JSON", None),
+        (None, None),
+    ],
+)
 @pytest.mark.parametrize("empty", [True, False])
 def test_all_is_exact_in_a_table_that_is_created_empty_if_the_client_asks_for_it(
     call: Call, asked: bytes | None, exact: str | None, empty: bool
@@ -261,10 +266,19 @@ def answer(call: Call, method: str, **fields: object) -> Any:
 def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> None:
     name, _ = where = made(call, False, {"numRows": "0", ACCURATE: BASIC})
     alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(2, up_to(2)))
-    for text, exact in ((None, None), ("default.t:2:9:", True), ("default.t:3:9:", True), ("default.t:1:9:", False),
-                        ("default.t:2:2:2", False)):
+    for text, exact in (
+        (None, None),
+        ("default.t:2:9:", True),
+        ("default.t:3:9:", True),
+        ("default.t:1:9:", False),
+        ("default.t:2:2:2", False),
+    ):
         table = answer(
-            call, "get_table_req", dbName=name.database, tblName=name.table, validWriteIdList=text,
+            call,
+            "get_table_req",
+            dbName=name.database,
+            tblName=name.table,
+            validWriteIdList=text,
             capabilities=ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES]),
         ).table
         assert table.isStatsCompliant is exact
@@ -272,11 +286,14 @@ def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> Non
         assert table.parameters["numRows"] == "4"
 
 
-@pytest.mark.parametrize(("method", "database", "more"), [
-    ("get_partitions_by_names_req", "db_name", {"tbl_name": "t", "names": ["p=1", "p=2"]}),
-    ("get_partitions_req", "dbName", {"tblName": "t", "maxParts": -1}),
-    ("get_partitions_ps_with_auth_req", "dbName", {"tblName": "t", "maxParts": -1}),
-])
+@pytest.mark.parametrize(
+    ("method", "database", "more"),
+    [
+        ("get_partitions_by_names_req", "db_name", {"tbl_name": "t", "names": ["p=1", "p=2"]}),
+        ("get_partitions_req", "dbName", {"tblName": "t", "maxParts": -1}),
+        ("get_partitions_ps_with_auth_req", "dbName", {"tblName": "t", "maxParts": -1}),
+    ],
+)
 def test_partitions_are_exact_for_queries_that_see_their_last_write(
     call: Call, method: str, database: str, more: dict[str, object]
 ) -> None:
@@ -292,8 +309,12 @@ def test_requests_say_in_which_transaction_they_are_made(call: Call) -> None:
     name, _ = where = made(call, True, {"numRows": "0", ACCURATE: BASIC})
     table, partition = get_table(call, name), get_partition(call, name, ["1"])
     partition.parameters = {"numRows": "4", ACCURATE: BASIC}
-    told: dict[str, Any] = {"dbName": name.database, "tableName": name.table, "validWriteIdList": "default.t:3:9:",
-                            "environmentContext": EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})}
+    told: dict[str, Any] = {
+        "dbName": name.database,
+        "tableName": name.table,
+        "validWriteIdList": "default.t:3:9:",
+        "environmentContext": EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"}),
+    }
     answer(call, "alter_partitions_req", **told, partitions=[partition], writeId=3)
     assert state(call, where) == (BASIC, 3)
     partition.writeId = 4

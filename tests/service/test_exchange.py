@@ -153,9 +153,9 @@ def test_tables_that_are_missing_views_transactional_or_in_another_catalog_excha
     view = make_table(call, "view", [("a", "int")], keys=KEYS, kind="VIRTUAL_VIEW")
     with pytest.raises(MetaError, match=r"default.view is a view"):
         exchange_partitions(call, {"y": "1"}, SOURCE, view)
-    acid = make_table(call, "acid", [("a", "int")], keys=KEYS, parameters={
-        "transactional": "true", "transactional_properties": "insert_only"
-    })
+    acid = make_table(
+        call, "acid", [("a", "int")], keys=KEYS, parameters={"transactional": "true", "transactional_properties": "insert_only"}
+    )
     with pytest.raises(MetaError, match=r"default.acid is transactional: the write ids of its files mean nothing in another table"):
         exchange_partitions(call, {"y": "1"}, SOURCE, acid)
     with pytest.raises(MetaError, match="You cannot move a partition across catalogs"):
@@ -204,9 +204,7 @@ def test_one_hindrance_keeps_all_where_they_are(call: Call, base: Path, hinder: 
     assert state(call, base) == before
 
 
-def test_a_move_that_fails_in_the_middle_moves_the_others_back(
-    call: Call, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_that_fails_in_the_middle_moves_the_others_back(call: Call, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = call.warehouse.rename
     moved = []
 

@@ -39,8 +39,12 @@ WRITTEN = Key("hive", "db", "t")
 
 def transactional(call: Call, name: str, database: str, **options: object) -> TableName:
     made = make_table(
-        call, name, database=database, keys=KEYS,
-        parameters={"transactional": "true", "transactional_properties": "insert_only"}, **options,  # type: ignore[arg-type]
+        call,
+        name,
+        database=database,
+        keys=KEYS,
+        parameters={"transactional": "true", "transactional_properties": "insert_only"},
+        **options,  # type: ignore[arg-type]
     )
     add_partitions(call, made, [["1"], ["2"]])
     return made
@@ -58,16 +62,18 @@ def use(call: Call, name: TableName) -> int:
         write(call, key, INSERT, table, "k=2", name.database)
     commit(call, committed)
     write_ids.add_to_history(call, opened, {f"{name.database}.{table}": 1})
-    compactions.compact(call, CompactionRequest(
-        dbname=name.database, tablename=table, partitionname="k=1", type=CompactionType.MAJOR
-    ))
+    compactions.compact(call, CompactionRequest(dbname=name.database, tablename=table, partitionname="k=1", type=CompactionType.MAJOR))
 
     def extra(session: object) -> None:
         insert = session.insert_many  # type: ignore[attr-defined]
         where = {"database": name.database, "table": table}
-        insert(write_notifications, ("transaction_id", "catalog", *where, "partition", "write_id", "time", "body"), [
-            (opened, name.catalog, *where.values(), "k=1", 2, 0, "{}"),
-        ])
+        insert(
+            write_notifications,
+            ("transaction_id", "catalog", *where, "partition", "write_id", "time", "body"),
+            [
+                (opened, name.catalog, *where.values(), "k=1", 2, 0, "{}"),
+            ],
+        )
         insert(compaction_metrics, (*where, "partition", "type", "value", "version"), [(*where.values(), "k=1", "NUM_DELTAS", 3, 1)])
         insert(materialization_rebuilds, (*where, "transaction_id", "heartbeat_ms"), [(*where.values(), opened, 0)])
 
@@ -166,16 +172,22 @@ def test_a_table_without_transactions_costs_no_statements(call: Call) -> None:
     assert count(call, ORDER) == {table.name: 0 for table in ORDER}
 
 
-@pytest.mark.parametrize("follow", [
-    lambda session: followers.rename_table(session, WRITTEN, WRITTEN._replace(table="u")),
-    lambda session: followers.forget_table(session, WRITTEN),
-    lambda session: followers.forget_database(session, WRITTEN.catalog, WRITTEN.database),
-], ids=["rename", "drop", "drop of a database"])
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda session: followers.rename_table(session, WRITTEN, WRITTEN._replace(table="u")),
+        lambda session: followers.forget_table(session, WRITTEN),
+        lambda session: followers.forget_database(session, WRITTEN.catalog, WRITTEN.database),
+    ],
+    ids=["rename", "drop", "drop of a database"],
+)
 def test_who_waits_for_a_counter_holds_nothing_that_a_commit_takes_after_it(call: Call, follow: Callable[[Session], None]) -> None:
     write(call, begin_one(call), UPDATE)
     taken = sa.select(transaction_components.c.id).with_for_update(nowait=True)
     beside(
-        call, lambda session: None if write_id_rows.hold(session, [WRITTEN]).rows else pytest.fail("no counter"),
-        lambda: call.database.write(follow), lambda session: session.rows(taken),
+        call,
+        lambda session: None if write_id_rows.hold(session, [WRITTEN]).rows else pytest.fail("no counter"),
+        lambda: call.database.write(follow),
+        lambda session: session.rows(taken),
     )
     assert rows(call, transaction_components, "id", table=WRITTEN.table) == []

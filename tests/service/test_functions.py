@@ -9,7 +9,10 @@ from tests.service.conftest import make_database
 
 def function(name: str | None, database: str = "default", **fields: object) -> Function:
     values: dict[str, object] = {
-        "className": "org.example.F", "ownerType": PrincipalType.USER, "functionType": FunctionType.JAVA, "ownerName": "alice",
+        "className": "org.example.F",
+        "ownerType": PrincipalType.USER,
+        "functionType": FunctionType.JAVA,
+        "ownerName": "alice",
         "resourceUris": [ResourceUri(resourceType=ResourceType.JAR, uri="file:/x.jar")],
     }
     return Function(functionName=name, dbName=database, **{**values, **fields})
@@ -60,10 +63,16 @@ def test_alter_changes_all_but_the_time(call: Call) -> None:
     make_database(call, "other")
     functions.create_function(call, function("f"))
     created = functions.get_function(call, "default", "f").createTime
-    jars = [ResourceUri(resourceType=ResourceType.ARCHIVE, uri="hdfs:///b.zip"), ResourceUri(resourceType=ResourceType.JAR, uri="hdfs:///c.jar")]
-    functions.alter_function(call, "default", "F", function(
-        "g", "other", className="New", resourceUris=jars, ownerName="eve", ownerType=PrincipalType.ROLE, createTime=1
-    ))
+    jars = [
+        ResourceUri(resourceType=ResourceType.ARCHIVE, uri="hdfs:///b.zip"),
+        ResourceUri(resourceType=ResourceType.JAR, uri="hdfs:///c.jar"),
+    ]
+    functions.alter_function(
+        call,
+        "default",
+        "F",
+        function("g", "other", className="New", resourceUris=jars, ownerName="eve", ownerType=PrincipalType.ROLE, createTime=1),
+    )
     moved = functions.get_function(call, "other", "g")
     assert (moved.className, moved.createTime, moved.resourceUris) == ("New", created, jars)
     assert (moved.ownerName, moved.ownerType) == ("eve", PrincipalType.ROLE)

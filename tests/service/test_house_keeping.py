@@ -43,8 +43,15 @@ from tests.service.txns import (
 )
 
 EVERYTHING = (
-    schema.transactions, schema.transaction_components, schema.write_ids, schema.write_id_ranges, schema.min_history, schema.locks,
-    schema.lock_components, schema.materialization_rebuilds, schema.replicated_transactions,
+    schema.transactions,
+    schema.transaction_components,
+    schema.write_ids,
+    schema.write_id_ranges,
+    schema.min_history,
+    schema.locks,
+    schema.lock_components,
+    schema.materialization_rebuilds,
+    schema.replicated_transactions,
 )
 
 
@@ -89,9 +96,9 @@ def test_replicated_transactions_have_a_time_out_of_their_own(call: Call, make_m
 def test_a_heartbeat_that_comes_in_between_saves_a_transaction(call: Call, hasty: Metastore) -> None:
     late, saved = begin(call, 2)
     tick()
-    call.database.write(lambda session: session.cursor.execute(
-        f"UPDATE transactions SET heartbeat_ms = {now_ms() + 60_000} WHERE id = {saved}"
-    ))
+    call.database.write(
+        lambda session: session.cursor.execute(f"UPDATE transactions SET heartbeat_ms = {now_ms() + 60_000} WHERE id = {saved}")
+    )
     assert house_keeping.abort_late(hasty, [late, saved]) == [late]
 
 
@@ -302,9 +309,11 @@ def load(call: Call, random: Random) -> Iterator[int]:
                 commit(call, key, exclWriteEnabled=random.random() < 0.5)
             except TransactionAborted:
                 # As a compaction does it: what an aborted transaction wrote is removed.
-                call.database.write(lambda session, key=key: session.cursor.execute(  # type: ignore[misc]
-                    f"DELETE FROM transaction_components WHERE transaction_id = {key}"
-                ))
+                call.database.write(
+                    lambda session, key=key: session.cursor.execute(  # type: ignore[misc]
+                        f"DELETE FROM transaction_components WHERE transaction_id = {key}"
+                    )
+                )
         if turn % 10 == 9:
             tick()
             house_keeping.forget_ended(call.metastore)
@@ -318,4 +327,4 @@ def test_the_number_of_rows_levels_off(make_metastore: MetastoreMaker) -> None:
     call = call_of(metastore)
     random = Random(7)
     sizes = [size for _ in range(8) for size in load(call, random)]
-    assert max(sizes[len(sizes) // 4:]) <= 120, sizes
+    assert max(sizes[len(sizes) // 4 :]) <= 120, sizes

@@ -94,9 +94,7 @@ def seen_by(answer: Answer) -> set[int]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("most", [1000, 12], ids=["all", "some"])
-def test_it_answers_what_the_database_does(
-    call: Call, other: Call, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
-) -> None:
+def test_it_answers_what_the_database_does(call: Call, other: Call, monkeypatch: pytest.MonkeyPatch, seed: int, most: int) -> None:
     monkeypatch.setattr(known_write_ids, "MOST", most)
     history = History(seed, call, other)
     remembered = 0

@@ -56,9 +56,7 @@ def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
 def plain(driver: MySQLDriver) -> Iterator[Any]:
     """A cursor of PyMySQL's own, on a connection with the same settings."""
     flags = pymysql.constants.CLIENT
-    opened = pymysql.connect(
-        **driver.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS
-    )
+    opened = pymysql.connect(**driver.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS)
     with closing(opened):
         yield opened.cursor()
 
@@ -157,7 +155,12 @@ def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Curs
     cursor.executemany(ADD, [])
     cursor.execute("SELECT a, left(b, 2), length(b) FROM waiting WHERE a > 0 ORDER BY a")
     assert cursor.fetchall() == [
-        (1, "%s", 2), (2, "%s", 2), *((key, str(key) * 2, size) for key in (3, 4, 5, 6)), (70, "77", size), (80, "8", 1), (90, None, None)
+        (1, "%s", 2),
+        (2, "%s", 2),
+        *((key, str(key) * 2, size) for key in (3, 4, 5, 6)),
+        (70, "77", size),
+        (80, "8", 1),
+        (90, None, None),
     ]
 
 
@@ -165,8 +168,24 @@ def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Curs
 def test_parameters_are_written_as_pymysql_does(cursor: mysql_connection.Cursor, plain: Any, mode: str) -> None:
     texts = ("", "'", "\\'", "\\", "a'b\"c", "\0\n\r\x1a\t", "%s %(a)s %%", "ä😀\u2028", "'; DROP TABLE waiting; --")
     values = (
-        *texts, 0, -1, 2**63, True, False, None, 1.5, -0.1, 1e300, b"", b"\xff'\\", Decimal("1.10"), date(2024, 2, 29),
-        (1,), (1, "'", None, True), ("a", b"b"), texts,
+        *texts,
+        0,
+        -1,
+        2**63,
+        True,
+        False,
+        None,
+        1.5,
+        -0.1,
+        1e300,
+        b"",
+        b"\xff'\\",
+        Decimal("1.10"),
+        date(2024, 2, 29),
+        (1,),
+        (1, "'", None, True),
+        ("a", b"b"),
+        texts,
     )
     for each in (cursor, plain):
         each.execute(f"SET SESSION sql_mode = '{mode}'")
@@ -179,19 +198,98 @@ def test_parameters_are_written_as_pymysql_does(cursor: mysql_connection.Cursor,
 
 
 TYPES = (
-    "tinyint(1)", "tinyint unsigned", "smallint", "mediumint", "int", "bigint", "bigint unsigned", "decimal(30,5)", "float", "double",
-    "bit(9)", "year", "date", "time(6)", "datetime", "datetime(6)", "timestamp NULL", "char(9)", "varchar(255)", "tinytext", "text",
-    "mediumtext", "longtext", "json", "enum('a', 'ä😀')", "set('a', 'b')", "binary(3)", "varbinary(255)", "tinyblob", "blob",
-    "mediumblob", "longblob",
+    "tinyint(1)",
+    "tinyint unsigned",
+    "smallint",
+    "mediumint",
+    "int",
+    "bigint",
+    "bigint unsigned",
+    "decimal(30,5)",
+    "float",
+    "double",
+    "bit(9)",
+    "year",
+    "date",
+    "time(6)",
+    "datetime",
+    "datetime(6)",
+    "timestamp NULL",
+    "char(9)",
+    "varchar(255)",
+    "tinytext",
+    "text",
+    "mediumtext",
+    "longtext",
+    "json",
+    "enum('a', 'ä😀')",
+    "set('a', 'b')",
+    "binary(3)",
+    "varbinary(255)",
+    "tinyblob",
+    "blob",
+    "mediumblob",
+    "longblob",
 )
 VALUES = (
-    ("1", "255", "-32768", "-8388608", "-2147483648", "-9223372036854775808", "18446744073709551615", "-1234567890123456789012345.67891",
-     "-1.5", "1.7976931348623157e308", "b'101010101'", "1999", "'0999-12-31'", "'-838:59:58.999999'", "'2024-02-29 23:59:59'",
-     "'2024-02-29 23:59:59.123456'", "'2030-01-02 03:04:05'", "'ä😀'", "'%s;''\"\\\\\\n\\0'", "'x'", "repeat('ä', 125)", "repeat('😀', 63)",
-     "repeat('x', 65536)", "'{\"a\": [1, null]}'", "'ä😀'", "'a,b'", "x'ff00'", "x'ff27'", "x'00'", "repeat(x'fe', 251)",
-     "repeat(x'fb', 65535)", "repeat(x'00', 70000)"),
-    ("0", "0", "32767", "8388607", "2147483647", "9223372036854775807", "0", "0", "0", "-0.1", "b'0'", "0", "'9999-12-31'", "'00:00:00'",
-     "'1000-01-01'", "'1000-01-01 00:00:00.000001'", "'1970-01-02'", *["''"] * 6, "'null'", "'a'", "''", *["''"] * 6),
+    (
+        "1",
+        "255",
+        "-32768",
+        "-8388608",
+        "-2147483648",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "-1234567890123456789012345.67891",
+        "-1.5",
+        "1.7976931348623157e308",
+        "b'101010101'",
+        "1999",
+        "'0999-12-31'",
+        "'-838:59:58.999999'",
+        "'2024-02-29 23:59:59'",
+        "'2024-02-29 23:59:59.123456'",
+        "'2030-01-02 03:04:05'",
+        "'ä😀'",
+        "'%s;''\"\\\\\\n\\0'",
+        "'x'",
+        "repeat('ä', 125)",
+        "repeat('😀', 63)",
+        "repeat('x', 65536)",
+        "'{\"a\": [1, null]}'",
+        "'ä😀'",
+        "'a,b'",
+        "x'ff00'",
+        "x'ff27'",
+        "x'00'",
+        "repeat(x'fe', 251)",
+        "repeat(x'fb', 65535)",
+        "repeat(x'00', 70000)",
+    ),
+    (
+        "0",
+        "0",
+        "32767",
+        "8388607",
+        "2147483647",
+        "9223372036854775807",
+        "0",
+        "0",
+        "0",
+        "-0.1",
+        "b'0'",
+        "0",
+        "'9999-12-31'",
+        "'00:00:00'",
+        "'1000-01-01'",
+        "'1000-01-01 00:00:00.000001'",
+        "'1970-01-02'",
+        *["''"] * 6,
+        "'null'",
+        "'a'",
+        "''",
+        *["''"] * 6,
+    ),
     ("NULL",) * len(TYPES),
 )
 

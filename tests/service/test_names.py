@@ -19,13 +19,31 @@ from tests.service.conftest import MetastoreMaker, call_of, make_database, make_
 
 SPECIAL = ["a-b", "a b", "a.b", "a@b", "x$y", ".hidden", "50%", "%2e%2e", "a:b", "'q'", '"', "`", "a=b", "a..b"]
 HOSTILE = [
-    "..", ".", "../x", "../../x", "a/../../x", "/x", "a/b", "file:/x", "a\\b", "..\\x", "a\0b", "\0", "a\nb", "größe", "日期", " ", "",
-    "a" * 300, "‥", "\uff0e\uff0e",
+    "..",
+    ".",
+    "../x",
+    "../../x",
+    "a/../../x",
+    "/x",
+    "a/b",
+    "file:/x",
+    "a\\b",
+    "..\\x",
+    "a\0b",
+    "\0",
+    "a\nb",
+    "größe",
+    "日期",
+    " ",
+    "",
+    "a" * 300,
+    "‥",
+    "\uff0e\uff0e",
 ]
 
 
 def inside(root: Path) -> set[str]:
-    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and "data" not in path.parts[len(root.parts):][:1]}
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir() and "data" not in path.parts[len(root.parts) :][:1]}
 
 
 @pytest.mark.parametrize("name", SPECIAL)

@@ -163,7 +163,12 @@ def test_databases_catalogs_and_functions(call: Call, tmp_path: Any) -> None:
     functions.drop_function(call, "d", "f")
     databases.drop_database(call, "hive", "d", delete_data=True, cascade=False)
     assert types(call, last) == [
-        "CREATE_CATALOG", "ALTER_CATALOG", "CREATE_DATABASE", "ALTER_DATABASE", "CREATE_FUNCTION", "DROP_FUNCTION",
+        "CREATE_CATALOG",
+        "ALTER_CATALOG",
+        "CREATE_DATABASE",
+        "ALTER_DATABASE",
+        "CREATE_FUNCTION",
+        "DROP_FUNCTION",
         "DROP_DATABASE",
     ]
 
@@ -187,19 +192,24 @@ def test_statistics(call: Call) -> None:
     last = notifications.current_id(call)
     description = idl.ColumnStatisticsDesc(isTblLevel=True, dbName="default", tableName="t", catName="hive")
     write_statistics.set_statistics(call, [idl.ColumnStatistics(statsDesc=description, statsObj=[column("a")])])
-    write_statistics.set_statistics(call, [
-        idl.ColumnStatistics(
-            statsDesc=idl.ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName=f"K={value}"),
-            statsObj=[column("a")],
-        )
-        for value in ("1", "2")
-    ])
+    write_statistics.set_statistics(
+        call,
+        [
+            idl.ColumnStatistics(
+                statsDesc=idl.ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName=f"K={value}"),
+                statsObj=[column("a")],
+            )
+            for value in ("1", "2")
+        ],
+    )
     delete_statistics.delete(call, name, None, ["a"])
     delete_statistics.delete(call, name, ["k=1", "k=2"], ["a"])
     found = events(call, last)
     assert [event.eventType for event in found] == [
-        "UPDATE_TABLE_COLUMN_STAT", *["UPDATE_PARTITION_COLUMN_STAT"] * 2,
-        "DELETE_TABLE_COLUMN_STAT", *["DELETE_PARTITION_COLUMN_STAT"] * 2,
+        "UPDATE_TABLE_COLUMN_STAT",
+        *["UPDATE_PARTITION_COLUMN_STAT"] * 2,
+        "DELETE_TABLE_COLUMN_STAT",
+        *["DELETE_PARTITION_COLUMN_STAT"] * 2,
     ]
     assert [message(event)["partVals"] for event in found[1:3]] == [["1"], ["2"]]
     assert [(message(event)["partName"], message(event)["colName"]) for event in found[4:]] == [("k=1", "a"), ("k=2", "a")]
@@ -218,9 +228,19 @@ def test_transactions(call: Call) -> None:
     tell(call, CommitTransaction(client=info, transaction=7, type=idl.TxnType.READ_ONLY))
     tell(call, AbortTransactions(client=info, transactions=[6, 8], databases={6: ["d"]}))
     tell(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", transactions=[5], write_ids=[1]))
-    tell(call, CommitCompaction(
-        client=info, transaction=9, compaction=3, type=idl.CompactionType.MAJOR, catalog="hive", database="d", table="t", partition="k=1",
-    ))
+    tell(
+        call,
+        CommitCompaction(
+            client=info,
+            transaction=9,
+            compaction=3,
+            type=idl.CompactionType.MAJOR,
+            catalog="hive",
+            database="d",
+            table="t",
+            partition="k=1",
+        ),
+    )
     found = [(event.eventType, message(event)) for event in events(call, last)]
     assert [kind for kind, _ in found] == ["OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "COMMIT_COMPACTION"]
     told = [each for _, each in found]
@@ -241,7 +261,9 @@ def test_a_transaction_tells_of_itself(call: Call) -> None:
     transactions.abort_transactions(call, [writing[1], reading[1]])
     told = [(event.eventType, message(event)) for event in events(call, last)]
     assert [(kind, each.get("txnid", each.get("txnIds"))) for kind, each in told] == [
-        ("OPEN_TXN", writing), ("COMMIT_TXN", writing[0]), ("ABORT_TXN", writing[1]),
+        ("OPEN_TXN", writing),
+        ("COMMIT_TXN", writing[0]),
+        ("ABORT_TXN", writing[1]),
     ]
 
 
@@ -251,7 +273,11 @@ def fire(values: list[str] | None = None, *several: list[str] | None, **data: An
         datas = [InsertEventRequestData(filesAdded=["file:/f"], partitionVal=each) for each in several]
         return FireEventRequest(successful=True, data=FireEventRequestData(insertDatas=datas), dbName="default", tableName="t")
     return FireEventRequest(
-        successful=True, data=FireEventRequestData(insertData=given), dbName="default", tableName="t", partitionVals=values,
+        successful=True,
+        data=FireEventRequestData(insertData=given),
+        dbName="default",
+        tableName="t",
+        partitionVals=values,
     )
 
 
@@ -267,14 +293,15 @@ def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
     assert [event.eventId for event in events(call)] == list(range(1, ids[-1] + 1))
 
 
-@pytest.mark.parametrize(("request_", "error", "text"), [
-    (fire(["9"]), NoSuchObject, "Partition k=9 of hive.default.t doesn't exist"),
-    (fire(None, ["1"], None), MetaError, "Partition values must be set"),
-    (fire(["1"], filesAddedChecksum=["1", "2"]), MetaError, "names 1 files and 2 checksums"),
-])
-def test_a_wrong_event_of_a_client_leaves_nothing(
-    call: Call, request_: FireEventRequest, error: type[Exception], text: str
-) -> None:
+@pytest.mark.parametrize(
+    ("request_", "error", "text"),
+    [
+        (fire(["9"]), NoSuchObject, "Partition k=9 of hive.default.t doesn't exist"),
+        (fire(None, ["1"], None), MetaError, "Partition values must be set"),
+        (fire(["1"], filesAddedChecksum=["1", "2"]), MetaError, "names 1 files and 2 checksums"),
+    ],
+)
+def test_a_wrong_event_of_a_client_leaves_nothing(call: Call, request_: FireEventRequest, error: type[Exception], text: str) -> None:
     name = partitioned(call, "1")
     last = notifications.current_id(call)
     with pytest.raises(error, match=text):
@@ -284,7 +311,11 @@ def test_a_wrong_event_of_a_client_leaves_nothing(
 
 def written(transaction: int, *files: str, values: list[str] | None = None) -> WriteNotificationLogRequest:
     return WriteNotificationLogRequest(
-        txnId=transaction, writeId=4, db="default", table="t", partitionVals=values,
+        txnId=transaction,
+        writeId=4,
+        db="default",
+        table="t",
+        partitionVals=values,
         fileInfo=InsertEventRequestData(filesAdded=list(files), subDirectoryList=["delta_4_4"] * len(files)),
     )
 
@@ -297,7 +328,8 @@ def test_what_a_transaction_wrote_is_told_when_it_is_asked_for(call: Call) -> No
     notifications.add_write(call, name, written(8, "file:/z", values=["1"]))
     found = notifications.writes(call, 7, None, "*")
     assert [(each.partition, each.files) for each in found] == [
-        ("k=1", "file:/a###delta_4_4,file:/c###delta_4_4"), ("k=2", "file:/b###delta_4_4"),
+        ("k=1", "file:/a###delta_4_4,file:/c###delta_4_4"),
+        ("k=2", "file:/b###delta_4_4"),
     ]
     assert [orjson.loads(each.partitionObj or "")["1"]["lst"][2:] for each in found] == [["1"], ["2"]]
     assert notifications.writes(call, 7, "default", "other") == []
@@ -455,7 +487,11 @@ def test_statements(call: Call, statements: Statements) -> None:
     with statements() as writing:
         notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
     counts = {
-        "read": len(reading), "current": len(asking), "read and number": len(numbering), "fire": len(firing), "write": len(writing),
+        "read": len(reading),
+        "current": len(asking),
+        "read and number": len(numbering),
+        "fire": len(firing),
+        "write": len(writing),
     }
     assert counts == {"read": 2, "current": 2, "read and number": 6, "fire": 7, "write": 4}, (numbering, firing, writing)
     assert len(firing) == len(firing_more)

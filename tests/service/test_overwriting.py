@@ -71,9 +71,7 @@ def test_every_partition_keeps_what_it_had_of_other_columns(call: Call, write: C
     assert told(call) - before == 8
 
 
-def test_the_same_columns_again_are_four_statements_on_postgresql(
-    call: Call, write: Callable[..., bool], statements: Statements
-) -> None:
+def test_the_same_columns_again_are_four_statements_on_postgresql(call: Call, write: Callable[..., bool], statements: Statements) -> None:
     write(call, numbers("a", 5, 6), among="14")
     with statements() as seen:
         write(call, numbers("a", 7, 8), among="14")
@@ -87,9 +85,9 @@ def test_the_same_columns_again_are_four_statements_on_postgresql(
 def test_what_is_not_written_is_not_told(call: Call, write: Callable[..., bool], number: int) -> None:
     before = told(call), stored(call)
     with pytest.raises(NoSuchObject, match=r"Partition p=10 of hive\.default\.t doesn't exist"):
-        write_statistics.set_statistics(call, [
-            of(NAME, numbers("a", 7, 8), partition=f"p={value}") for value in (1, 2, *range(10, 10 + number))
-        ])
+        write_statistics.set_statistics(
+            call, [of(NAME, numbers("a", 7, 8), partition=f"p={value}") for value in (1, 2, *range(10, 10 + number))]
+        )
     assert (told(call), stored(call)) == before
 
 
@@ -123,15 +121,18 @@ new, theirs = numbers("a", 5, 6), numbers("a", 8, 9)
 both = [new, texts("b", 4, 2.5)]
 
 
-@pytest.mark.parametrize(("meanwhile", "columns", "marks"), [
-    (lambda call: write_statistics.set_statistics(call, [of(NAME, theirs, partition="p=1")]), [new], {"a"}),
-    (lambda call: write_statistics.set_statistics(call, [of(NAME, texts("b", 4, 2.5), partition="p=1")]), both, {"a", "b"}),
-    (lambda call: delete_statistics.delete(call, NAME, ["p=1"], ["a"]), [new], {"a"}),
-    (change_of("1", l="w"), [new], {"a"}),
-    (change_of("1", COLUMN_STATS_ACCURATE='{"BASIC_STATS":"true"}'), [new], {"a"}),
-    (renamed, None, set()),
-    (lambda call: drop_partitions(call, NAME, ["p=1"], delete_data=True, if_exists=False), None, set()),
-])
+@pytest.mark.parametrize(
+    ("meanwhile", "columns", "marks"),
+    [
+        (lambda call: write_statistics.set_statistics(call, [of(NAME, theirs, partition="p=1")]), [new], {"a"}),
+        (lambda call: write_statistics.set_statistics(call, [of(NAME, texts("b", 4, 2.5), partition="p=1")]), both, {"a", "b"}),
+        (lambda call: delete_statistics.delete(call, NAME, ["p=1"], ["a"]), [new], {"a"}),
+        (change_of("1", l="w"), [new], {"a"}),
+        (change_of("1", COLUMN_STATS_ACCURATE='{"BASIC_STATS":"true"}'), [new], {"a"}),
+        (renamed, None, set()),
+        (lambda call: drop_partitions(call, NAME, ["p=1"], delete_data=True, if_exists=False), None, set()),
+    ],
+)
 def test_what_others_change_meanwhile_is_seen(
     call: Call, metastore: Metastore, other: Metastore, write: Callable[..., bool], meanwhile: Callable[[Call], None],
     columns: list[ColumnStatisticsObj] | None, marks: set[str],

@@ -133,7 +133,7 @@ def test_marks_know_keys_in_any_case(call: Call, table: TableName) -> None:
 
 def test_dynamic_partitions_are_noted_as_they_are_stored(call: Call, table: TableName) -> None:
     transaction = begin_one(call)
-    write_ids.add_dynamic_partitions(call, AddDynamicPartitions(
-        txnid=transaction, writeid=1, dbname="default", tablename="t", partitionnames=["AT=10:00/Dt=x", STORED]
-    ))
+    write_ids.add_dynamic_partitions(
+        call, AddDynamicPartitions(txnid=transaction, writeid=1, dbname="default", tablename="t", partitionnames=["AT=10:00/Dt=x", STORED])
+    )
     assert [intent.partition for intent in call.client.work_in(transaction).intents] == [STORED]

@@ -38,9 +38,7 @@ def values(found: Sequence[object]) -> list[list[str]]:
 def test_names_are_listed_in_the_order_of_their_bytes(call: Call) -> None:
     name = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, name, [["b"], ["B"], ["a/b"], ["é"], ["10"], ["9"], [""]])
-    assert partitions.get_partition_names(call, name) == [
-        "p=10", "p=9", "p=B", "p=__HIVE_DEFAULT_PARTITION__", "p=a%2Fb", "p=b", "p=é"
-    ]
+    assert partitions.get_partition_names(call, name) == ["p=10", "p=9", "p=B", "p=__HIVE_DEFAULT_PARTITION__", "p=a%2Fb", "p=b", "p=é"]
     assert partitions.get_partition_names(call, name, 2) == ["p=10", "p=9"]
     assert partitions.get_partition_names(call, name, 0) == []
 
@@ -105,9 +103,17 @@ def test_named_partitions_are_returned_and_unknown_names_left_out(call: Call) ->
     assert partitions.get_partitions_by_names(call, name, []) == []
 
 
-@pytest.mark.parametrize(("given", "expected"), [
-    (["2024-01-02"], 3), (["2024-01-02", ""], 3), (["", "9"], 3), (["2024-01-02", "9"], 1), (["", ""], 9), (["2024"], 0),
-])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["2024-01-02"], 3),
+        (["2024-01-02", ""], 3),
+        (["", "9"], 3),
+        (["2024-01-02", "9"], 1),
+        (["", ""], 9),
+        (["2024"], 0),
+    ],
+)
 def test_partial_values_select_partitions(call: Call, given: list[str], expected: int) -> None:
     name = days(call)
     found = partitions.get_partitions_by_values(call, name, given)
@@ -116,27 +122,53 @@ def test_partial_values_select_partitions(call: Call, given: list[str], expected
     assert len(partitions.get_partitions_by_values(call, name, given, 1)) == min(1, expected)
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("", 9), ("ds = '2024-01-02'", 3), ('ds >= "2024-01-02" and hr < 10', 4), ("hr in (8, 10)", 6), ("hr between 9 and 10", 6),
-    ("(ds = '2024-01-01' and hr = 8) or (ds = '2024-01-03' and hr = 10)", 2), ("ds like '2024-01-0_'", 9), ("hr > 9", 3), ("9 < hr", 3),
-    ("ds = '2024-01-02' and ds = '2024-01-03'", 0), ("hr != 9", 6),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 9),
+        ("ds = '2024-01-02'", 3),
+        ('ds >= "2024-01-02" and hr < 10', 4),
+        ("hr in (8, 10)", 6),
+        ("hr between 9 and 10", 6),
+        ("(ds = '2024-01-01' and hr = 8) or (ds = '2024-01-03' and hr = 10)", 2),
+        ("ds like '2024-01-0_'", 9),
+        ("hr > 9", 3),
+        ("9 < hr", 3),
+        ("ds = '2024-01-02' and ds = '2024-01-03'", 0),
+        ("hr != 9", 6),
+    ],
+)
 def test_a_filter_selects_partitions(call: Call, text: str, expected: int) -> None:
     name = days(call)
     assert len(partitions.get_partitions_by_filter(call, name, text)) == expected
     assert partitions.get_num_partitions_by_filter(call, name, text) == expected
 
 
-@pytest.mark.parametrize(("kind", "text", "chosen"), [
-    ("string", "k = 'b'", ["b"]), ("char(3)", "k = 'b'", ["b"]), ("varchar(5)", "k > 'a'", ["b"]),
-    ("tinyint", "k > 9", ["10"]), ("smallint", "k > 9", ["10"]), ("int", "k > 9", ["10"]), ("bigint", "k > 9", ["10"]),
-    ("date", "k >= '2024-02-01'", ["2024-02-01"]), ("timestamp", "k >= '2024-02-01 00:00:00'", ["2024-02-01 10:00:00"]),
-    ("decimal(10,2)", "k > 9", ["10.50"]), ("boolean", "k = 'true'", ["true"]),
-])
+@pytest.mark.parametrize(
+    ("kind", "text", "chosen"),
+    [
+        ("string", "k = 'b'", ["b"]),
+        ("char(3)", "k = 'b'", ["b"]),
+        ("varchar(5)", "k > 'a'", ["b"]),
+        ("tinyint", "k > 9", ["10"]),
+        ("smallint", "k > 9", ["10"]),
+        ("int", "k > 9", ["10"]),
+        ("bigint", "k > 9", ["10"]),
+        ("date", "k >= '2024-02-01'", ["2024-02-01"]),
+        ("timestamp", "k >= '2024-02-01 00:00:00'", ["2024-02-01 10:00:00"]),
+        ("decimal(10,2)", "k > 9", ["10.50"]),
+        ("boolean", "k = 'true'", ["true"]),
+    ],
+)
 def test_filters_work_on_every_type_of_key(call: Call, kind: str, text: str, chosen: list[str]) -> None:
     stored = {
-        "string": ["a", "b"], "char(3)": ["a", "b"], "varchar(5)": ["a", "b"], "date": ["2024-01-31", "2024-02-01"],
-        "timestamp": ["2024-01-31 10:00:00", "2024-02-01 10:00:00"], "decimal(10,2)": ["9.00", "10.50"], "boolean": ["true", "false"],
+        "string": ["a", "b"],
+        "char(3)": ["a", "b"],
+        "varchar(5)": ["a", "b"],
+        "date": ["2024-01-31", "2024-02-01"],
+        "timestamp": ["2024-01-31 10:00:00", "2024-02-01 10:00:00"],
+        "decimal(10,2)": ["9.00", "10.50"],
+        "boolean": ["true", "false"],
     }.get(kind, ["9", "10"])
     name = make_table(call, "t", keys=[("k", kind)])
     add_partitions(call, name, [[value] for value in [*stored, ""]])
@@ -182,7 +214,8 @@ def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: Meta
     name = days(call)
     limited = call_of(make_metastore(limit_partition_request=5))
     for work in (
-        lambda: partitions.get_partitions(limited, name), lambda: partitions.get_partitions(limited, name, 6),
+        lambda: partitions.get_partitions(limited, name),
+        lambda: partitions.get_partitions(limited, name, 6),
         lambda: partitions.get_partitions_by_filter(limited, name, "hr > 7"),
     ):
         with pytest.raises(RequestTooLarge, match=r"limit\.partition\.request"):

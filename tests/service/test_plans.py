@@ -135,8 +135,7 @@ def test_no_call_reads_a_whole_table(call: Call, plans: dict[str, list[str]]) ->
     found = {text: [step for step in explain(text) if re.match(r"SCAN \w+", step)] for text in plans}
     stored = {row[0] for row in ask_sqlite("SELECT name FROM sqlite_master WHERE type = 'table'", {})}
     whole = {
-        text: steps for text, steps in found.items()
-        if any((of := step.split()[1]) in stored and of not in FEW_ROWS for step in steps)
+        text: steps for text, steps in found.items() if any((of := step.split()[1]) in stored and of not in FEW_ROWS for step in steps)
     }
     assert len(found) > 60
     assert whole == {}

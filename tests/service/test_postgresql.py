@@ -28,8 +28,17 @@ def connection() -> Iterator[postgresql_cursor.Connection]:
 
 
 VALUES: list[tuple[str, Any]] = [
-    ("int8", 2**62), ("int4", -5), ("text", "ä'\\ 😀 %(x)s $1"), ("text", ""), ("text", None), ("bool", True), ("bool", False),
-    ("float8", 0.1), ("float8", -1e300), ("bytea", b"\0\\x\xff"), ("int8", None),
+    ("int8", 2**62),
+    ("int4", -5),
+    ("text", "ä'\\ 😀 %(x)s $1"),
+    ("text", ""),
+    ("text", None),
+    ("bool", True),
+    ("bool", False),
+    ("float8", 0.1),
+    ("float8", -1e300),
+    ("bytea", b"\0\\x\xff"),
+    ("int8", None),
 ]
 
 
@@ -42,8 +51,13 @@ def test_values_come_back(connection: postgresql_cursor.Connection, kind: str, v
 
 
 LISTS: list[tuple[str, list[Any]]] = [
-    ("text", ["a", None, "", "ä'\\ 😀 {,} NULL \"", "x" * 100_000]), ("text", []), ("text", [None, None]), ("text", ["only"]),
-    ("int8", [1, -(2**62), None]), ("int4", [7]), ("bool", [True, False, None]),
+    ("text", ["a", None, "", "ä'\\ 😀 {,} NULL \"", "x" * 100_000]),
+    ("text", []),
+    ("text", [None, None]),
+    ("text", ["only"]),
+    ("int8", [1, -(2**62), None]),
+    ("int4", [7]),
+    ("bool", [True, False, None]),
 ]
 
 

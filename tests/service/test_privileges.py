@@ -111,8 +111,11 @@ def test_privileges_are_listed_by_principal_and_object(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, table, [["1"]])
     grant(
-        call, privilege(on(TABLE, table), "SELECT,INSERT"), privilege(on(TABLE, table), "SELECT", "team", GROUP, grantOption=True),
-        privilege(on(DATABASE, dbName="Default"), "CREATE"), privilege(on(COLUMN, table, columnName="A"), "SELECT"),
+        call,
+        privilege(on(TABLE, table), "SELECT,INSERT"),
+        privilege(on(TABLE, table), "SELECT", "team", GROUP, grantOption=True),
+        privilege(on(DATABASE, dbName="Default"), "CREATE"),
+        privilege(on(COLUMN, table, columnName="A"), "SELECT"),
         privilege(on(PARTITION, table, partValues=["1"]), "UPDATE"),
         privilege(on(COLUMN, table, columnName="a", partValues=["1"]), "UPDATE"),
     )
@@ -191,8 +194,11 @@ def test_the_privilege_set_holds_those_of_all_roles(call: Call) -> None:
     roles.grant_role(call, "inner", "outer", ROLE, "alice", USER, option=False)
     roles.grant_role(call, "outer", "bob", USER, "alice", USER, option=False)
     grant(
-        call, privilege(on(TABLE, table), "SELECT", "inner", ROLE), privilege(on(TABLE, table), "INSERT", "stranger", ROLE),
-        privilege(on(TABLE, table), "DELETE"), privilege(on(TABLE, table), "UPDATE", "team", GROUP),
+        call,
+        privilege(on(TABLE, table), "SELECT", "inner", ROLE),
+        privilege(on(TABLE, table), "INSERT", "stranger", ROLE),
+        privilege(on(TABLE, table), "DELETE"),
+        privilege(on(TABLE, table), "UPDATE", "team", GROUP),
     )
     found = privileges.get_privilege_set(call, on(TABLE, table), "bob", ["team", "none"])
 

@@ -72,10 +72,17 @@ def test_it_does_not_look_again(quiet: Call, statements: Statements, kind: int) 
     assert len([text for text in seen if "INTO lock_components" in text]) == 1
 
 
-@pytest.mark.parametrize(("held", "kind", "state"), [
-    (EXCLUSIVE, READ, WAITING), (EXCLUSIVE, WRITE, WAITING), (EXCL_WRITE, WRITE, WAITING), (EXCL_WRITE, READ, ACQUIRED),
-    (WRITE, WRITE, ACQUIRED), (READ, WRITE, ACQUIRED),
-])
+@pytest.mark.parametrize(
+    ("held", "kind", "state"),
+    [
+        (EXCLUSIVE, READ, WAITING),
+        (EXCLUSIVE, WRITE, WAITING),
+        (EXCL_WRITE, WRITE, WAITING),
+        (EXCL_WRITE, READ, ACQUIRED),
+        (WRITE, WRITE, ACQUIRED),
+        (READ, WRITE, ACQUIRED),
+    ],
+)
 @pytest.mark.parametrize("table", ["t", None])
 def test_it_waits_for_what_another_server_adds(quiet: Call, other: Call, held: int, kind: int, state: int, table: str | None) -> None:
     first, granted = ask(other, component(held, table))
@@ -183,7 +190,9 @@ def test_a_known_write_id_is_noted(quiet: Call, statements: Statements) -> None:
             ask(quiet, component(READ, operation=INSERT), component(WRITE, "u", operation=UPDATE), transaction=key)
             ask(quiet, component(READ, operation=INSERT), transaction=key)
         assert rows(quiet, schema.transaction_components, "table", "write_id", transaction_id=key) == [
-            ("t", number), ("u", None), ("t", number)
+            ("t", number),
+            ("u", None),
+            ("t", number),
         ]
     if quiet.database.driver.name == "mysql":
         assert len([text for text in seen if "FROM write_ids" in text]) == 1  # of the table in which it has none

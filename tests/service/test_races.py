@@ -205,7 +205,9 @@ def test_a_table_that_leaves_a_database_while_that_is_dropped_is_dropped_or_whol
     name = make_table(call, "t", keys=KEYS, database="d")
     add_partitions(call, name, [["1"]])
     during(
-        metastore, other, lambda call: rename(call, name, "default", "u"),
+        metastore,
+        other,
+        lambda call: rename(call, name, "default", "u"),
         lambda call: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True),
     )
     assert_nothing_hangs(metastore)
@@ -219,7 +221,9 @@ def test_a_table_that_leaves_a_database_while_that_is_dropped_is_dropped_or_whol
 def test_a_table_made_while_its_database_is_dropped(call: Call, metastore: Metastore, other: Metastore, tmp_path: Path) -> None:
     make_database(call, "d")
     drops, creates = during(
-        metastore, other, lambda call: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True),
+        metastore,
+        other,
+        lambda call: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True),
         lambda call: make_table(call, "t", database="d"),
     )
     assert drops is None
@@ -231,7 +235,9 @@ def test_a_table_made_while_its_database_is_dropped(call: Call, metastore: Metas
 def test_a_database_dropped_while_a_table_is_made_in_it(call: Call, metastore: Metastore, other: Metastore) -> None:
     make_database(call, "d")
     creates, drops = during(
-        metastore, other, lambda call: make_table(call, "t", database="d"),
+        metastore,
+        other,
+        lambda call: make_table(call, "t", database="d"),
         lambda call: databases.drop_database(call, "hive", "d", delete_data=True, cascade=False),
     )
     assert creates is None
@@ -312,9 +318,7 @@ def test_a_truncation_keeps_parameters_set_meanwhile(call: Call, other: Metastor
 
 
 @pytest.mark.parametrize("change", ["add", "rename"])
-def test_partitions_get_directories_below_the_table_s_newest_location(
-    call: Call, other: Metastore, tmp_path: Path, change: str
-) -> None:
+def test_partitions_get_directories_below_the_table_s_newest_location(call: Call, other: Metastore, tmp_path: Path, change: str) -> None:
     name = make_table(call, "t", keys=KEYS)
     add_partitions(call, name, [["1"]])
     renamed = deepcopy(partitions.get_partition(call, name, ["1"]))
@@ -338,7 +342,8 @@ def test_partitions_get_directories_below_the_table_s_newest_location(
 def test_altering_a_database_keeps_what_another_server_set_meanwhile(call: Call, other: Metastore) -> None:
     make_database(call, "d")
     error = between(
-        other, lambda call: databases.alter_database(call, "hive", "d", Database(name="d", parameters={"a": "b"})),
+        other,
+        lambda call: databases.alter_database(call, "hive", "d", Database(name="d", parameters={"a": "b"})),
         lambda: databases.alter_database(call, "hive", "d", Database(name="d", description="new", parameters={})),
     )
     assert error is None
@@ -375,9 +380,7 @@ def test_one_of_many_compare_and_swaps_wins(call: Call, metastore: Metastore, ot
 def new_partitions(call: Call, name: TableName, values: list[str]) -> list[Partition]:
     sd = deepcopy(tables.get_table(call, name).sd)
     sd.location = None  # type: ignore[assignment]  # the default place
-    return [
-        Partition(values=[value], dbName=name.database, tableName=name.table, parameters={}, sd=deepcopy(sd)) for value in values
-    ]
+    return [Partition(values=[value], dbName=name.database, tableName=name.table, parameters={}, sd=deepcopy(sd)) for value in values]
 
 
 def _add(name: TableName, new: list[Partition], call: Call, step: int) -> None:
@@ -392,9 +395,7 @@ def _drop(name: TableName, names: list[str], call: Call, step: int) -> None:
     drop_partitions(call, name, names[::step], delete_data=True, if_exists=True)
 
 
-def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_told_once(
-    call: Call, metastore: Metastore, other: Metastore
-) -> None:
+def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_told_once(call: Call, metastore: Metastore, other: Metastore) -> None:
     told = [Remembering(), Remembering()]
     servers = [call_of(listening(server, memory)) for server, memory in zip((metastore, other), told, strict=True)]
     values = [str(value) for value in range(60)]

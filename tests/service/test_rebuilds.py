@@ -119,10 +119,17 @@ def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call,
     make_database(call, "d")
     source, view = make_table(call, "s"), make_table(call, "v", kind="MATERIALIZED_VIEW")
     make_table(call, "w", kind="MATERIALIZED_VIEW")  # made from nothing that is known
-    update_creation_metadata(call, view, CreationMetadata(
-        catName="hive", dbName="default", tblName="v", tablesUsed=[written, "s"],
-        sourceTables=[SourceTable(get_table(call, source), 1, 2, 3)],
-    ))
+    update_creation_metadata(
+        call,
+        view,
+        CreationMetadata(
+            catName="hive",
+            dbName="default",
+            tblName="v",
+            tablesUsed=[written, "s"],
+            sourceTables=[SourceTable(get_table(call, source), 1, 2, 3)],
+        ),
+    )
     table = get_table(call, source)
     table.dbName, table.tableName = "d", "s2"
     alter_table(call, source, table)
@@ -138,16 +145,24 @@ def test_changed_rows_are_noted_in_the_views_made_from_a_table(call: Call) -> No
     source, other = make_table(call, "s"), make_table(call, "o")
     view = make_table(call, "v", kind="MATERIALIZED_VIEW")
     found = [get_table(call, name) for name in (source, other)]
-    update_creation_metadata(call, view, CreationMetadata(
-        catName="hive", dbName="default", tblName="v", tablesUsed=["hive.default.s", "hive.default.o"],
-        sourceTables=[SourceTable(each, 1, 0, 0) for each in found],
-    ))
+    update_creation_metadata(
+        call,
+        view,
+        CreationMetadata(
+            catName="hive",
+            dbName="default",
+            tblName="v",
+            tablesUsed=["hive.default.s", "hive.default.o"],
+            sourceTables=[SourceTable(each, 1, 0, 0) for each in found],
+        ),
+    )
     for _ in range(2):
         rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(found[0].id, 3, 2, 1))
     rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(12345, 3, 2, 1))
     sources = get_table(call, view).creationMetadata.sourceTables
     assert [(each.table.tableName, each.insertedCount, each.updatedCount, each.deletedCount) for each in sources] == [
-        ("s", 7, 4, 2), ("o", 1, 0, 0),
+        ("s", 7, 4, 2),
+        ("o", 1, 0, 0),
     ]
 
 

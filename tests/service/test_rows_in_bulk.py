@@ -11,7 +11,7 @@ from metastore.store.drivers.contract import FEW, UniqueViolation
 from metastore.store.schema import partition_statistics, partitions
 
 STATISTICS = ("partition_id", "engine", "columns", "table_id")
-ODD = "ä'\\ 😀 %(x)s {\"a\": 1}"
+ODD = 'ä\'\\ 😀 %(x)s {"a": 1}'
 SIZES = [1, 3, FEW + 50]
 
 
@@ -49,7 +49,8 @@ def test_rows_are_replaced(metastore: Metastore, size: int) -> None:
     rows = [(5, key, f"k={key}", ODD, f'{{"a": {key}}}', key, 0) for key in range(1, size + 1)]
     metastore.database.write(lambda session: session.replace_later(partitions, COLUMNS, rows, same=("table_id", "name")))
     assert [(row[1], row[0], *row[2:4], *row[7:10]) for row in everything(metastore, "partitions")] == [
-        *rows, (5, size + 1, f"k={size + 1}", f'["{size + 1}"]', "{}", 1, 0)
+        *rows,
+        (5, size + 1, f"k={size + 1}", f'["{size + 1}"]', "{}", 1, 0),
     ]
 
 

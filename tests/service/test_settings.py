@@ -38,9 +38,7 @@ def test_where_a_translated_table_goes_when_its_place_is_taken(
     assert (tmp_path / "warehouse" / place).is_dir()
 
 
-def test_a_taken_place_may_be_prohibited_for_translated_tables_only(
-    make_metastore: MetastoreMaker, call: Call, tmp_path: Path
-) -> None:
+def test_a_taken_place_may_be_prohibited_for_translated_tables_only(make_metastore: MetastoreMaker, call: Call, tmp_path: Path) -> None:
     (tmp_path / "warehouse" / "t").mkdir(parents=True)
     strict = call_of(make_metastore(table_translation="strict", translated_location="prohibit"))
     with pytest.raises(MetaError, match=r"Default location is not available for table: file:.*/warehouse/t: remove the directory"):
@@ -85,8 +83,10 @@ def test_a_connection_has_settings_of_its_own(call: Call) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "default"),
     [
-        ("metastore.try.direct.sql", "false", "true"), ("metastore.try.direct.sql.ddl", "false", "true"),
-        ("metastore.client.socket.timeout", "20s", "600s"), ("metastore.partition.order.expr", "x", '"PART_NAME" asc'),
+        ("metastore.try.direct.sql", "false", "true"),
+        ("metastore.try.direct.sql.ddl", "false", "true"),
+        ("metastore.client.socket.timeout", "20s", "600s"),
+        ("metastore.partition.order.expr", "x", '"PART_NAME" asc'),
         ("metastore.client.capability.check", "false", "true"),
         ("metastore.expression.proxy", "DefaultPartitionExpressionProxy", "PartitionExpressionForMetastore"),
     ],

@@ -64,13 +64,28 @@ def place(call: Call, name: TableName) -> str:
 
 def table_at(call: Call, name: str, location: str | Path | None, keys: bool = False, database: str = "default", **fields: Any) -> TableName:
     sd = StorageDescriptor(
-        cols=columns_of(("a", "int")), inputFormat="in", outputFormat="out", location=str(location) if location else None,
-        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}), parameters={},
+        cols=columns_of(("a", "int")),
+        inputFormat="in",
+        outputFormat="out",
+        location=str(location) if location else None,
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
+        parameters={},
     )
-    create_table(call, Table(**{
-        "dbName": database, "tableName": name, "owner": "alice", "sd": sd, "partitionKeys": columns_of(*KEYS) if keys else [],
-        "tableType": "MANAGED_TABLE", "parameters": {}, **fields,
-    }))
+    create_table(
+        call,
+        Table(
+            **{
+                "dbName": database,
+                "tableName": name,
+                "owner": "alice",
+                "sd": sd,
+                "partitionKeys": columns_of(*KEYS) if keys else [],
+                "tableType": "MANAGED_TABLE",
+                "parameters": {},
+                **fields,
+            }
+        ),
+    )
     catalog, _, own = database[1:].partition("#") if database.startswith("@") else ("hive", "", database)
     return TableName(catalog, own, name)
 

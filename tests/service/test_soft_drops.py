@@ -77,9 +77,7 @@ def test_a_folder_in_which_something_lies_again_is_not_deleted(call: Call, where
     name, folder = acid_table(call, keys=(("k", "string"),))
     add_partitions(call, name, [["1"]])
     place = {"at": folder, "inside": folder.parent, "partition": folder / "k=1"}[where]
-    request = CompactionRequest(
-        dbname="default", tablename="t", partitionname="k=1", type=MAJOR, properties={"location": f"file:{place}"}
-    )
+    request = CompactionRequest(dbname="default", tablename="t", partitionname="k=1", type=MAJOR, properties={"location": f"file:{place}"})
     acid.end(call.metastore, acid.begin(call.metastore))
     compactions.submit_for_cleanup(call, request, 1, 0)
     assert clean(call.metastore) == 0

@@ -100,7 +100,10 @@ def test_changes_of_a_table(call: Call, statements: Statements, size: int) -> No
     with statements() as dropping:
         tables.drop_table(call, renamed, delete_data=True)
     counts = {
-        "create": len(creating), "alter": len(altering), "rename": len(renaming), "rename_partition": len(renaming_partition),
+        "create": len(creating),
+        "alter": len(altering),
+        "rename": len(renaming),
+        "rename_partition": len(renaming_partition),
         "drop": len(dropping),
     }
     assert counts == {"create": 6, "alter": 7, "rename": 12, "rename_partition": 8, "drop": 13}, counts

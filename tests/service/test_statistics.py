@@ -63,8 +63,13 @@ ALL = [
     column("dou", "double", doubleStats=DoubleColumnStatsData(lowValue=-math.inf, highValue=1.5, numNulls=1, numDVs=2, histogram=b"h")),
     column("str", "string", stringStats=StringColumnStatsData(maxColLen=7, avgColLen=2.0, numNulls=1, numDVs=2)),
     column("bin", "binary", binaryStats=BinaryColumnStatsData(maxColLen=7, avgColLen=2.5, numNulls=1)),
-    column("dec", "decimal(9,2)", decimalStats=DecimalColumnStatsData(
-        lowValue=Decimal(unscaled=b"\xff\x01", scale=2), highValue=Decimal(unscaled=b"\x01", scale=0), numNulls=1, numDVs=2)),
+    column(
+        "dec",
+        "decimal(9,2)",
+        decimalStats=DecimalColumnStatsData(
+            lowValue=Decimal(unscaled=b"\xff\x01", scale=2), highValue=Decimal(unscaled=b"\x01", scale=0), numNulls=1, numDVs=2
+        ),
+    ),
     column("dat", "date", dateStats=DateColumnStatsData(lowValue=Date(-5), highValue=Date(19000), numNulls=1, numDVs=2)),
     column("tim", "timestamp", timestampStats=TimestampColumnStatsData(highValue=Timestamp(12), numNulls=1, numDVs=2)),
 ]
@@ -151,10 +156,13 @@ def test_statistics_of_two_tables_or_twice_of_one_partition_are_refused(call: Ca
 def test_partitions_are_aggregated(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, table, [["1"], ["2"], ["3"]])
-    write_statistics.set_statistics(call, [
-        of(table, numbers("a", 5, 9, nulls=1, distinct=4), texts("b", 3, 1.5, nulls=2, distinct=2), partition="p=1"),
-        of(table, numbers("a", -1, 7, nulls=2, distinct=6), texts("b", 9, 1.0, nulls=3, distinct=3), partition="p=2"),
-    ])
+    write_statistics.set_statistics(
+        call,
+        [
+            of(table, numbers("a", 5, 9, nulls=1, distinct=4), texts("b", 3, 1.5, nulls=2, distinct=2), partition="p=1"),
+            of(table, numbers("a", -1, 7, nulls=2, distinct=6), texts("b", 9, 1.0, nulls=3, distinct=3), partition="p=2"),
+        ],
+    )
     found = statistics.get_aggregated(call, table, ["p=1", "p=2", "p=3"], ["a", "B"])
     assert found.partsFound == 2
     joined = texts("b", 9, 1.5, nulls=5, distinct=3)
@@ -244,10 +252,19 @@ MARK = '{"COLUMN_STATS":{"a":"true"}}'
 WITH_MARK = orjson.dumps({"COLUMN_STATS_ACCURATE": MARK}).decode()
 
 
-@pytest.mark.parametrize("parameters", [
-    {}, {"k": WITH_MARK}, {"k": WITH_MARK[1:-1]}, {WITH_MARK: "v"}, {WITH_MARK[1:-1]: "v"}, {f'k":"v",{WITH_MARK[1:-1]},"l': ""},
-    {"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"b":"true"}}'}, {"COLUMN_STATS_ACCURATE": MARK, "k": 'v"'},
-])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"k": WITH_MARK},
+        {"k": WITH_MARK[1:-1]},
+        {WITH_MARK: "v"},
+        {WITH_MARK[1:-1]: "v"},
+        {f'k":"v",{WITH_MARK[1:-1]},"l': ""},
+        {"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"b":"true"}}'},
+        {"COLUMN_STATS_ACCURATE": MARK, "k": 'v"'},
+    ],
+)
 def test_the_marker_is_not_taken_from_other_texts(call: Call, parameters: dict[str, str]) -> None:
     """Partitions whose parameters have the same marker as another's are passed over without being decoded."""
     table = make_table(call, "t", keys=[("p", "int")])
@@ -280,14 +297,17 @@ EXACT = '{"BASIC_STATS":"true"}'
 
 
 @pytest.mark.parametrize("transactional", [True, False])
-@pytest.mark.parametrize(("before", "after", "stays"), [
-    ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, False),
-    ({}, {"COLUMN_STATS_ACCURATE": EXACT}, False),
-    ({"numRows": "4"}, {"numRows": "37", "COLUMN_STATS_ACCURATE": EXACT}, True),
-    ({}, {"numRows": "0", "COLUMN_STATS_ACCURATE": EXACT}, True),
-    ({"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT, "k": "v"}, True),
-    ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}, True),
-])
+@pytest.mark.parametrize(
+    ("before", "after", "stays"),
+    [
+        ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, False),
+        ({}, {"COLUMN_STATS_ACCURATE": EXACT}, False),
+        ({"numRows": "4"}, {"numRows": "37", "COLUMN_STATS_ACCURATE": EXACT}, True),
+        ({}, {"numRows": "0", "COLUMN_STATS_ACCURATE": EXACT}, True),
+        ({"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT, "k": "v"}, True),
+        ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}, True),
+    ],
+)
 def test_no_number_of_rows_becomes_exact_without_being_counted(
     call: Call, before: dict[str, str], after: dict[str, str], stays: bool, transactional: bool
 ) -> None:
@@ -313,8 +333,13 @@ def analyzed(call: Call, name: TableName, *names: str) -> None:
 
 
 COUNTED = {
-    "numRows": "77", "rawDataSize": "9", "numFiles": "5", "totalSize": "6", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
-    "spark.sql.statistics.numRows": "77", "spark.sql.statistics.colStats.a.max": "9",
+    "numRows": "77",
+    "rawDataSize": "9",
+    "numFiles": "5",
+    "totalSize": "6",
+    "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+    "spark.sql.statistics.numRows": "77",
+    "spark.sql.statistics.colStats.a.max": "9",
 }
 
 
@@ -432,7 +457,8 @@ def test_statistics_that_say_nothing_are_refused_and_none_are_written(call: Call
     add_partitions(call, parted, [["1"], ["2"]])
     empty = column("b", "int")
     for new in (
-        [of(plain, numbers("a", 1, 9), empty)], [of(parted, numbers("a", 1, 9), partition="k=1"), of(parted, empty, partition="k=2")],
+        [of(plain, numbers("a", 1, 9), empty)],
+        [of(parted, numbers("a", 1, 9), partition="k=1"), of(parted, empty, partition="k=2")],
         [of(parted, numbers("a", 1, 9), empty, partition="k=1")],
     ):
         with pytest.raises(InvalidObject, match="Statistics of the column b are empty"):

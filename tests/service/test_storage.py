@@ -23,9 +23,17 @@ from tests.service.conftest import MetastoreMaker, add_partitions, call_of, colu
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
 KEYS = [("k", "string")]
-REFUSING = {"s3": {"endpoint_url": "http://127.0.0.1:9", "key": "k", "secret": "s", "config_kwargs": {
-    "connect_timeout": 1, "retries": {"max_attempts": 1},
-}}}
+REFUSING = {
+    "s3": {
+        "endpoint_url": "http://127.0.0.1:9",
+        "key": "k",
+        "secret": "s",
+        "config_kwargs": {
+            "connect_timeout": 1,
+            "retries": {"max_attempts": 1},
+        },
+    }
+}
 
 
 @pytest.fixture
@@ -38,13 +46,25 @@ def reaching(make_metastore: MetastoreMaker) -> Call:
 
 def make_at(call: Call, name: str, location: str | None, kind: str = "EXTERNAL_TABLE", keys: bool = False) -> TableName:
     sd = StorageDescriptor(
-        cols=columns_of(("a", "int")), inputFormat="in", outputFormat="out", location=location,
-        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}), parameters={},
+        cols=columns_of(("a", "int")),
+        inputFormat="in",
+        outputFormat="out",
+        location=location,
+        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
+        parameters={},
     )
-    create_table(call, Table(
-        dbName="default", tableName=name, owner="alice", sd=sd, partitionKeys=columns_of(*KEYS) if keys else [], tableType=kind,
-        parameters=dict(EXTERNAL) if kind == "EXTERNAL_TABLE" else {},
-    ))
+    create_table(
+        call,
+        Table(
+            dbName="default",
+            tableName=name,
+            owner="alice",
+            sd=sd,
+            partitionKeys=columns_of(*KEYS) if keys else [],
+            tableType=kind,
+            parameters=dict(EXTERNAL) if kind == "EXTERNAL_TABLE" else {},
+        ),
+    )
     return TableName("hive", "default", name)
 
 
@@ -132,7 +152,11 @@ T = TableName("hive", "g", "t")
 
 def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Call) -> None:
     name = make_table(
-        reaching, "t", keys=KEYS, kind="EXTERNAL_TABLE", parameters={**EXTERNAL, "external.table.purge": "true"},
+        reaching,
+        "t",
+        keys=KEYS,
+        kind="EXTERNAL_TABLE",
+        parameters={**EXTERNAL, "external.table.purge": "true"},
     )
     add(reaching, name, [part(reaching, name, value, f"s3a://bucket/{value}") for value in ("1", "2")])
     with capture_logs() as logs:
@@ -143,12 +167,15 @@ def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Cal
     assert tables.get_tables(reaching, "hive", "default", None) == []
 
 
-@pytest.mark.parametrize(("drop", "left"), [
-    (lambda call: tables.drop_table(call, T, delete_data=True), None),
-    (lambda call: drop_partitions.drop_partition(call, T, ["1"], delete_data=True), ["k=2"]),
-    (lambda call: drop_partitions.drop_partitions(call, T, ["k=1", "k=2"], delete_data=True, if_exists=False), []),
-    (lambda call: databases.drop_database(call, "hive", "g", delete_data=True, cascade=True), None),
-])
+@pytest.mark.parametrize(
+    ("drop", "left"),
+    [
+        (lambda call: tables.drop_table(call, T, delete_data=True), None),
+        (lambda call: drop_partitions.drop_partition(call, T, ["1"], delete_data=True), ["k=2"]),
+        (lambda call: drop_partitions.drop_partitions(call, T, ["k=1", "k=2"], delete_data=True, if_exists=False), []),
+        (lambda call: databases.drop_database(call, "hive", "g", delete_data=True, cascade=True), None),
+    ],
+)
 def test_what_lies_on_lost_storage_is_dropped_and_the_log_says_what_stays(
     lost: Call, drop: Callable[[Call], None], left: list[str] | None
 ) -> None:

@@ -29,11 +29,21 @@ def path_of(location: str) -> str:
 def full_table() -> Table:
     """Return a table that uses every part of a storage descriptor."""
     return Table(
-        tableName="full", dbName="default", owner="bob", retention=7, tableType="MANAGED_TABLE",
+        tableName="full",
+        dbName="default",
+        owner="bob",
+        retention=7,
+        tableType="MANAGED_TABLE",
         parameters={"a": "b", "umlaut": "äöü 漢字"},
         sd=StorageDescriptor(
-            cols=[FieldSchema("Id", "int", "the key"), FieldSchema("m", "map<string,array<int>>")], inputFormat="in", outputFormat="out",
-            compressed=True, numBuckets=4, bucketCols=["id"], parameters={"sd": "p"}, storedAsSubDirectories=True,
+            cols=[FieldSchema("Id", "int", "the key"), FieldSchema("m", "map<string,array<int>>")],
+            inputFormat="in",
+            outputFormat="out",
+            compressed=True,
+            numBuckets=4,
+            bucketCols=["id"],
+            parameters={"sd": "p"},
+            storedAsSubDirectories=True,
             serdeInfo=SerDeInfo(name="n", serializationLib="lib", parameters={"field.delim": "\u0001"}),
             skewedInfo=SkewedInfo(
                 skewedColNames=["Id"], skewedColValues=[["1"], ["2"]], skewedColValueLocationMaps={("1",): "file:/x/one"}
@@ -95,11 +105,19 @@ def test_a_location_that_can_not_be_made_leaves_no_table(call: Call, tmp_path: P
 
 def test_a_view_has_no_directory_and_a_materialized_view_has_one(call: Call) -> None:
     for kind in ("VIRTUAL_VIEW", "MATERIALIZED_VIEW"):
-        create_table(call, Table(
-            tableName=kind, dbName="default", tableType=kind, viewOriginalText="select 1", viewExpandedText="select 1", rewriteEnabled=True,
-            sd=StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={})),
-            creationMetadata=CreationMetadata(catName="hive", dbName="default", tblName=kind, tablesUsed=["default.base"]),
-        ))
+        create_table(
+            call,
+            Table(
+                tableName=kind,
+                dbName="default",
+                tableType=kind,
+                viewOriginalText="select 1",
+                viewExpandedText="select 1",
+                rewriteEnabled=True,
+                sd=StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={})),
+                creationMetadata=CreationMetadata(catName="hive", dbName="default", tblName=kind, tablesUsed=["default.base"]),
+            ),
+        )
     view = tables.get_table(call, TableName("hive", "default", "virtual_view"))
     assert (view.sd.location, view.viewOriginalText) == (None, "select 1")
     made = tables.get_table(call, TableName("hive", "default", "materialized_view"))
@@ -205,7 +223,9 @@ def test_a_truncate_of_what_is_missing_is_refused_and_empties_nothing(call: Call
     file.write_text("x")
     other.write_text("x")
     for name, wanted, missing in (
-        (parted, ["k=1", "k=nope"], "k=nope"), (parted, ["nope"], "nope"), (parted, ["other=1"], "other=1"),
+        (parted, ["k=1", "k=nope"], "k=nope"),
+        (parted, ["nope"], "nope"),
+        (parted, ["other=1"], "other=1"),
     ):
         with pytest.raises(MetaError, match=missing):
             tables.truncate_table(call, name, wanted, None)
@@ -281,8 +301,11 @@ def test_what_may_not_be_altered_is_refused(call: Call) -> None:
     narrower = altered()
     narrower.sd.cols = [FieldSchema("a", "tinyint")]
     for table in (
-        altered(partitionKeys=[FieldSchema("other", "string")]), altered(tableName="a/b"), altered(dbName="nope"),
-        altered(catName="other"), narrower,
+        altered(partitionKeys=[FieldSchema("other", "string")]),
+        altered(tableName="a/b"),
+        altered(dbName="nope"),
+        altered(catName="other"),
+        narrower,
     ):
         with pytest.raises(InvalidOperation):
             alter_table(call, name, table)

@@ -148,7 +148,8 @@ def test_rows_that_hold_their_messages_are_read(logged: Call) -> None:
     texts = [orjson.dumps({**head, **fields}) for _, fields in (opened(keys), allocated(keys, 3))]
     old = [
         log_rows.LogRow(9, kind, "hive", "db", "t", text.decode() if format_ == "json-0.2" or plain else compressed(text), format_)
-        for plain in (True, False) for kind, text in zip(("OPEN_TXN", "ALLOC_WRITE_ID"), texts, strict=True)
+        for plain in (True, False)
+        for kind, text in zip(("OPEN_TXN", "ALLOC_WRITE_ID"), texts, strict=True)
     ]
     logged.database.write(lambda session: log_rows.insert(session, old))
     check(logged, 0, [opened(keys), allocated(keys, 3)] * 2)

@@ -77,9 +77,17 @@ def test_a_lock_of_a_transaction_that_still_waits_can_be_released(call: Call) ->
         check(call, waiting)
 
 
-@pytest.mark.parametrize(("kind", "table", "reads"), [
-    (READ, "t", 1), (WRITE, "t", 1), (EXCL_WRITE, "t", 1), (EXCLUSIVE, "t", 51), (READ, None, 1), (EXCLUSIVE, "u", 0),
-])
+@pytest.mark.parametrize(
+    ("kind", "table", "reads"),
+    [
+        (READ, "t", 1),
+        (WRITE, "t", 1),
+        (EXCL_WRITE, "t", 1),
+        (EXCLUSIVE, "t", 51),
+        (READ, None, 1),
+        (EXCLUSIVE, "u", 0),
+    ],
+)
 def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
     call: Call, kind: int, table: str | None, reads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,10 +115,18 @@ def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
         assert check(call, waiting) == (WAITING if kind == EXCLUSIVE else GRANTED)
 
 
-@pytest.mark.parametrize(("operation", "transactional", "noted"), [
-    (INSERT, True, "i"), (UPDATE, True, "u"), (DELETE, None, "d"), (SELECT, True, None), (NO_TXN, True, None), (UPDATE, False, None),
-    (None, True, "u"),
-])
+@pytest.mark.parametrize(
+    ("operation", "transactional", "noted"),
+    [
+        (INSERT, True, "i"),
+        (UPDATE, True, "u"),
+        (DELETE, None, "d"),
+        (SELECT, True, None),
+        (NO_TXN, True, None),
+        (UPDATE, False, None),
+        (None, True, "u"),
+    ],
+)
 def test_what_components_mean_to_write_is_noted(call: Call, operation: int | None, transactional: bool | None, noted: str | None) -> None:
     key = begin_one(call)
     allocate(call, [key], "t")

@@ -42,7 +42,12 @@ from tests.service.txns import (
 
 TABLES = ("t", "u")
 EMPTIED = (
-    "transactions", "transaction_components", "write_ids", "write_id_ranges", "write_id_counters", "locks",
+    "transactions",
+    "transaction_components",
+    "write_ids",
+    "write_id_ranges",
+    "write_id_counters",
+    "locks",
 )
 KINDS = {INSERT: "i", UPDATE: "u"}
 
@@ -72,7 +77,8 @@ class Model:
     def blocked(self, key: int, transaction: int, wanted: list[Component]) -> bool:
         earlier = [
             Earlier(other, number, owner, each)
-            for other, (owner, components, _) in sorted(self.locks.items()) if other < key
+            for other, (owner, components, _) in sorted(self.locks.items())
+            if other < key
             for number, each in enumerate(components, 1)
         ]
         return blocker(wanted, transaction, earlier) is not None
@@ -124,7 +130,7 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
         def allocate_many(self, data: st.DataObject, table: str, most: int) -> None:
             opened = self.model.of("o")
             first = data.draw(st.integers(0, len(opened) - 2))
-            keys = opened[first: first + most]
+            keys = opened[first : first + most]
             for key in keys:
                 if table not in self.model.txns[key].write_ids:
                     self.model.txns[key].write_ids[table] = self.model.next_write_id[table]
@@ -133,8 +139,11 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
 
         @precondition(lambda self: self.model.txns)
         @rule(
-            data=st.data(), table=st.sampled_from(TABLES), partition=st.sampled_from([None, "p=1", "p=2"]),
-            kind=st.sampled_from([READ, WRITE, EXCL_WRITE, EXCLUSIVE]), operation=st.sampled_from([INSERT, UPDATE]),
+            data=st.data(),
+            table=st.sampled_from(TABLES),
+            partition=st.sampled_from([None, "p=1", "p=2"]),
+            kind=st.sampled_from([READ, WRITE, EXCL_WRITE, EXCLUSIVE]),
+            operation=st.sampled_from([INSERT, UPDATE]),
             alone=st.sampled_from([False, False, False, True]),
         )
         def lock(self, data: st.DataObject, table: str, partition: str | None, kind: int, operation: int, alone: bool) -> None:
@@ -214,7 +223,8 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
             commit_id = max(self.model.txns)
             self.model.writes += [
                 Write("hive", "db", each.table or "", each.partition, key, commit_id, each.operation)
-                for each in txn.intents if each.operation == "u"
+                for each in txn.intents
+                if each.operation == "u"
             ]
             self.model.end(key, "c")
 

@@ -268,9 +268,9 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
     assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
 
 
-@pytest.mark.parametrize("clause", [
-    components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.FORGET_TRANSACTIONS
-])
+@pytest.mark.parametrize(
+    "clause", [components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.FORGET_TRANSACTIONS]
+)
 def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Call, clause: sa.ClauseElement) -> None:
     rows = [(key, "hive", "db", "t", f"p={key}", "u", key, 1, key) for key in range(1, 3000)]
     columns = (*components.COLUMNS, "committed_ms", "commit_id")
@@ -278,8 +278,16 @@ def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Cal
     text, literals = call.database.compiled[clause]
     convert = call.database.driver.convert
     values = {
-        "key": 7, "keys": convert([7]), "kept": convert([-1]), "changes": convert(["u"]), "number": 1, "now": 1, "catalog_key": "hive",
-        "database_key": "db", "table_key": "t", "partition_key": None,
+        "key": 7,
+        "keys": convert([7]),
+        "kept": convert([-1]),
+        "changes": convert(["u"]),
+        "number": 1,
+        "now": 1,
+        "catalog_key": "hive",
+        "database_key": "db",
+        "table_key": "t",
+        "partition_key": None,
     }
     explain = "EXPLAIN QUERY PLAN" if call.database.driver.name == "sqlite" else "EXPLAIN"
 
@@ -299,18 +307,29 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
     allocate(call, begin(call, 3000)[::2])
     text, _ = call.database.compiled[write_id_rows.snapshot_query("postgresql", one=one, excepts=True)]
     values = {
-        "mark": 3000, "settled": 6, "exceptions": "{7}", "catalogs": "{hive}", "databases": "{db}", "tables": "{t0}",
-        "catalog_key": "hive", "database_key": "db", "table_key": "t0",
+        "mark": 3000,
+        "settled": 6,
+        "exceptions": "{7}",
+        "catalogs": "{hive}",
+        "databases": "{db}",
+        "tables": "{t0}",
+        "catalog_key": "hive",
+        "database_key": "db",
+        "table_key": "t0",
     }
     plan = call.database.read(lambda session: [line for (line,) in session.cursor.execute(f"EXPLAIN {text}", values).fetchall()])
     scans = [line for line in plan if "Scan" in line and "write_ids" in line]
     assert len([line for line in scans if "on pk_write_ids" in line or "using pk_write_ids" in line]) == 2, plan
 
 
-@pytest.mark.parametrize("statement_of", [
-    lambda _: write_id_rows.HOLD, lambda _: write_id_rows.HOLD_ONE,
-    *(partial(write_id_rows.snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
-])
+@pytest.mark.parametrize(
+    "statement_of",
+    [
+        lambda _: write_id_rows.HOLD,
+        lambda _: write_id_rows.HOLD_ONE,
+        *(partial(write_id_rows.snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    ],
+)
 def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(
     call: Call, statement_of: Callable[[str], sa.Select[Any]]
 ) -> None:

@@ -178,10 +178,18 @@ def test_who_opened_what_is_shown(call: Call) -> None:
     assert shown.startedTime == shown.lastHeartbeatTime is not None
 
 
-@pytest.mark.parametrize(("mine", "theirs", "loses"), [
-    (UPDATE, UPDATE, True), (UPDATE, DELETE, True), (DELETE, DELETE, True), (INSERT, UPDATE, False), (UPDATE, INSERT, False),
-    (INSERT, INSERT, False), (SELECT, UPDATE, False),
-])
+@pytest.mark.parametrize(
+    ("mine", "theirs", "loses"),
+    [
+        (UPDATE, UPDATE, True),
+        (UPDATE, DELETE, True),
+        (DELETE, DELETE, True),
+        (INSERT, UPDATE, False),
+        (UPDATE, INSERT, False),
+        (INSERT, INSERT, False),
+        (SELECT, UPDATE, False),
+    ],
+)
 def test_of_two_changes_of_one_object_the_first_to_commit_wins(call: Call, mine: int, theirs: int, loses: bool) -> None:
     first, second = begin(call, 2)
     write(call, first, theirs, partition="p=1")
@@ -271,7 +279,8 @@ def test_a_commit_completes_what_was_written_and_an_abort_leaves_it_for_the_clea
     commit(call, committed)
     abort(call, aborted)
     assert completed(call, "transaction_id", "table", "partition", "write_id", "operation") == [
-        (committed, "t", "p=1", 1, "u"), (committed, "u", None, 1, "i"),
+        (committed, "t", "p=1", 1, "u"),
+        (committed, "u", None, 1, "i"),
     ]
     assert judged_by(call, "transaction_id", "table", "commit_id", "operation") == [(committed, "t", aborted, "u")]
     assert intended(call, "transaction_id", "table", "operation", "write_id") == [(aborted, "u", "i", 2)]
@@ -290,7 +299,8 @@ def test_a_commit_sets_a_parameter_of_a_table_and_a_lost_one_does_not(call: Call
         commit(call, second, keyValue=CommitTxnKeyValue(tableId=key, key="_meta_version", value="3"))
     third = begin_one(call)
     for wrong in (
-        CommitTxnKeyValue(tableId=key, key="other", value="3"), CommitTxnKeyValue(tableId=key, key="_meta_new", value="3"),
+        CommitTxnKeyValue(tableId=key, key="other", value="3"),
+        CommitTxnKeyValue(tableId=key, key="_meta_new", value="3"),
         CommitTxnKeyValue(tableId=10**6, key="_meta_version", value="3"),
     ):
         with pytest.raises(MetaError, match="can not set parameter"):
@@ -321,9 +331,15 @@ class TestReplication:
     def test_they_end_by_the_id_at_their_source(self, call: Call) -> None:
         committed, aborted = begin(call, 2, replPolicy="p", replSrcTxnIds=[41, 42])
         for _ in range(2):
-            commit(call, 41, replPolicy="p", txn_type=TxnType.REPL_CREATED, writeEventInfos=[
-                WriteEventInfo(writeId=7, database="db", table="t", partition="p=1", files=""),
-            ])
+            commit(
+                call,
+                41,
+                replPolicy="p",
+                txn_type=TxnType.REPL_CREATED,
+                writeEventInfos=[
+                    WriteEventInfo(writeId=7, database="db", table="t", partition="p=1", files=""),
+                ],
+            )
             abort(call, 42, replPolicy="p")
         assert [state(call, key) for key in (committed, aborted)] == ["c", "a"]
         assert replication.replayed_transactions(call, "p") == {}
@@ -347,10 +363,14 @@ class TestReplication:
         found = {each.values[0]: each.parameters.get("repl.last.id") for each in partitions.get_partitions(call, name)}
         assert found == {"1": None, "2": "17"}
 
-    @pytest.mark.parametrize("info", [
-        ReplLastIdInfo(database="none", lastReplId=1), ReplLastIdInfo(database="default", lastReplId=1, table="none"),
-        ReplLastIdInfo(database="default", lastReplId=1, table="t", partitionList=["k=9"]),
-    ])
+    @pytest.mark.parametrize(
+        "info",
+        [
+            ReplLastIdInfo(database="none", lastReplId=1),
+            ReplLastIdInfo(database="default", lastReplId=1, table="none"),
+            ReplLastIdInfo(database="default", lastReplId=1, table="t", partitionList=["k=9"]),
+        ],
+    )
     def test_an_event_on_what_is_not_there_leaves_the_transaction_open(self, call: Call, info: ReplLastIdInfo) -> None:
         make_table(call, "t", keys=[("k", "string")])
         key = begin_one(call)
@@ -385,8 +405,12 @@ def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
 
     inside = told(within)
     assert inside == [
-        (OpenTransactions, [1, 2, 3, 4]), (CommitTransaction, 1), (AbortTransactions, [2]), (AbortTransactions, [3]),
-        (AbortTransactions, [4]), (OpenTransactions, [5]),
+        (OpenTransactions, [1, 2, 3, 4]),
+        (CommitTransaction, 1),
+        (AbortTransactions, [2]),
+        (AbortTransactions, [3]),
+        (AbortTransactions, [4]),
+        (OpenTransactions, [5]),
     ]
     assert told([event for event, _ in after.seen]) == [*inside, (CommitTransaction, 5)]
     lost = next(event for event in within if isinstance(event, AbortTransactions))

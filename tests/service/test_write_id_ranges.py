@@ -76,7 +76,7 @@ class TestAllocation:
 
     @pytest.mark.parametrize("kind", ["opened one by one", "with gaps", "one"])
     def test_others_have_a_row_each(self, call: Call, kind: str) -> None:
-        keys = [begin_one(call) for _ in range(3)] if kind == "opened one by one" else begin(call, 5)[: 1 if kind == "one" else 5: 2]
+        keys = [begin_one(call) for _ in range(3)] if kind == "opened one by one" else begin(call, 5)[: 1 if kind == "one" else 5 : 2]
         numbers = allocate(call, keys)
         assert (singles(call), ranges(call)) == (list(numbers.items()), [])
         assert holds(call, keys) == {WRITE_IDS if kind == "opened one by one" else WRITE_IDS | RANGES}
@@ -292,7 +292,8 @@ class TestEnds:
             commit(call, key)
         for key, text in ((empty, "No such transaction"), (keys[1], "is already committed")):
             for wrong in (
-                lambda key=key: locks.heartbeat(call, 0, key), lambda key=key: ask(call, component(READ), transaction=key),
+                lambda key=key: locks.heartbeat(call, 0, key),
+                lambda key=key: ask(call, component(READ), transaction=key),
                 lambda key=key: abort(call, key),
             ):
                 with pytest.raises(NoSuchTransaction, match=text):
@@ -314,11 +315,18 @@ class TestEnds:
 
 
 BY_TABLE: tuple[Any, ...] = (
-    postgresql._allocating(True, False, True), postgresql._allocating_range(True), postgresql._locking(True, True, True),
+    postgresql._allocating(True, False, True),
+    postgresql._allocating_range(True),
+    postgresql._locking(True, True, True),
     write_id_rows.OF_TRANSACTIONS,
-    *write_id_rows.OF_TRANSACTION.values(), write_id_rows.OVERLAPPING, write_id_rows.OWNER, *write_id_rows.FORGET,
+    *write_id_rows.OF_TRANSACTION.values(),
+    write_id_rows.OVERLAPPING,
+    write_id_rows.OWNER,
+    *write_id_rows.FORGET,
     *(write_id_rows.snapshot_query("postgresql", one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
-    *house_keeping_rows.DELETE_WRITE_IDS, compaction_sources.UNSETTLED, compactions.WATERMARK,
+    *house_keeping_rows.DELETE_WRITE_IDS,
+    compaction_sources.UNSETTLED,
+    compactions.WATERMARK,
 )
 
 

@@ -51,7 +51,7 @@ class Twins:
         batches = [begin(self.call, self.random.randint(2, 8)) for _ in range(6)]
         self.random.shuffle(batches)
         for keys in batches:
-            wanted = sorted(keys[self.random.randrange(2):])
+            wanted = sorted(keys[self.random.randrange(2) :])
             if self.random.random() < 0.3:
                 wanted = sorted(self.random.sample(keys, 2))
             given = allocate(self.call, wanted, "t")
@@ -105,8 +105,14 @@ class TestReaders:
         answers = []
         written = call.database.written_tables
         for most, read, known, remembered in (
-            (1000, 0, "tu", 0), (1000, 0, "", 0), (1000, 1, "t", 0), (1000, 4, "", 0), (1000, 1000, "u", 0), (0, 4, "", 0),
-            (1000, 4, "", 2), (1000, 4, "u", 3),
+            (1000, 0, "tu", 0),
+            (1000, 0, "", 0),
+            (1000, 1, "t", 0),
+            (1000, 4, "", 0),
+            (1000, 1000, "u", 0),
+            (0, 4, "", 0),
+            (1000, 4, "", 2),
+            (1000, 4, "u", 3),
         ):
             monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)  # with the first of these the database judges all
             monkeypatch.setattr(write_ids, "READ_FOR_EXCEPTION", read)

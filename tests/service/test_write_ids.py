@@ -130,7 +130,10 @@ def test_tables_are_answered_in_the_words_they_were_asked_for(call: Call) -> Non
     allocate(call, [key], "u", "other")
     found = write_ids.get_valid_write_ids(call, ["DB.T", "hive.other.u", "db.u", "other.t"])
     assert [(each.fullTableName, each.writeIdHighWaterMark) for each in found] == [
-        ("DB.T", 1), ("hive.other.u", 1), ("db.u", 0), ("other.t", 0),
+        ("DB.T", 1),
+        ("hive.other.u", 1),
+        ("db.u", 0),
+        ("other.t", 0),
     ]
     assert write_ids.get_valid_write_ids(call, []) == []
     for wrong in ("t", "a.b.c.d"):
@@ -154,13 +157,21 @@ def test_partitions_found_while_writing_replace_the_table_as_a_whole(call: Call)
     key = begin_one(call)
     number = allocate(call, [key])[key]
     ask(
-        call, component(WRITE, "t", "p=1", operation=INSERT, dynamic=True), component(WRITE, operation=UPDATE, dynamic=True),
-        component(READ, "u", operation=INSERT, dynamic=True), transaction=key,
+        call,
+        component(WRITE, "t", "p=1", operation=INSERT, dynamic=True),
+        component(WRITE, operation=UPDATE, dynamic=True),
+        component(READ, "u", operation=INSERT, dynamic=True),
+        transaction=key,
     )
     stored = ("table", "partition", "operation", "write_id")
     assert rows(call, schema.transaction_components, *stored) == [("t", None, "u", 1), ("u", None, "i", None)]
     request = AddDynamicPartitions(
-        txnid=key, writeid=number, dbname="DB", tablename="T", partitionnames=["P=A", "p=b", "p=b"], operationType=INSERT,
+        txnid=key,
+        writeid=number,
+        dbname="DB",
+        tablename="T",
+        partitionnames=["P=A", "p=b", "p=b"],
+        operationType=INSERT,
     )
     write_ids.add_dynamic_partitions(call, request)
     assert rows(call, schema.transaction_components, *stored) == [("u", None, "i", None), ("t", "p=A", "i", 1), ("t", "p=b", "i", 1)]
@@ -225,7 +236,12 @@ class TestReplication:
 
     def test_a_table_goes_on_where_its_source_stands(self, call: Call) -> None:
         request = ReplTblWriteIdStateRequest(
-            validWriteIdlist="db.t:10:9:9:4,6", user="alice", hostName="here", dbName="db", tableName="T", partNames=["p=1", "p=2"],
+            validWriteIdlist="db.t:10:9:9:4,6",
+            user="alice",
+            hostName="here",
+            dbName="db",
+            tableName="T",
+            partNames=["p=1", "p=2"],
         )
         for _ in range(2):
             replication.set_write_id_state(call, request)

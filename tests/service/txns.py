@@ -55,20 +55,37 @@ def abort(call: Call, key: int, **options: object) -> None:
 
 
 def component(
-    kind: int, table: str | None = "t", partition: str | None = None, *, database: str = "db", operation: int | None = SELECT,
-    dynamic: bool = False, transactional: bool | None = True,
+    kind: int,
+    table: str | None = "t",
+    partition: str | None = None,
+    *,
+    database: str = "db",
+    operation: int | None = SELECT,
+    dynamic: bool = False,
+    transactional: bool | None = True,
 ) -> LockComponent:
     level = LockLevel.DB if table is None else LockLevel.TABLE if partition is None else LockLevel.PARTITION
     return LockComponent(
-        type=kind, level=level, dbname=database, tablename=table, partitionname=partition, operationType=operation,
-        isTransactional=transactional, isDynamicPartitionWrite=dynamic,
+        type=kind,
+        level=level,
+        dbname=database,
+        tablename=table,
+        partitionname=partition,
+        operationType=operation,
+        isTransactional=transactional,
+        isDynamicPartitionWrite=dynamic,
     )
 
 
 def ask(call: Call, *components: LockComponent, transaction: int = 0, waits: bool = True, **options: object) -> tuple[int, int]:
     """Ask for a lock as a client of Hive 4 does; return its id and state."""
     request = LockRequest(
-        component=list(components), txnid=transaction, user="alice", hostname="here", zeroWaitReadEnabled=not waits, **options,  # type: ignore[arg-type]
+        component=list(components),
+        txnid=transaction,
+        user="alice",
+        hostname="here",
+        zeroWaitReadEnabled=not waits,
+        **options,  # type: ignore[arg-type]
     )
     answer = locks.lock(call, request)
     return answer.lockid, answer.state

@@ -14,9 +14,9 @@ T = TypeVar("T")
 WAITING = {
     "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
     "mysql": "SELECT count(*) FROM information_schema.innodb_trx"
-             " JOIN /*M! information_schema.innodb_lock_waits ON trx_id = blocking_trx_id */"
-             " /*!80000 performance_schema.data_lock_waits ON trx_id = blocking_engine_transaction_id */"
-             " WHERE trx_mysql_thread_id = connection_id()",
+    " JOIN /*M! information_schema.innodb_lock_waits ON trx_id = blocking_trx_id */"
+    " /*!80000 performance_schema.data_lock_waits ON trx_id = blocking_engine_transaction_id */"
+    " WHERE trx_mysql_thread_id = connection_id()",
 }
 """How many wait for the transaction that asks; MariaDB reads the first comment, MySQL the second."""
 

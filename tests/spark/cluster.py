@@ -24,8 +24,13 @@ from tests.spark.conftest import definition
 
 PATIENCE = 120
 SETTINGS = (
-    "txn_timeout=4s", "txn_reaper_interval=1s", "compactor_check_interval=1s", "compactor_cleaner_interval=1s",
-    "compactor_housekeeper_interval=1s", "compactor_worker_timeout=4s", "compactor_aborted_number=0",
+    "txn_timeout=4s",
+    "txn_reaper_interval=1s",
+    "compactor_check_interval=1s",
+    "compactor_cleaner_interval=1s",
+    "compactor_housekeeper_interval=1s",
+    "compactor_worker_timeout=4s",
+    "compactor_aborted_number=0",
 )
 LAYOUTS = [("", "id int, v int, k string"), ("k string", "id int, v int")]
 """Partition keys and the other columns of the table."""
@@ -55,10 +60,18 @@ class Cluster:
 
     def _start(self) -> Server:
         options = [part for setting in SETTINGS for part in ("--set", setting)]
-        return self._running.enter_context(serving(
-            "--port", str(self.port), "--db", f"sqlite:///{self.home}/m.db", "--warehouse", str(self.home / "warehouse"), *options,
-            home=self.home,
-        ))
+        return self._running.enter_context(
+            serving(
+                "--port",
+                str(self.port),
+                "--db",
+                f"sqlite:///{self.home}/m.db",
+                "--warehouse",
+                str(self.home / "warehouse"),
+                *options,
+                home=self.home,
+            )
+        )
 
     def kill_server(self) -> None:
         """Kill the server and start it again on the same port."""
@@ -106,7 +119,13 @@ class Victim:
     def __init__(self, *command: str, cwd: Path, variables: Mapping[str, str] | None = None) -> None:
         with (cwd / "victim.log").open("a") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, cwd=cwd,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                cwd=cwd,
                 env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **(variables or {})},
             )
 

@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "orc": (
-        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+        "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
         "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
     ),
     "parquet": (
-        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
         "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
     ),
     "text": (
-        "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        "org.apache.hadoop.mapred.TextInputFormat",
+        "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
         "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
     ),
     "json": (
-        "org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        "org.apache.hadoop.mapred.TextInputFormat",
+        "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
         "org.apache.hadoop.hive.serde2.JsonSerDe",
     ),
 }
@@ -41,18 +45,36 @@ TableMaker = Callable[..., AcidTable]
 
 
 def definition(
-    name: str, columns: str, keys: str = "", *, insert_only: bool = False, file_format: str = "orc", buckets: int = 0,
-    bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
+    name: str,
+    columns: str,
+    keys: str = "",
+    *,
+    insert_only: bool = False,
+    file_format: str = "orc",
+    buckets: int = 0,
+    bucketed_by: tuple[str, ...] = (),
+    location: Path | None = None,
+    parameters: dict[str, str] | None = None,
 ) -> Table:
     """Return a transactional table of the database `default`."""
     input_format, output_format, serde = FORMATS[file_format]
     kind = "insert_only" if insert_only else "default"
     return Table(
-        dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", partitionKeys=_fields(keys),
+        dbName="default",
+        tableName=name,
+        owner="tests",
+        tableType="MANAGED_TABLE",
+        partitionKeys=_fields(keys),
         parameters={"transactional": "true", "transactional_properties": kind, "bucketing_version": "2", **(parameters or {})},
         sd=StorageDescriptor(
-            cols=_fields(columns), inputFormat=input_format, outputFormat=output_format, numBuckets=buckets,
-            bucketCols=list(bucketed_by), serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={}, sortCols=[],
+            cols=_fields(columns),
+            inputFormat=input_format,
+            outputFormat=output_format,
+            numBuckets=buckets,
+            bucketCols=list(bucketed_by),
+            serdeInfo=SerDeInfo(serializationLib=serde, parameters={}),
+            parameters={},
+            sortCols=[],
             location=None if location is None else str(location),
         ),
     )
@@ -63,7 +85,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server on SQLite whose cleaner looks every second; compactions are queued by the tests alone."""
     home = tmp_path_factory.mktemp("spark")
     settings = (
-        "hive.compactor.initiator.on=false", "hive.compactor.cleaner.run.interval=1s", "hive.txn.timeout=20s",
+        "hive.compactor.initiator.on=false",
+        "hive.compactor.cleaner.run.interval=1s",
+        "hive.txn.timeout=20s",
         "metastore.acid.housekeeper.interval=1s",
     )
     options = [part for setting in settings for part in ("--set", setting)]
@@ -89,14 +113,29 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
     made: list[tuple[str, AcidTable]] = []
 
     def make(
-        columns: str, keys: str = "", *, suffix: str = "", insert_only: bool = False, file_format: str = "orc", buckets: int = 0,
-        bucketed_by: tuple[str, ...] = (), location: Path | None = None, parameters: dict[str, str] | None = None,
+        columns: str,
+        keys: str = "",
+        *,
+        suffix: str = "",
+        insert_only: bool = False,
+        file_format: str = "orc",
+        buckets: int = 0,
+        bucketed_by: tuple[str, ...] = (),
+        location: Path | None = None,
+        parameters: dict[str, str] | None = None,
         partition_key: tuple[str, str] | None = None,
     ) -> AcidTable:
         name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name).lower() + suffix
         table = definition(
-            name, columns, keys, insert_only=insert_only, file_format=file_format, buckets=buckets, bucketed_by=bucketed_by,
-            location=location, parameters=parameters,
+            name,
+            columns,
+            keys,
+            insert_only=insert_only,
+            file_format=file_format,
+            buckets=buckets,
+            bucketed_by=bucketed_by,
+            location=location,
+            parameters=parameters,
         )
         if partition_key is not None:
             table.partitionKeys = [FieldSchema(*partition_key)]

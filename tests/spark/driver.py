@@ -39,8 +39,7 @@ def _answer(text: str) -> None:
 def main(uri: str, name: str, master: str = "local[1]") -> None:
     """Serve one table."""
     spark = (
-        SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
-        .getOrCreate()
+        SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1").getOrCreate()
     )
     table = AcidTable.forName(spark, name, uri)
     _answer("ready")

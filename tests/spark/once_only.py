@@ -31,8 +31,11 @@ def commit(self: Transaction, *, table_parameter: tuple[int, str, str] | None = 
 replaced: Any = Transaction
 replaced.commit = commit
 spark = (
-    SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
-    .config("spark.hadoop.hive.metastore.uris", uri).getOrCreate()
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.hadoop.hive.metastore.uris", uri)
+    .getOrCreate()
 )
 rows = spark.readStream.schema("id int, name string").option("maxFilesPerTrigger", 1).json(source)
 write_stream(rows, table, checkpoint, trigger={"availableNow": True}).awaitTermination()

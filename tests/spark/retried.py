@@ -30,8 +30,11 @@ def once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 spark = (
-    SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", "false").config("spark.hadoop.hive.metastore.uris", uri)
-    .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10").getOrCreate()
+    SparkSession.builder.master("local[2,3]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.hadoop.hive.metastore.uris", uri)
+    .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    .getOrCreate()
 )
 register(spark)
 rows = spark.range(0, 600, 1, 6).selectExpr("cast(id as int) id").mapInArrow(once, "id int")

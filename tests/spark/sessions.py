@@ -16,9 +16,12 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
     """Open a session on two threads, or join the one that is open, and stop it at the end."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = (
-        SparkSession.builder.master("local[2]").appName("tests")
-        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "3").config("spark.sql.session.timeZone", "America/New_York")
+        SparkSession.builder.master("local[2]")
+        .appName("tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.warehouse.dir", str(warehouse))
     )
     for name, value in (settings or {}).items():

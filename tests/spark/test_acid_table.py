@@ -64,9 +64,12 @@ def test_the_files_are_laid_out_as_hive_does(spark: SparkSession, make_table: Ta
     table.insert(emp(spark, (1, "a", 1)).coalesce(1))
     table.update("id = 1", {"name": "'b'"})
     assert files(table) == [
-        "delete_delta_0000002_0000002_0000/_orc_acid_version", "delete_delta_0000002_0000002_0000/bucket_00000",
-        "delta_0000001_0000001_0000/_orc_acid_version", "delta_0000001_0000001_0000/bucket_00000",
-        "delta_0000002_0000002_0000/_orc_acid_version", "delta_0000002_0000002_0000/bucket_00000",
+        "delete_delta_0000002_0000002_0000/_orc_acid_version",
+        "delete_delta_0000002_0000002_0000/bucket_00000",
+        "delta_0000001_0000001_0000/_orc_acid_version",
+        "delta_0000001_0000001_0000/bucket_00000",
+        "delta_0000002_0000002_0000/_orc_acid_version",
+        "delta_0000002_0000002_0000/bucket_00000",
     ]
     (row,) = table.toDF(row_id=True).collect()
     assert row.row__id == Row(writeid=2, bucketid=536870912, rowid=0)
@@ -120,14 +123,22 @@ def test_spark_reads_only_the_partitions_that_a_filter_leaves(spark: SparkSessio
 
 
 TYPES = {
-    "a tinyint": (1, -128, None), "b smallint": (2, 32767, None), "c bigint": (3, 2**63 - 1, None), "d float": (0.5, -1.25, None),
-    "e double": (1e300, -0.1, None), "f boolean": (True, False, None),
+    "a tinyint": (1, -128, None),
+    "b smallint": (2, 32767, None),
+    "c bigint": (3, 2**63 - 1, None),
+    "d float": (0.5, -1.25, None),
+    "e double": (1e300, -0.1, None),
+    "f boolean": (True, False, None),
     "g decimal(20,4)": (Decimal("12.3456"), Decimal("-9999999999999999.9999"), None),
     "h date": (datetime.date(2024, 2, 29), datetime.date(1970, 1, 1), None),
     "i timestamp": (datetime.datetime(2024, 7, 1, 12, 30, 0, 123456), datetime.datetime(1999, 12, 31, 23, 59, 59), None),  # noqa: DTZ001  # Spark's own
-    "j binary": (bytearray(b"\x00\xff"), bytearray(b""), None), "k char(3)": ("abc", "x", None), "l varchar(10)": ("ärger", "", None),
-    "m array<int>": ([1, None, 3], [], None), "n map<string,int>": ({"a": 1}, {}, None),
-    "o struct<x:int,y:array<string>>": (Row(x=1, y=["q"]), Row(x=None, y=None), None), "p string": ("line\nbreak", "", None),
+    "j binary": (bytearray(b"\x00\xff"), bytearray(b""), None),
+    "k char(3)": ("abc", "x", None),
+    "l varchar(10)": ("ärger", "", None),
+    "m array<int>": ([1, None, 3], [], None),
+    "n map<string,int>": ({"a": 1}, {}, None),
+    "o struct<x:int,y:array<string>>": (Row(x=1, y=["q"]), Row(x=None, y=None), None),
+    "p string": ("line\nbreak", "", None),
 }
 
 
@@ -156,7 +167,9 @@ def test_a_merge(spark: SparkSession, make_table: TableMaker) -> None:
     merge = table.alias("t").merge(changes.alias("s"), "t.id = s.id")
     merge.whenMatchedDelete("s.salary = 0").whenMatchedUpdate("s.salary > 0", {"name": "s.name", "salary": "t.salary + s.salary"})
     assert merge.whenNotMatchedInsert("s.salary > 0", {"id": "s.id", "name": "upper(s.name)"}).execute() == {
-        "updated": 1, "deleted": 1, "inserted": 1,
+        "updated": 1,
+        "deleted": 1,
+        "inserted": 1,
     }
     assert read(table) == [(1, "a2", 21), (3, "c", 30), (4, "d", 40), (7, "NEW", None)]
     again = table.merge(emp(spark, (3, "x", 1), (9, "y", 2)), "target.id = source.id")

@@ -67,10 +67,21 @@ EVERYTHING = (
     "l date, m timestamp, n array<int>, o map<string,bigint>, p struct<x:int,y:array<struct<z:timestamp>>>"
 )
 VALUES = (
-    "cast(id as int) id", "id % 3 = 0 a", "cast(id % 200 - 100 as tinyint) b", "cast(id as smallint) c", "id * 1000000007 d",
-    "cast(id / 7 as float) e", "id / 13 f", "cast(id / 17 as decimal(38,6)) g", "if(id % 5 = 0, null, concat('ä', id)) h", "'abc' i",
-    "concat('c', id % 10) j", "cast(cast(id as string) as binary) k", "date_add(date'1500-02-27', cast(id * 1000 as int)) l",
-    "timestamp_micros(1500000000123456 + id * 7) m", "if(id % 4 = 0, null, array(cast(id as int), null)) n",
+    "cast(id as int) id",
+    "id % 3 = 0 a",
+    "cast(id % 200 - 100 as tinyint) b",
+    "cast(id as smallint) c",
+    "id * 1000000007 d",
+    "cast(id / 7 as float) e",
+    "id / 13 f",
+    "cast(id / 17 as decimal(38,6)) g",
+    "if(id % 5 = 0, null, concat('ä', id)) h",
+    "'abc' i",
+    "concat('c', id % 10) j",
+    "cast(cast(id as string) as binary) k",
+    "date_add(date'1500-02-27', cast(id * 1000 as int)) l",
+    "timestamp_micros(1500000000123456 + id * 7) m",
+    "if(id % 4 = 0, null, array(cast(id as int), null)) n",
     "if(id % 7 = 0, null, map('k', id, 'l', null)) o",
     "if(id % 6 = 0, null, named_struct('x', cast(id as int), 'y', array(named_struct('z', timestamp_seconds(1600000000 + id)), null))) p",
 )
@@ -106,9 +117,7 @@ def test_times_that_python_can_not_copy(spark: SparkSession, make_table: TableMa
     assert not leftovers(table)
 
 
-def test_columns_that_were_added_and_changed(
-    spark: SparkSession, client: Client, make_table: TableMaker, compaction: Compaction
-) -> None:
+def test_columns_that_were_added_and_changed(spark: SparkSession, client: Client, make_table: TableMaker, compaction: Compaction) -> None:
     table = make_table("id int, v string")
     table.insert(spark.range(0, 10, 1, 1).selectExpr("cast(id as int) id", "'a' v"))
     _alter(client, table, FieldSchema("id", "int", None), FieldSchema("v", "string", None), FieldSchema("w", "struct<x:int>", None))

@@ -19,10 +19,12 @@ def registered(spark: SparkSession) -> None:
 
 def test_rows_are_those_of_the_table(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table("id int, name string, at timestamp, part struct<x:int>", "day string, n int")
-    table.insert(spark.sql(
-        "select cast(id as int) id, concat('n', id) name, timestamp'2024-07-01 12:30:00' at, named_struct('x', cast(id as int)) part, "
-        "concat('d', id % 2) day, cast(id % 3 as int) n from range(60)"
-    ))
+    table.insert(
+        spark.sql(
+            "select cast(id as int) id, concat('n', id) name, timestamp'2024-07-01 12:30:00' at, named_struct('x', cast(id as int)) part, "
+            "concat('d', id % 2) day, cast(id % 3 as int) n from range(60)"
+        )
+    )
     table.delete("id % 5 = 0")
     table.update("id = 7", {"name": "'seven'"})
     name = table.detail().first().name
@@ -60,9 +62,14 @@ def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker)
     assert spark.read.format("hive_acid").option("table", name).load().collect() == []
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({}, "is no name"), ({"table": "t"}, "names no table of a database"), ({"table": "default.not_there"}, "not_there"),
-])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "is no name"),
+        ({"table": "t"}, "names no table of a database"),
+        ({"table": "default.not_there"}, "not_there"),
+    ],
+)
 def test_what_can_not_be_read_is_told(spark: SparkSession, options: dict[str, str], reason: str) -> None:
     with pytest.raises(Exception, match=reason):
         spark.read.format("hive_acid").options(**options).load().collect()

@@ -93,8 +93,11 @@ def test_columns_go_by_name_and_must_be_there(spark: SparkSession, make_table: T
     table = make_table("id int, name string", "day date")
     save(spark.sql("select date'2024-02-29' DAY, '7' id"), table)
     assert [tuple(map(str, row)) for row in read(table)] == [("7", "None", "2024-02-29")]
-    for bad, reason in (("select 1 id", "partitioned by day"), ("select 1 id, 2 other, date'2024-01-01' day", "no column other"),
-                        ("select 'x' id, date'2024-01-01' day", "x")):
+    for bad, reason in (
+        ("select 1 id", "partitioned by day"),
+        ("select 1 id, 2 other, date'2024-01-01' day", "no column other"),
+        ("select 'x' id, date'2024-01-01' day", "x"),
+    ):
         with pytest.raises(Exception, match=reason):
             save(spark.sql(bad), table)
     assert len(read(table)) == 1
@@ -104,7 +107,11 @@ def test_columns_go_by_name_and_must_be_there(spark: SparkSession, make_table: T
 @pytest.mark.parametrize("buckets", [0, 3])
 def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buckets: int, insert_only: str) -> None:
     table = make_table(
-        "id int, v string", "k string", buckets=buckets, bucketed_by=("id",) if buckets else (), insert_only=bool(insert_only),
+        "id int, v string",
+        "k string",
+        buckets=buckets,
+        bucketed_by=("id",) if buckets else (),
+        insert_only=bool(insert_only),
         file_format=insert_only or "orc",
     )
     rows = spark.range(0, 600, 1, 2).selectExpr(
@@ -192,16 +199,18 @@ def stream(spark: SparkSession, table: AcidTable, source: Path, checkpoint: Path
     rows = spark.readStream.schema("id int, name string").option("maxFilesPerTrigger", 1).json(str(source))
     writer = rows.groupBy("name").agg(F.max("id").alias("id")) if mode == "complete" else rows
     query = (
-        writer.writeStream.format("hive_acid").option("table", table.name).option("checkpointLocation", str(checkpoint)).outputMode(mode)
-        .trigger(availableNow=True).start()
+        writer.writeStream.format("hive_acid")
+        .option("table", table.name)
+        .option("checkpointLocation", str(checkpoint))
+        .outputMode(mode)
+        .trigger(availableNow=True)
+        .start()
     )
     assert query.awaitTermination(250)
     assert query.exception() is None
 
 
-def test_a_batch_that_spark_repeats_is_written_once(
-    spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path
-) -> None:
+def test_a_batch_that_spark_repeats_is_written_once(spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path) -> None:
     table = make_table("id int, name string")
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     feed(source, 0, 1)
@@ -247,8 +256,12 @@ def test_a_stream_that_is_killed_writes_every_row_once(server: Server, client: C
     for when, number, rows in (("after", "1", 20), ("before", "2", 20), ("never", "-", 40)):
         arguments = (server.uri, table.name, str(source), str(tmp_path / "checkpoint"), when, number)
         with subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.deadly", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+            [sys.executable, "-m", "tests.spark.deadly", *arguments],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         ) as process:
             _, errors = process.communicate(timeout=250)
         assert (process.returncode == 0) == (when == "never"), errors[-3000:]
@@ -262,7 +275,10 @@ def test_a_task_that_is_repeated_doubles_no_row(server: Server, make_table: Tabl
     """Tasks of a session that retries them fail once, some after all of their rows were taken."""
     table = make_table("id int")
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.retried", server.uri, table.name, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "tests.spark.retried", server.uri, table.name, str(tmp_path)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     ) as process:
         _, errors = process.communicate(timeout=250)

@@ -28,9 +28,15 @@ def altered(client: Client, table: AcidTable, columns: Columns) -> None:
     database, name = table.name.split(".")
     found = AcidTableInfo.load(client, database, name).table
     found.sd.cols = [FieldSchema(column, kind, None) for column, kind in columns]
-    client.alter_table_req(AlterTableRequest(
-        dbName=database, tableName=name, table=found, processorCapabilities=CAPABILITIES, processorIdentifier="tests",
-    ))
+    client.alter_table_req(
+        AlterTableRequest(
+            dbName=database,
+            tableName=name,
+            table=found,
+            processorCapabilities=CAPABILITIES,
+            processorIdentifier="tests",
+        )
+    )
 
 
 def rows(table: AcidTable, *columns: str) -> list[tuple[object, ...]]:
@@ -133,11 +139,14 @@ def test_insert_only_tables_go_as_hive_does(
     assert rows(table) == want
 
 
-@pytest.mark.parametrize(("columns", "reason"), [
-    ([("id", "int"), ("a", "string"), ("s", "struct<z:int,y:string>"), ("k", "int")], "the field x is gone"),
-    ([("id", "int"), ("a", "string"), ("s", "struct<x:int,y:string>"), ("k", "smallint")], "int does not fit into smallint"),
-    ([("id", "int"), ("k", "int")], "which were dropped is not known"),
-])
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ([("id", "int"), ("a", "string"), ("s", "struct<z:int,y:string>"), ("k", "int")], "the field x is gone"),
+        ([("id", "int"), ("a", "string"), ("s", "struct<x:int,y:string>"), ("k", "smallint")], "int does not fit into smallint"),
+        ([("id", "int"), ("k", "int")], "which were dropped is not known"),
+    ],
+)
 def test_a_compaction_that_would_lose_values_is_refused(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, columns: Columns, reason: str
 ) -> None:

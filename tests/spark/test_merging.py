@@ -99,8 +99,10 @@ def test_a_merge_refuses_columns_that_do_not_fit(spark: SparkSession, client: Cl
 
 def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession, table: AcidTable) -> None:
     for values, kind, message in (
-        ({"nope": "1"}, WrongColumns, "no column nope"), ({"target.p": "'x'"}, CanNotChange, "partition or bucket"),
-        ({"other.v": "1"}, WrongColumns, "no column other.v"), ({}, WrongColumns, "sets no column"),
+        ({"nope": "1"}, WrongColumns, "no column nope"),
+        ({"target.p": "'x'"}, CanNotChange, "partition or bucket"),
+        ({"other.v": "1"}, WrongColumns, "no column other.v"),
+        ({}, WrongColumns, "sets no column"),
     ):
         with pytest.raises(kind, match=message):
             table.update("id = 1", values)

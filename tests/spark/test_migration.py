@@ -17,15 +17,25 @@ from tests.spark.conftest import FORMATS, TableMaker
 def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:
     """Make a table without any property and return its location."""
     input_format, output_format, serde = FORMATS[file_format]
-    client.create_table(Table(
-        dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", parameters={},
-        partitionKeys=[FieldSchema(keys, "string", None)] if keys else [],
-        sd=StorageDescriptor(
-            cols=[FieldSchema("id", "int", None), FieldSchema("name", "string", None)], inputFormat=input_format,
-            outputFormat=output_format, serdeInfo=SerDeInfo(serializationLib=serde, parameters={}), parameters={},
-            bucketCols=[], sortCols=[],
-        ),
-    ))
+    client.create_table(
+        Table(
+            dbName="default",
+            tableName=name,
+            owner="tests",
+            tableType="MANAGED_TABLE",
+            parameters={},
+            partitionKeys=[FieldSchema(keys, "string", None)] if keys else [],
+            sd=StorageDescriptor(
+                cols=[FieldSchema("id", "int", None), FieldSchema("name", "string", None)],
+                inputFormat=input_format,
+                outputFormat=output_format,
+                serdeInfo=SerDeInfo(serializationLib=serde, parameters={}),
+                parameters={},
+                bucketCols=[],
+                sortCols=[],
+            ),
+        )
+    )
     return str(client.get_table("default", name).sd.location)
 
 

@@ -47,9 +47,9 @@ def test_every_file_is_described(spark: SparkSession, make_table: TableMaker, co
     assert stripes > 1
     assert counts == "0,0,10000"
     table.insert(spark.range(30_000, 36_000, 1, 2).selectExpr(*WIDE.split(", ", 1)))
-    assert table.toDF().selectExpr("count(*)", "count(distinct v)", "sum(id)").collect() == [(26_000, 26_000, sum(
-        number for number in range(36_000) if number >= 30_000 or number % 3
-    ))]
+    assert table.toDF().selectExpr("count(*)", "count(distinct v)", "sum(id)").collect() == [
+        (26_000, 26_000, sum(number for number in range(36_000) if number >= 30_000 or number % 3))
+    ]
     table.close()
     table.compact(kind)
     outcome = Compactor(spark, table._uri).run_once()

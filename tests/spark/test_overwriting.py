@@ -58,8 +58,10 @@ def test_nothing_is_written_behind_an_overwrite_of_the_same_transaction(spark: S
     table.insert(spark.sql("select 1 id"))
     rows = spark.sql("select 7 id")
     statements: dict[str, Callable[[AcidTable], object]] = {
-        "insert": lambda inside: inside.insert(rows), "update": lambda inside: inside.update(None, {"id": "id + 1"}),
-        "delete": lambda inside: inside.delete(), "overwrite": lambda inside: inside.insert_overwrite(rows),
+        "insert": lambda inside: inside.insert(rows),
+        "update": lambda inside: inside.update(None, {"id": "id + 1"}),
+        "delete": lambda inside: inside.delete(),
+        "overwrite": lambda inside: inside.insert_overwrite(rows),
         "merge": lambda inside: inside.merge(rows, "target.id = source.id").whenNotMatchedInsertAll().execute(),
     }
 

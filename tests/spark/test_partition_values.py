@@ -82,9 +82,7 @@ def test_three_writers_of_a_value_write_one_partition(spark: SparkSession, serve
 
 
 @pytest.mark.parametrize("session_zone", ["Asia/Tokyo", "America/New_York"])
-def test_a_timestamp_is_one_instant_as_partition_and_as_data(
-    spark: SparkSession, make_table: TableMaker, session_zone: str
-) -> None:
+def test_a_timestamp_is_one_instant_as_partition_and_as_data(spark: SparkSession, make_table: TableMaker, session_zone: str) -> None:
     table = make_table("id int, at timestamp", "p timestamp")
     moment = "timestamp'2024-03-10 02:30:00'"  # in New York no clock shows it
     with zone(spark, session_zone):

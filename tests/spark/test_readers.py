@@ -46,7 +46,9 @@ def table(spark: SparkSession, make_table: TableMaker) -> AcidTable:
 def test_a_reader_that_fails_leaves_no_transaction(table: AcidTable, make_table: TableMaker, left: Callable[[], set[int]]) -> None:
     plain = make_table("id int", suffix="_plain", insert_only=True)
     for fails in (
-        lambda: table.toDF(partitions="p ="), lambda: plain.toDF(row_id=True), lambda: table.toDF(partitions="nope = 1"),
+        lambda: table.toDF(partitions="p ="),
+        lambda: plain.toDF(row_id=True),
+        lambda: table.toDF(partitions="nope = 1"),
     ):
         with pytest.raises(Exception, match=r".+"):
             fails()
@@ -55,9 +57,7 @@ def test_a_reader_that_fails_leaves_no_transaction(table: AcidTable, make_table:
     assert not left()
 
 
-def test_a_frame_that_nobody_can_compute_ends_its_reader(
-    spark: SparkSession, table: AcidTable, left: Callable[[], set[int]]
-) -> None:
+def test_a_frame_that_nobody_can_compute_ends_its_reader(spark: SparkSession, table: AcidTable, left: Callable[[], set[int]]) -> None:
     def derived() -> DataFrame:
         return table.toDF().where("id > 0").selectExpr("id + 1 n")
 
@@ -78,9 +78,7 @@ def test_a_frame_that_nobody_can_compute_ends_its_reader(
     until(is_gone)
 
 
-def test_a_reader_ends_when_spark_is_idle_for_its_lease(
-    spark: SparkSession, table: AcidTable, left: Callable[[], set[int]]
-) -> None:
+def test_a_reader_ends_when_spark_is_idle_for_its_lease(spark: SparkSession, table: AcidTable, left: Callable[[], set[int]]) -> None:
     frame = table.toDF(lease=1.0)
     opened = left()
     spark.udf.register("slowly", lambda value: threading.Event().wait(4.0) or value, "int")

@@ -101,7 +101,11 @@ def test_a_query_that_is_killed_writes_every_row_once(server: Server, client: Cl
         arguments = (server.uri, table.name, str(source), str(tmp_path / "checkpoint"), when, number)
         with subprocess.Popen(
             [sys.executable, "-m", "tests.spark.once_only", *arguments],
-            cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         ) as process:
             _, errors = process.communicate(timeout=250)
         assert process.returncode == status, errors[-3000:]

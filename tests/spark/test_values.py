@@ -59,9 +59,19 @@ def by_merge_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
 
 WRITERS = [by_insert, by_update, by_merge_update, by_merge_insert]
 MISFITS = [
-    ("int", "'abc'"), ("int", "3000000000L"), ("tinyint", "300"), ("bigint", "1e30D"), ("decimal(4,2)", "123.45BD"), ("date", "'today?'"),
-    ("timestamp", "'noon'"), ("boolean", "'perhaps'"), ("float", "1e300D"), ("varchar(3)", "'abcd'"), ("char(3)", "'abcd'"),
-    ("array<varchar(3)>", "array('abc', 'abcd')"), ("map<string,tinyint>", "map('a', 300)"),
+    ("int", "'abc'"),
+    ("int", "3000000000L"),
+    ("tinyint", "300"),
+    ("bigint", "1e30D"),
+    ("decimal(4,2)", "123.45BD"),
+    ("date", "'today?'"),
+    ("timestamp", "'noon'"),
+    ("boolean", "'perhaps'"),
+    ("float", "1e300D"),
+    ("varchar(3)", "'abcd'"),
+    ("char(3)", "'abcd'"),
+    ("array<varchar(3)>", "array('abc', 'abcd')"),
+    ("map<string,tinyint>", "map('a', 300)"),
     ("struct<x:int,y:array<char(2)>>", "named_struct('x', 1, 'y', array('abc'))"),
 ]
 
@@ -78,11 +88,15 @@ def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMake
         assert rows(table) == [(1, None)]
 
 
-@pytest.mark.parametrize(("kind", "value", "reason"), [
-    ("int", "true", "a value of type boolean does not fit"), ("int", "array(1)", "does not fit"),
-    ("date", "1", "a value of type int does not fit"),
-    ("struct<x:int>", "named_struct('x', 1, 'z', 2)", "has no field z"),
-])
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        ("int", "true", "a value of type boolean does not fit"),
+        ("int", "array(1)", "does not fit"),
+        ("date", "1", "a value of type int does not fit"),
+        ("struct<x:int>", "named_struct('x', 1, 'z', 2)", "has no field z"),
+    ],
+)
 def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: TableMaker, kind: str, value: str, reason: str) -> None:
     table = make_table(f"id int, v {kind}")
     with pytest.raises(DoesNotFit, match=reason):
@@ -95,11 +109,13 @@ def test_what_fits_is_stored(spark: SparkSession, make_table: TableMaker) -> Non
     table = make_table(
         "id int, c char(5), v varchar(3), d decimal(5,2), f float, s struct<x:bigint,y:array<char(3)>>, m map<varchar(2),date>"
     )
-    table.insert(spark.sql(
-        "select 1L id, 'ab   ' c, 'abc  ' v, 1.5D d, double('inf') f, named_struct('Y', array('z ', null), 'X', 7) s, "
-        "map('k', '2024-01-02') m "
-        "union all select 2, null, null, null, null, null, null"
-    ).coalesce(1))
+    table.insert(
+        spark.sql(
+            "select 1L id, 'ab   ' c, 'abc  ' v, 1.5D d, double('inf') f, named_struct('Y', array('z ', null), 'X', 7) s, "
+            "map('k', '2024-01-02') m "
+            "union all select 2, null, null, null, null, null, null"
+        ).coalesce(1)
+    )
     table.update("id = 2", {"c": "'  x '", "v": "'ß𝄞'"})
     want = (1, "ab", "abc", Decimal("1.50"), float("inf"), Row(x=7, y=["z", None]), {"k": datetime.date(2024, 1, 2)})
     assert rows(table) == [want, (2, "  x", "ß𝄞", None, None, None, None)]
@@ -123,8 +139,11 @@ def test_the_format_refuses_and_stores_the_same(spark: SparkSession, make_table:
     read = spark.read.format("hive_acid").option("table", table.name).load()
     assert [tuple(row) for row in read.collect()] == want
     for value, reason in (
-        ("'abcd' v", "column v"), ("'abcdef' c", "column c"), ("named_struct('x', 1, 'z', 2) s", "no field z"),
-        ("named_struct('x', 1, 'y', array('abc')) s", "column s"), ("3000000000 id", "column id"),
+        ("'abcd' v", "column v"),
+        ("'abcdef' c", "column c"),
+        ("named_struct('x', 1, 'z', 2) s", "no field z"),
+        ("named_struct('x', 1, 'y', array('abc')) s", "column s"),
+        ("3000000000 id", "column id"),
     ):
         with pytest.raises(Exception, match=reason):
             write(f"select {value}")
@@ -177,16 +196,30 @@ def test_a_compaction_that_spark_must_do_keeps_nanoseconds_or_is_refused(
     assert [row[0] for row in rows(table)] == [0, 1, 2]
 
 
-TEXTS = ["  lead and trail ", "", None, "NULL", 'q"uo\'te,\t;', "back\\slash", "Zürich 日本 𝄞", "null", "a\x02b\x03c"]
+TEXTS = ["  lead and trail ", "", None, "NULL", "q\"uo'te,\t;", "back\\slash", "Zürich 日本 𝄞", "null", "a\x02b\x03c"]
 PLAIN = "id int, s string, b boolean, f float, d double, n decimal(10,3), day date, at timestamp, data binary, c char(5), v varchar(3)"
 VALUES: list[tuple[Any, ...]] = [
     (
-        True, 1.5, 1e300, Decimal("12.340"), datetime.date(1500, 3, 1), datetime.datetime(2024, 7, 1, 12, 30, 0, 123456),  # noqa: DTZ001
-        b"bin\\x", "ab", "xy ",
+        True,
+        1.5,
+        1e300,
+        Decimal("12.340"),
+        datetime.date(1500, 3, 1),
+        datetime.datetime(2024, 7, 1, 12, 30, 0, 123456),  # noqa: DTZ001
+        b"bin\\x",
+        "ab",
+        "xy ",
     ),
     (
-        False, 0.0, 0.1, Decimal("-0.001"), datetime.date(9999, 12, 31), datetime.datetime(1950, 1, 1, 0, 0, 0, 500000),  # noqa: DTZ001
-        bytes(range(256)), "", "",
+        False,
+        0.0,
+        0.1,
+        Decimal("-0.001"),
+        datetime.date(9999, 12, 31),
+        datetime.datetime(1950, 1, 1, 0, 0, 0, 500000),  # noqa: DTZ001
+        bytes(range(256)),
+        "",
+        "",
     ),
     (None,) * 9,
 ]
@@ -197,8 +230,9 @@ def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_
     """Also after a compaction, which copies lines of text as they are."""
     table = make_table(PLAIN, insert_only=True, file_format=file_format)
     given = [(place, text, *VALUES[place % 3]) for place, text in enumerate(TEXTS)]
-    frame = spark.createDataFrame(given, "id int, s string, b boolean, f float, d double, n decimal(10,3), day date, at timestamp, "
-                                         "data binary, c string, v string")
+    frame = spark.createDataFrame(
+        given, "id int, s string, b boolean, f float, d double, n decimal(10,3), day date, at timestamp, data binary, c string, v string"
+    )
     table.insert(frame.where("id < 5").coalesce(1))
     table.insert(frame.where("id >= 5").coalesce(1))
     want = sorted((tuple(row) for row in frame.collect()), key=repr)

@@ -51,18 +51,32 @@ def make_table(client: Client, request: pytest.FixtureRequest) -> TableMaker:
         usual = {"transactional": "true", "transactional_properties": "default", "bucketing_version": "2"}
         parameters = {**usual, **changes.pop("parameters", {})}
         table = Table(
-            dbName="default", tableName=name, owner="tests", tableType="MANAGED_TABLE", partitionKeys=_fields(keys), parameters=parameters,
+            dbName="default",
+            tableName=name,
+            owner="tests",
+            tableType="MANAGED_TABLE",
+            partitionKeys=_fields(keys),
+            parameters=parameters,
             sd=StorageDescriptor(
-                cols=_fields(columns), inputFormat=f"{ORC}InputFormat", outputFormat=f"{ORC}OutputFormat", location=location, sortCols=[],
-                serdeInfo=SerDeInfo(serializationLib=f"{ORC}Serde", parameters={}), parameters={},
-                numBuckets=changes.pop("buckets", 0), bucketCols=changes.pop("bucketed_by", []),
+                cols=_fields(columns),
+                inputFormat=f"{ORC}InputFormat",
+                outputFormat=f"{ORC}OutputFormat",
+                location=location,
+                sortCols=[],
+                serdeInfo=SerDeInfo(serializationLib=f"{ORC}Serde", parameters={}),
+                parameters={},
+                numBuckets=changes.pop("buckets", 0),
+                bucketCols=changes.pop("bucketed_by", []),
             ),
         )
         assert not changes
         client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
         wanted = GetTableRequest(
-            dbName="default", tblName=name, capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=CAPABILITIES, processorIdentifier="tests",
+            dbName="default",
+            tblName=name,
+            capabilities=ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=CAPABILITIES,
+            processorIdentifier="tests",
         )
         found: Table = client.get_table_req(wanted).table
         return found

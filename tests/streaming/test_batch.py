@@ -96,7 +96,8 @@ def test_rows_are_seen_when_they_are_committed(client: Client, make_table: Table
         assert ids(client, table) == [1, 2, 4, 5]
         assert batch.remaining == 1
         assert files(table) == [
-            "delta_0000001_0000004/_orc_acid_version", "delta_0000001_0000004/bucket_00000",
+            "delta_0000001_0000004/_orc_acid_version",
+            "delta_0000001_0000004/bucket_00000",
             "delta_0000001_0000004/bucket_00000_flush_length",
         ]
     assert ids(client, table) == [1, 2, 4, 5]
@@ -118,16 +119,23 @@ def test_the_file_is_one_that_hive_writes(client: Client, make_table: TableMaker
     place = folder(table) / "delta_0000001_0000003"
     assert (place / "_orc_acid_version").read_bytes() == b"2"
     number = buckets.encode(0)
-    found = [(each["operation"], each["originalTransaction"], each["bucket"], each["rowId"], each["currentTransaction"], each["row"]["id"])
-             for each in events(client, table)]
+    found = [
+        (each["operation"], each["originalTransaction"], each["bucket"], each["rowId"], each["currentTransaction"], each["row"]["id"])
+        for each in events(client, table)
+    ]
     assert found == [
-        (0, 1, number, 0, 1, 0), (0, 2, number, 0, 2, 10), (0, 2, number, 1, 2, 11), (0, 3, number, 0, 3, 20), (0, 3, number, 1, 3, 21),
+        (0, 1, number, 0, 1, 0),
+        (0, 2, number, 0, 2, 10),
+        (0, 2, number, 1, 2, 11),
+        (0, 3, number, 0, 3, 20),
+        (0, 3, number, 1, 3, 21),
         (0, 3, number, 2, 3, 22),
     ]
     with (place / "bucket_00000").open("rb") as file:
         reader = pyorc.Reader(file)
         assert reader.user_metadata == {
-            "hive.acid.key.index": f"1,{number},0;2,{number},1;3,{number},2;".encode(), "hive.acid.stats": b"6,0,0",
+            "hive.acid.key.index": f"1,{number},0;2,{number},1;3,{number},2;".encode(),
+            "hive.acid.stats": b"6,0,0",
             "hive.acid.version": b"2",
         }
         assert [len(stripe) for stripe in reader.iter_stripes()] == [1, 2, 3]
@@ -367,7 +375,8 @@ def test_a_store_that_shows_whole_files_only(client: Client, make_table: TableMa
             batch.write({"id": 3})
         assert ids(client, table) == [1, 3]
         assert [name for name in files(table) if "bucket" in name] == [
-            "delta_0000001_0000001/bucket_00000", "delta_0000003_0000003/bucket_00000",
+            "delta_0000001_0000001/bucket_00000",
+            "delta_0000003_0000003/bucket_00000",
         ]
 
 

@@ -35,8 +35,17 @@ def test_a_json_record_of_every_type() -> None:
         ' "nested": {"A": 1, "b": [{"c": "2024-01-01 00:00:00"}]}}'
     )
     assert one(StrictJson(), text.encode()) == {
-        "ok": True, "small": -128, "id": 7, "ratio": 1.0, "price": Decimal("12.50"), "name": "x", "data": b"\0\xff",
-        "day": date(2024, 2, 29), "at": datetime(2024, 2, 29, 1, 2, 3, 4), "list": [date(2024, 1, 1), None], "map": [("a", Decimal("1.5"))],  # noqa: DTZ001
+        "ok": True,
+        "small": -128,
+        "id": 7,
+        "ratio": 1.0,
+        "price": Decimal("12.50"),
+        "name": "x",
+        "data": b"\0\xff",
+        "day": date(2024, 2, 29),
+        "at": datetime(2024, 2, 29, 1, 2, 3, 4),  # noqa: DTZ001
+        "list": [date(2024, 1, 1), None],
+        "map": [("a", Decimal("1.5"))],
         "nested": {"a": 1, "b": [{"c": datetime(2024, 1, 1)}]},  # noqa: DTZ001  # no zone, as in Hive
     }
     assert one(StrictJson(), "{}") == {}
@@ -57,8 +66,13 @@ def test_delimited_lines() -> None:
     writer = Delimited("|", ["ID", "name", "price", "day", "at", "ok", "ratio"])
     line = "7||1.50|2024-02-29|2024-02-29 01:02:03.5|true|-1e3\n"
     assert one(writer, line) == {
-        "id": 7, "name": "", "price": Decimal("1.50"), "day": date(2024, 2, 29),
-        "at": datetime(2024, 2, 29, 1, 2, 3, 500000), "ok": True, "ratio": -1000.0,  # noqa: DTZ001  # no zone, as in Hive
+        "id": 7,
+        "name": "",
+        "price": Decimal("1.50"),
+        "day": date(2024, 2, 29),
+        "at": datetime(2024, 2, 29, 1, 2, 3, 500000),  # noqa: DTZ001
+        "ok": True,
+        "ratio": -1000.0,  # no zone, as in Hive
     }
     assert one(writer, b"|\\N|||||") == {}
     assert len(writer.rows([line, line.encode()], COLUMNS)) == 2
@@ -84,7 +98,7 @@ def test_arrow() -> None:
             Rows().rows(pa.table(wrong), COLUMNS)
 
 
-@given(st.lists(st.one_of(st.none(), st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-10**33, max_value=10**33))))
+@given(st.lists(st.one_of(st.none(), st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**33), max_value=10**33))))
 def test_decimals_are_the_numbers_that_orc_keeps(values: list[Decimal | None]) -> None:
     array = pa.array([None, *values], pa.decimal128(38, 4))[1:]
     assert as_numbers(array) == [None if value is None else int(f"{value:.4f}".replace(".", "")) for value in values]
@@ -101,8 +115,12 @@ STRICT: list[tuple[str, Any]] = [
     ("decimal(3,2)", Decimal(10)), ("tinyint", 128), ("bigint", 2**63), ("int", Decimal("1.5")), ("int", True),
 ]  # fmt: skip
 """Hive types and values that would be cut, rounded or changed otherwise."""
-AROUND = [("{}", lambda value: value), ("array<{}>", lambda value: [None, value]), ("map<string,{}>", lambda value: {"k": value}),
-          ("struct<x:array<{}>>", lambda value: {"x": [value]})]
+AROUND = [
+    ("{}", lambda value: value),
+    ("array<{}>", lambda value: [None, value]),
+    ("map<string,{}>", lambda value: {"k": value}),
+    ("struct<x:array<{}>>", lambda value: {"x": [value]}),
+]
 
 
 @pytest.mark.parametrize(("around", "wrapped"), AROUND, ids=[around for around, _ in AROUND])
@@ -116,34 +134,65 @@ def test_nothing_is_cut_or_rounded(kind: str, value: Any, around: str, wrapped: 
         StrictJson().rows(json.dumps({"v": wrapped("VALUE")}).replace('"VALUE"', literal), columns)
 
 
-@pytest.mark.parametrize(("kind", "text"), [
-    ("varchar(3)", "abcd"), ("float", "1e39"), ("float", "16777217"), ("double", "1e400"), ("decimal(3,2)", "1.234"),
-    ("timestamp", "2024-01-01 00:00:00.1234567"), ("date", "0000-01-01"),
-])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("varchar(3)", "abcd"),
+        ("float", "1e39"),
+        ("float", "16777217"),
+        ("double", "1e400"),
+        ("decimal(3,2)", "1.234"),
+        ("timestamp", "2024-01-01 00:00:00.1234567"),
+        ("date", "0000-01-01"),
+    ],
+)
 def test_nothing_of_a_line_is_cut_or_rounded(kind: str, text: str) -> None:
     with pytest.raises(BadRecord, match=r"db\.t: column v"):
         Delimited("|").rows(text, Columns("db.t", [("v", kind)]))
 
 
-@pytest.mark.parametrize(("kind", "values"), [
-    ("float", pa.array([1e39])), ("float", pa.array([2**24 + 1])), ("int", pa.array([1.5])), ("int", pa.array([True])),
-    ("int", pa.array(["5"])),
-    ("timestamp", pa.array([1], pa.timestamp("ns"))), ("timestamp", pa.array([1], pa.timestamp("us", "UTC"))),
-    ("timestamp", pa.array([300_000_000_000_000_000], pa.timestamp("us"))), ("date", pa.array([1], pa.timestamp("us"))),
-    ("date", pa.array([3_000_000], pa.date32())), ("decimal(3,2)", pa.array([1.239])), ("decimal(3,2)", pa.array([Decimal("1.234")])),
-    ("varchar(3)", pa.array(["abcd"])), ("char(3)", pa.array(["abcd"]).dictionary_encode()), ("string", pa.array([5])),
-    ("struct<x:int>", pa.array([{"x": 1, "y": 2}])), ("array<varchar(3)>", pa.array([["abcd"]])),
-    ("map<string,float>", pa.array([[("k", 1e39)]], pa.map_(pa.string(), pa.float64()))), ("array<int>", pa.array([5])),
-])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("float", pa.array([1e39])),
+        ("float", pa.array([2**24 + 1])),
+        ("int", pa.array([1.5])),
+        ("int", pa.array([True])),
+        ("int", pa.array(["5"])),
+        ("timestamp", pa.array([1], pa.timestamp("ns"))),
+        ("timestamp", pa.array([1], pa.timestamp("us", "UTC"))),
+        ("timestamp", pa.array([300_000_000_000_000_000], pa.timestamp("us"))),
+        ("date", pa.array([1], pa.timestamp("us"))),
+        ("date", pa.array([3_000_000], pa.date32())),
+        ("decimal(3,2)", pa.array([1.239])),
+        ("decimal(3,2)", pa.array([Decimal("1.234")])),
+        ("varchar(3)", pa.array(["abcd"])),
+        ("char(3)", pa.array(["abcd"]).dictionary_encode()),
+        ("string", pa.array([5])),
+        ("struct<x:int>", pa.array([{"x": 1, "y": 2}])),
+        ("array<varchar(3)>", pa.array([["abcd"]])),
+        ("map<string,float>", pa.array([[("k", 1e39)]], pa.map_(pa.string(), pa.float64()))),
+        ("array<int>", pa.array([5])),
+    ],
+)
 def test_nothing_of_arrow_is_cut_or_rounded(kind: str, values: Any) -> None:
     with pytest.raises(BadRecord, match=r"db\.t: column v"):
         Rows().rows(pa.table({"v": values}), Columns("db.t", [("v", kind)]))
 
 
-@pytest.mark.parametrize(("kind", "given", "stored"), [
-    ("varchar(3)", "ab ", "ab "), ("varchar(3)", "abc  ", "abc"), ("char(3)", "ab ", "ab"), ("char(3)", "abc   ", "abc"),
-    ("varchar(2)", "𝄞ä", "𝄞ä"), ("float", 0.1, 0.10000000149011612), ("float", float("inf"), float("inf")), ("int", None, None),
-])
+@pytest.mark.parametrize(
+    ("kind", "given", "stored"),
+    [
+        ("varchar(3)", "ab ", "ab "),
+        ("varchar(3)", "abc  ", "abc"),
+        ("char(3)", "ab ", "ab"),
+        ("char(3)", "abc   ", "abc"),
+        ("varchar(2)", "𝄞ä", "𝄞ä"),
+        ("float", 0.1, 0.10000000149011612),
+        ("float", float("inf"), float("inf")),
+        ("int", None, None),
+    ],
+)
 def test_what_fits_is_stored(kind: str, given: Any, stored: Any) -> None:
     columns = Columns("db.t", [("v", kind)])
     assert Rows().rows({"v": given}, columns).to_pylist() == [{"v": stored}]

@@ -16,8 +16,13 @@ def test_a_folder_is_listed_on_every_file_system(any_warehouse: Warehouse) -> No
     put(any_warehouse, f"{place}/base_0000004/_metadata_acid", b'["compacted"]')
     put(any_warehouse, f"{place}/base_0000005_v0000009/bucket_00000")
     assert sorted(acid.listing(any_warehouse, f"{place}/")) == [
-        ("000000_0", False, False), ("base_0000001", True, False), ("base_0000002", True, True), ("base_0000003", True, False),
-        ("base_0000004", True, False), ("base_0000005_v0000009", True, False), ("delta_0000001_0000001_0000", True, False),
+        ("000000_0", False, False),
+        ("base_0000001", True, False),
+        ("base_0000002", True, True),
+        ("base_0000003", True, False),
+        ("base_0000004", True, False),
+        ("base_0000005_v0000009", True, False),
+        ("delta_0000001_0000001_0000", True, False),
     ]
     names = ["000000_0", "delta_0000001_0000001_0000", "base_0000002", "nothing"]
     assert acid.total_size(any_warehouse, place, names) == 12

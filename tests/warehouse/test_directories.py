@@ -204,7 +204,7 @@ def test_a_read_only_directory_is_a_meta_error(unprivileged_folder: Path) -> Non
     with pytest.raises(MetaError, match=r"inside can not be deleted: Permission denied"):
         warehouse.delete(f"file:{unprivileged_folder}/inside")
     inside, gone = f"file:{unprivileged_folder}/inside", f"file:{unprivileged_folder}/gone"
-    (failed, error), = warehouse.delete_all([inside, gone]).items()
+    ((failed, error),) = warehouse.delete_all([inside, gone]).items()
     assert (failed, error.message) == (inside, f"{inside} can not be deleted: Permission denied")
     with pytest.raises(MetaError, match=r"inside can not be moved to .*: Permission denied"):
         warehouse.rename(f"file:{unprivileged_folder}/inside", f"file:{unprivileged_folder}/outside")

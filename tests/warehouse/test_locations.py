@@ -26,18 +26,21 @@ def test_a_path_gets_the_local_scheme_and_a_slash_at_the_end_goes(given_location
     assert qualify(given_location) == stored
 
 
-@pytest.mark.parametrize(("location", "base", "stored"), [
-    ("/x", "s3a://b/wh", "s3a://b/x"),
-    ("/x", "hdfs://nn:8020/", "hdfs://nn:8020/x"),
-    ("//host/x", "hdfs://nn:8020/wh", "hdfs://host/x"),
-    ("/x/", "memory://m/wh", "memory://m/x"),
-    ("/x", "dbfs:/wh", "dbfs:/x"),
-    ("/x", "file:///wh", "file:/x"),
-    ("/x", "file://localhost/wh", "file:/x"),
-    ("/x", "/wh", "file:/x"),
-    ("file:/x", "s3a://b/wh", "file:/x"),
-    ("//host/x", "file:/wh", "file://host/x"),
-])
+@pytest.mark.parametrize(
+    ("location", "base", "stored"),
+    [
+        ("/x", "s3a://b/wh", "s3a://b/x"),
+        ("/x", "hdfs://nn:8020/", "hdfs://nn:8020/x"),
+        ("//host/x", "hdfs://nn:8020/wh", "hdfs://host/x"),
+        ("/x/", "memory://m/wh", "memory://m/x"),
+        ("/x", "dbfs:/wh", "dbfs:/x"),
+        ("/x", "file:///wh", "file:/x"),
+        ("/x", "file://localhost/wh", "file:/x"),
+        ("/x", "/wh", "file:/x"),
+        ("file:/x", "s3a://b/wh", "file:/x"),
+        ("//host/x", "file:/wh", "file://host/x"),
+    ],
+)
 def test_a_path_belongs_to_the_file_system_of_what_is_above_it(location: str, base: str, stored: str) -> None:
     assert qualify(location, base) == stored
 
@@ -104,14 +107,17 @@ def test_a_joined_name_lies_directly_below(name: str) -> None:
     assert parse(joined).path == f"/wh/{name}"
 
 
-@pytest.mark.parametrize(("spellings", "place"), [
-    (["/x/y", "file:/x/y", "file:///x//y/", "file://localhost/x/y", "file:/x/./y"], "file:///x/y"),
-    (["s3://b/x", "s3a://b/x/", "s3n://b//x", "S3A://b/x"], "s3://b/x"),
-    (["hdfs://nn/x", "hdfs://NN:8020/x"], "hdfs://nn/x"),
-    (["/", "file:/", "file:///"], "file://"),
-    (["s3a://b", "s3a://b/"], "s3://b"),
-    (["", None, "x", "/x/../y", "/x\0"], None),
-])
+@pytest.mark.parametrize(
+    ("spellings", "place"),
+    [
+        (["/x/y", "file:/x/y", "file:///x//y/", "file://localhost/x/y", "file:/x/./y"], "file:///x/y"),
+        (["s3://b/x", "s3a://b/x/", "s3n://b//x", "S3A://b/x"], "s3://b/x"),
+        (["hdfs://nn/x", "hdfs://NN:8020/x"], "hdfs://nn/x"),
+        (["/", "file:/", "file:///"], "file://"),
+        (["s3a://b", "s3a://b/"], "s3://b"),
+        (["", None, "x", "/x/../y", "/x\0"], None),
+    ],
+)
 def test_all_spellings_of_a_place_have_one_text(spellings: list[str | None], place: str | None) -> None:
     assert {place_of(each) for each in spellings} == {place}
 

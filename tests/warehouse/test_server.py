@@ -42,9 +42,9 @@ def test_tables_on_s3(s3_options: dict[str, Any], bucket: str, tmp_path: Path) -
                 assert client.get_table(name, "t").sd.location == f"s3a://{bucket}/wh/{name}.db/t"
                 for part in range(3):
                     s3.pipe(f"{bucket}/wh/{name}.db/t/p={part}/q=1/f", b"12345")
-                client.add_partitions([
-                    Partition(values=[str(part), "1"], dbName=name, tableName="t", sd=sd, parameters={}) for part in range(3)
-                ])
+                client.add_partitions(
+                    [Partition(values=[str(part), "1"], dbName=name, tableName="t", sd=sd, parameters={}) for part in range(3)]
+                )
                 found = client.get_partition(name, "t", ["0", "1"])
                 assert found.parameters["totalSize"] == "5"
                 found.values = ["9", "1"]

@@ -94,9 +94,7 @@ HANDLERS: dict[str, Handler] = {
     "get_all_databases": _wait,
     "get_role_names": _names,
     "get_partition_names": _raise(errors.MetaError("no names")),
-    "get_open_txns": lambda _call, _args: idl.GetOpenTxnsResponse(
-        txn_high_water_mark=7, open_txns=[3, 5], abortedBits=b""
-    ),
+    "get_open_txns": lambda _call, _args: idl.GetOpenTxnsResponse(txn_high_water_mark=7, open_txns=[3, 5], abortedBits=b""),
     "create_ischema": _raise(errors.NoSuchObject("no database")),
     "add_dynamic_partitions": _keep,
     "fire_listener_event": _fire,

@@ -95,10 +95,18 @@ def together(specs: list[PartitionSpec]) -> list[Partition]:
             sd = deepcopy(shared.sd)
             if slim.relativePath is not None:
                 sd.location += slim.relativePath
-            out.append(Partition(
-                catName="hive", dbName="default", tableName="t", values=slim.values, createTime=slim.createTime,
-                lastAccessTime=slim.lastAccessTime, parameters=slim.parameters, sd=sd,
-            ))
+            out.append(
+                Partition(
+                    catName="hive",
+                    dbName="default",
+                    tableName="t",
+                    values=slim.values,
+                    createTime=slim.createTime,
+                    lastAccessTime=slim.lastAccessTime,
+                    parameters=slim.parameters,
+                    sd=sd,
+                )
+            )
     return sorted(out, key=lambda partition: partition.values or [])
 
 
@@ -116,15 +124,18 @@ def test_without_fields_and_filter_all_come_back_grouped_by_their_storage(client
     assert found == [from_bytes(Partition, to_bytes(partition)) for partition in all_parts]
 
 
-@pytest.mark.parametrize(("spec", "expected"), [
-    (by(BY_NAMES, "ds=b/hr=1", "ds=a/hr=2", "ds=x/hr=9"), [VALUES[1], VALUES[2]]),
-    (by(BY_NAMES), []),
-    (by(BY_VALUES, "a"), VALUES[:2]),
-    (by(BY_VALUES, "", "1"), [VALUES[0], VALUES[2]]),
-    (by(BY_VALUES), VALUES),
-    (by(BY_EXPR, "hr > 1", "ds = 'a' or ds = 'b'"), [VALUES[1], VALUES[3]]),
-    (by(None, "ds = 'a'"), VALUES),
-])
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (by(BY_NAMES, "ds=b/hr=1", "ds=a/hr=2", "ds=x/hr=9"), [VALUES[1], VALUES[2]]),
+        (by(BY_NAMES), []),
+        (by(BY_VALUES, "a"), VALUES[:2]),
+        (by(BY_VALUES, "", "1"), [VALUES[0], VALUES[2]]),
+        (by(BY_VALUES), VALUES),
+        (by(BY_EXPR, "hr > 1", "ds = 'a' or ds = 'b'"), [VALUES[1], VALUES[3]]),
+        (by(None, "ds = 'a'"), VALUES),
+    ],
+)
 @pytest.mark.parametrize("wanted", [None, fields("values")])
 def test_filters_of_each_kind(
     client: Client, spec: GetPartitionsFilterSpec, expected: list[list[str]], wanted: GetProjectionsSpec | None
@@ -134,7 +145,10 @@ def test_filters_of_each_kind(
 
 def test_only_the_fields_that_are_named_come_back(client: Client) -> None:
     assert together(ask(client, wanted=fields("values", "sd.cols.name", "sd.serdeInfo.serializationLib")))[0] == Partition(
-        catName="hive", dbName="default", tableName="t", values=VALUES[0],
+        catName="hive",
+        dbName="default",
+        tableName="t",
+        values=VALUES[0],
         sd=together(ask(client, wanted=fields("sd.cols.name", "sd.serdeInfo.serializationLib")))[0].sd,
     )
     sd = together(ask(client, wanted=fields("sd.cols.name", "sd.serdeInfo.serializationLib")))[0].sd
@@ -150,23 +164,29 @@ def test_only_the_fields_that_are_named_come_back(client: Client) -> None:
     assert [spec.sharedSDPartitionSpec.sd for spec in ask(client, wanted=fields("values"))] == [StorageDescriptor()]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [
-    (fields("values", "parameters", include="num%"), {"numFiles", "numRows"}),
-    (fields("parameters", "values", exclude="num%"), {"totalSize", "note", "transient_lastDdlTime"}),
-    (fields("parameters", "values", include="n%", exclude="num_iles"), {"numRows", "note"}),
-    (fields(include="no_e"), {"note"}),
-])
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (fields("values", "parameters", include="num%"), {"numFiles", "numRows"}),
+        (fields("parameters", "values", exclude="num%"), {"totalSize", "note", "transient_lastDdlTime"}),
+        (fields("parameters", "values", include="n%", exclude="num_iles"), {"numRows", "note"}),
+        (fields(include="no_e"), {"note"}),
+    ],
+)
 def test_parameters_are_chosen_by_patterns(client: Client, wanted: GetProjectionsSpec, expected: set[str]) -> None:
     for partition in together(ask(client, wanted=wanted)):
         assert set(partition.parameters) == expected
 
 
-@pytest.mark.parametrize(("spec", "wanted", "table", "why"), [
-    (None, fields("sd.nothing"), "t", "Invalid field name sd.nothing"),
-    (None, None, "other", "other table not found"),
-    (by(BY_EXPR, "x = 1"), None, "t", "not a partitioning key"),
-    (by(7), None, "t", "7 is no PartitionFilterMode"),
-])
+@pytest.mark.parametrize(
+    ("spec", "wanted", "table", "why"),
+    [
+        (None, fields("sd.nothing"), "t", "Invalid field name sd.nothing"),
+        (None, None, "other", "other table not found"),
+        (by(BY_EXPR, "x = 1"), None, "t", "not a partitioning key"),
+        (by(7), None, "t", "7 is no PartitionFilterMode"),
+    ],
+)
 def test_what_can_not_be_answered_is_a_meta_exception(
     client: Client, spec: GetPartitionsFilterSpec | None, wanted: GetProjectionsSpec | None, table: str, why: str
 ) -> None:

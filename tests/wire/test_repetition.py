@@ -36,9 +36,13 @@ PARAMETERS = [{}, {"a": "b"}, {"some key": "a value of some length"}]
 def storage() -> st.SearchStrategy[StorageDescriptor | None]:
     return st.none() | st.builds(
         StorageDescriptor,
-        cols=st.none() | st.sampled_from(COLUMNS), location=st.sampled_from(("x", "file:///a/b")), inputFormat=st.just("in"),
-        serdeInfo=st.none() | st.sampled_from(SERDES), bucketCols=st.sampled_from(([], ["a"], ["a long name", "b"])),
-        sortCols=st.sampled_from(([], [Order(col="a long name", order=1)])), parameters=st.sampled_from(PARAMETERS),
+        cols=st.none() | st.sampled_from(COLUMNS),
+        location=st.sampled_from(("x", "file:///a/b")),
+        inputFormat=st.just("in"),
+        serdeInfo=st.none() | st.sampled_from(SERDES),
+        bucketCols=st.sampled_from(([], ["a"], ["a long name", "b"])),
+        sortCols=st.sampled_from(([], [Order(col="a long name", order=1)])),
+        parameters=st.sampled_from(PARAMETERS),
         skewedInfo=st.sampled_from((None, SkewedInfo(["a"], [["1"]], {}))),
     )
 
@@ -53,8 +57,6 @@ def received(method: str, piece: int, **fields: Any) -> Any:
     data = write_message(DIALECT, method, 1, 7, cls(**fields))
     pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
     return read_message(Feed(lambda _: next(pieces, b"")), DIALECT, SETTINGS, lambda *_: cls).body
-
-
 
 
 @given(partitions(), st.sampled_from((7, 100, 100_000)))

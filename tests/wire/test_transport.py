@@ -42,9 +42,7 @@ def test_messages_are_told_apart_however_they_are_cut(
     dialect = Dialect(protocol, framed=False)
     skew = idl.SkewedInfo(skewedColValueLocationMaps={("a", "b"): "c"}) if skewed else None
     bodies = [
-        idl.service.create_table_args(
-            tbl=idl.Table(dbName="d" * first, sd=idl.StorageDescriptor(skewedInfo=skew), tableName="t" * second)
-        )
+        idl.service.create_table_args(tbl=idl.Table(dbName="d" * first, sd=idl.StorageDescriptor(skewedInfo=skew), tableName="t" * second))
         for first, second in strings
     ]
     encoded = [write_message(dialect, "create_table", 1, number, body) for number, body in enumerate(bodies)]

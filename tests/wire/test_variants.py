@@ -34,9 +34,7 @@ def test_dynamic_partitions_of_2_3_are_understood(server: ServerThread, stub: St
     args = OLD_REQUESTS["add_dynamic_partitions"].args
     request = args.thrift_spec[1][2](txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
     send_old(server, dialect, "add_dynamic_partitions", args(rqst=request))
-    assert stub.seen[0].rqst == idl.AddDynamicPartitions(
-        txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2
-    )
+    assert stub.seen[0].rqst == idl.AddDynamicPartitions(txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
 
 
 def test_dynamic_partitions_of_later_clients_are_not_taken_for_old_ones(server: ServerThread, stub: Stub) -> None:
@@ -46,9 +44,7 @@ def test_dynamic_partitions_of_later_clients_are_not_taken_for_old_ones(server: 
     assert stub.seen[0].rqst == request
 
 
-def test_inserted_files_of_2_3_are_not_taken_for_their_checksums(
-    server: ServerThread, stub: Stub, dialect: Dialect
-) -> None:
+def test_inserted_files_of_2_3_are_not_taken_for_their_checksums(server: ServerThread, stub: Stub, dialect: Dialect) -> None:
     args = OLD_REQUESTS["fire_listener_event"].args
     event = args.thrift_spec[1][2]
     data = event.thrift_spec[2][2]

@@ -82,12 +82,22 @@ class NotificationLog(TransactionalListener):
             keys = [key.name for key in table.partitionKeys]
             name = "" if partition is None else make_partition_name(keys, partition.values, self.config.default_partition_name)
             body = {
-                "table": writer.text(table), "partition": None if partition is None else writer.partition(partition),
+                "table": writer.text(table),
+                "partition": None if partition is None else writer.partition(partition),
                 "files": files(request.fileInfo),
             }
-            rows.append(notifications.NewWrite(
-                request.txnId, table.catName or "", table.dbName, table.tableName, name, request.writeId, now, orjson.dumps(body).decode(),
-            ))
+            rows.append(
+                notifications.NewWrite(
+                    request.txnId,
+                    table.catName or "",
+                    table.dbName,
+                    table.tableName,
+                    name,
+                    request.writeId,
+                    now,
+                    orjson.dumps(body).decode(),
+                )
+            )
         return rows
 
 
@@ -104,8 +114,14 @@ def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEven
 
 def _event(id_: int, row: notifications.LogRow, message: str | None) -> NotificationEvent:
     return NotificationEvent(
-        eventId=id_, eventTime=row.time, eventType=row.type, dbName=row.database, tableName=row.table, message=message,
-        messageFormat=row.format, catName=row.catalog,
+        eventId=id_,
+        eventTime=row.time,
+        eventType=row.type,
+        dbName=row.database,
+        tableName=row.table,
+        message=message,
+        messageFormat=row.format,
+        catName=row.catalog,
     )
 
 
@@ -113,10 +129,13 @@ def _with_head(now: int, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"server": "", "servicePrincipal": "", "timestamp": now, **fields}
 
 
-PLAIN_NAMES = frozenset({
-    PLAIN, "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder",
-    "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageFactory",
-})
+PLAIN_NAMES = frozenset(
+    {
+        PLAIN,
+        "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder",
+        "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageFactory",
+    }
+)
 """Values of the setting for plain JSON: our name, Hive 4's and Hive 3's class."""
 
 

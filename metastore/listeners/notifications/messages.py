@@ -39,9 +39,16 @@ def _create_catalog(event: events.CreateCatalog, _: StructWriter) -> Iterator[No
 
 
 def _alter_catalog(event: events.AlterCatalog, write: StructWriter) -> Iterator[Notification]:
-    yield Notification("ALTER_CATALOG", event.before.name, None, None, {
-        "catObjBeforeJson": write.text(event.before), "catObjAfterJson": write.text(event.after),
-    })
+    yield Notification(
+        "ALTER_CATALOG",
+        event.before.name,
+        None,
+        None,
+        {
+            "catObjBeforeJson": write.text(event.before),
+            "catObjAfterJson": write.text(event.after),
+        },
+    )
 
 
 def _drop_catalog(event: events.DropCatalog, _: StructWriter) -> Iterator[Notification]:
@@ -50,23 +57,45 @@ def _drop_catalog(event: events.DropCatalog, _: StructWriter) -> Iterator[Notifi
 
 def _create_database(event: events.CreateDatabase, write: StructWriter) -> Iterator[Notification]:
     database = event.database
-    yield Notification("CREATE_DATABASE", database.catalogName, database.name, None, {
-        "db": database.name, "dbJson": write.text(database),
-    })
+    yield Notification(
+        "CREATE_DATABASE",
+        database.catalogName,
+        database.name,
+        None,
+        {
+            "db": database.name,
+            "dbJson": write.text(database),
+        },
+    )
 
 
 def _alter_database(event: events.AlterDatabase, write: StructWriter) -> Iterator[Notification]:
     before = event.before
-    yield Notification("ALTER_DATABASE", before.catalogName, before.name, None, {
-        "db": before.name, "dbObjBeforeJson": write.text(before), "dbObjAfterJson": write.text(event.after),
-    })
+    yield Notification(
+        "ALTER_DATABASE",
+        before.catalogName,
+        before.name,
+        None,
+        {
+            "db": before.name,
+            "dbObjBeforeJson": write.text(before),
+            "dbObjAfterJson": write.text(event.after),
+        },
+    )
 
 
 def _drop_database(event: events.DropDatabase, write: StructWriter) -> Iterator[Notification]:
     database = event.database
-    yield Notification("DROP_DATABASE", database.catalogName, database.name, None, {
-        "db": database.name, "dbJson": write.text(database),
-    })
+    yield Notification(
+        "DROP_DATABASE",
+        database.catalogName,
+        database.name,
+        None,
+        {
+            "db": database.name,
+            "dbJson": write.text(database),
+        },
+    )
 
 
 def _on(kind: str, table: Table, fields: Fields) -> Notification:
@@ -81,10 +110,16 @@ def _create_table(event: events.CreateTable, write: StructWriter) -> Iterator[No
 
 def _alter_table(event: events.AlterTable, write: StructWriter) -> Iterator[Notification]:
     before, after = event.before, event.after
-    told = _on("ALTER_TABLE", before, {
-        "tableObjBeforeJson": write.text(before), "tableObjAfterJson": write.text(after), "isTruncateOp": _truncates(event),
-        "writeId": _write_id(after.writeId),
-    })
+    told = _on(
+        "ALTER_TABLE",
+        before,
+        {
+            "tableObjBeforeJson": write.text(before),
+            "tableObjAfterJson": write.text(after),
+            "isTruncateOp": _truncates(event),
+            "writeId": _write_id(after.writeId),
+        },
+    )
     yield told._replace(database=after.dbName, table=after.tableName)
 
 
@@ -103,28 +138,47 @@ def _write_id(value: int | None) -> int:
 def _add_partitions(event: events.AddPartitions, write: StructWriter) -> Iterator[Notification]:
     if event.partitions:
         keys = event.table.partitionKeys
-        yield _on("ADD_PARTITION", event.table, {
-            "tableObjJson": write.text(event.table), "partitions": [_values(keys, partition) for partition in event.partitions],
-            "partitionListJson": [write.partition(partition) for partition in event.partitions], "partitionFiles": [],
-        })
+        yield _on(
+            "ADD_PARTITION",
+            event.table,
+            {
+                "tableObjJson": write.text(event.table),
+                "partitions": [_values(keys, partition) for partition in event.partitions],
+                "partitionListJson": [write.partition(partition) for partition in event.partitions],
+                "partitionFiles": [],
+            },
+        )
 
 
 def _alter_partitions(event: events.AlterPartitions, write: StructWriter) -> Iterator[Notification]:
     keys, table, truncates = event.table.partitionKeys, write.text(event.table), _truncates(event)
     old, new = StructWriter(), StructWriter()
     for before, after in zip(event.before, event.after, strict=True):
-        yield _on("ALTER_PARTITION", event.table, {
-            "tableObjJson": table, "isTruncateOp": truncates, "writeId": _write_id(after.writeId), "keyValues": _values(keys, before),
-            "partitionObjBeforeJson": old.partition(before), "partitionObjAfterJson": new.partition(after),
-        })
+        yield _on(
+            "ALTER_PARTITION",
+            event.table,
+            {
+                "tableObjJson": table,
+                "isTruncateOp": truncates,
+                "writeId": _write_id(after.writeId),
+                "keyValues": _values(keys, before),
+                "partitionObjBeforeJson": old.partition(before),
+                "partitionObjAfterJson": new.partition(after),
+            },
+        )
 
 
 def _drop_partitions(event: events.DropPartitions, write: StructWriter) -> Iterator[Notification]:
     if event.partitions:
         keys = event.table.partitionKeys
-        yield _on("DROP_PARTITION", event.table, {
-            "tableObjJson": write.text(event.table), "partitions": [_values(keys, partition) for partition in event.partitions],
-        })
+        yield _on(
+            "DROP_PARTITION",
+            event.table,
+            {
+                "tableObjJson": write.text(event.table),
+                "partitions": [_values(keys, partition) for partition in event.partitions],
+            },
+        )
 
 
 def _values(keys: Sequence[FieldSchema], partition: Partition) -> dict[str, str]:
@@ -133,16 +187,30 @@ def _values(keys: Sequence[FieldSchema], partition: Partition) -> dict[str, str]
 
 def _create_function(event: events.CreateFunction, write: StructWriter) -> Iterator[Notification]:
     function = event.function
-    yield Notification("CREATE_FUNCTION", function.catName, function.dbName, None, {
-        "db": function.dbName, "functionObjJson": write.text(function),
-    })
+    yield Notification(
+        "CREATE_FUNCTION",
+        function.catName,
+        function.dbName,
+        None,
+        {
+            "db": function.dbName,
+            "functionObjJson": write.text(function),
+        },
+    )
 
 
 def _drop_function(event: events.DropFunction, _: StructWriter) -> Iterator[Notification]:
     function = event.function
-    yield Notification("DROP_FUNCTION", function.catName, function.dbName, None, {
-        "db": function.dbName, "functionName": function.functionName,
-    })
+    yield Notification(
+        "DROP_FUNCTION",
+        function.catName,
+        function.dbName,
+        None,
+        {
+            "db": function.dbName,
+            "functionName": function.functionName,
+        },
+    )
 
 
 CONSTRAINTS: dict[type[Any], tuple[str, str]] = {
@@ -165,9 +233,17 @@ def _add_constraints(event: events.AddConstraints, write: StructWriter) -> Itera
 
 def _drop_constraint(event: events.DropConstraint, _: StructWriter) -> Iterator[Notification]:
     table = event.table
-    yield Notification("DROP_CONSTRAINT", table.catName, table.dbName, table.tableName, {
-        "dbName": table.dbName, "tableName": table.tableName, "constraintName": event.name,
-    })
+    yield Notification(
+        "DROP_CONSTRAINT",
+        table.catName,
+        table.dbName,
+        table.tableName,
+        {
+            "dbName": table.dbName,
+            "tableName": table.tableName,
+            "constraintName": event.name,
+        },
+    )
 
 
 def _update_statistics(event: events.UpdateStatistics, write: StructWriter) -> Iterator[Notification]:
@@ -180,9 +256,15 @@ def _update_statistics(event: events.UpdateStatistics, write: StructWriter) -> I
         if partition is None:
             yield _about("UPDATE_TABLE_COLUMN_STAT", table, {**fields, "parameters": table.parameters})
         else:
-            yield _about("UPDATE_PARTITION_COLUMN_STAT", table, {
-                **fields, "parameters": {}, "partVals": _named_values(keys, partition),
-            })
+            yield _about(
+                "UPDATE_PARTITION_COLUMN_STAT",
+                table,
+                {
+                    **fields,
+                    "parameters": {},
+                    "partVals": _named_values(keys, partition),
+                },
+            )
 
 
 def _delete_statistics(event: events.DeleteStatistics, _: StructWriter) -> Iterator[Notification]:
@@ -193,9 +275,15 @@ def _delete_statistics(event: events.DeleteStatistics, _: StructWriter) -> Itera
         if not event.partitions:
             yield _about("DELETE_TABLE_COLUMN_STAT", table, fields)
         for partition in event.partitions:
-            yield _about("DELETE_PARTITION_COLUMN_STAT", table, {
-                **fields, "partName": partition, "partValues": _named_values(keys, partition),
-            })
+            yield _about(
+                "DELETE_PARTITION_COLUMN_STAT",
+                table,
+                {
+                    **fields,
+                    "partName": partition,
+                    "partValues": _named_values(keys, partition),
+                },
+            )
 
 
 def _named_values(keys: Sequence[str], partition: str) -> list[str | None]:
@@ -209,10 +297,16 @@ def _about(kind: str, table: Table, fields: Fields) -> Notification:
 
 
 def _insert(event: events.Insert, write: StructWriter) -> Iterator[Notification]:
-    yield _on("INSERT", event.table, {
-        "tableObjJson": write.text(event.table), "ptnObjJson": None if event.partition is None else write.partition(event.partition),
-        "replace": "true" if event.data.replace else "false", "files": files(event.data),
-    })
+    yield _on(
+        "INSERT",
+        event.table,
+        {
+            "tableObjJson": write.text(event.table),
+            "ptnObjJson": None if event.partition is None else write.partition(event.partition),
+            "replace": "true" if event.data.replace else "false",
+            "files": files(event.data),
+        },
+    )
 
 
 def files(data: InsertEventRequestData) -> list[str]:
@@ -240,28 +334,60 @@ def _abort_transactions(event: events.AbortTransactions, _: StructWriter) -> Ite
 
 
 def _allocate_write_ids(event: events.AllocateWriteIds, _: StructWriter) -> Iterator[Notification]:
-    yield Notification("ALLOC_WRITE_ID", event.catalog, event.database, event.table, {
-        "dbName": event.database, "tableName": event.table, "txnIdList": list(event.transactions), "writeIdList": list(event.write_ids),
-    })
+    yield Notification(
+        "ALLOC_WRITE_ID",
+        event.catalog,
+        event.database,
+        event.table,
+        {
+            "dbName": event.database,
+            "tableName": event.table,
+            "txnIdList": list(event.transactions),
+            "writeIdList": list(event.write_ids),
+        },
+    )
 
 
 def _commit_compaction(event: events.CommitCompaction, _: StructWriter) -> Iterator[Notification]:
-    yield Notification("COMMIT_COMPACTION", event.catalog, event.database, event.table, {
-        "txnid": event.transaction, "compactionId": event.compaction, "type": CompactionType._VALUES_TO_NAMES[event.type],  # noqa: SLF001
-        "dbname": event.database, "tableName": event.table, "partName": event.partition,
-    })
+    yield Notification(
+        "COMMIT_COMPACTION",
+        event.catalog,
+        event.database,
+        event.table,
+        {
+            "txnid": event.transaction,
+            "compactionId": event.compaction,
+            "type": CompactionType._VALUES_TO_NAMES[event.type],  # noqa: SLF001
+            "dbname": event.database,
+            "tableName": event.table,
+            "partName": event.partition,
+        },
+    )
 
 
 TELL: dict[type[events.Event], Callable[[Any, StructWriter], Iterator[Notification]]] = {
-    events.CreateCatalog: _create_catalog, events.AlterCatalog: _alter_catalog, events.DropCatalog: _drop_catalog,
-    events.CreateDatabase: _create_database, events.AlterDatabase: _alter_database, events.DropDatabase: _drop_database,
-    events.CreateTable: _create_table, events.AlterTable: _alter_table, events.DropTable: _drop_table,
-    events.AddPartitions: _add_partitions, events.AlterPartitions: _alter_partitions, events.DropPartitions: _drop_partitions,
-    events.CreateFunction: _create_function, events.DropFunction: _drop_function,
-    events.AddConstraints: _add_constraints, events.DropConstraint: _drop_constraint,
-    events.UpdateStatistics: _update_statistics, events.DeleteStatistics: _delete_statistics,
+    events.CreateCatalog: _create_catalog,
+    events.AlterCatalog: _alter_catalog,
+    events.DropCatalog: _drop_catalog,
+    events.CreateDatabase: _create_database,
+    events.AlterDatabase: _alter_database,
+    events.DropDatabase: _drop_database,
+    events.CreateTable: _create_table,
+    events.AlterTable: _alter_table,
+    events.DropTable: _drop_table,
+    events.AddPartitions: _add_partitions,
+    events.AlterPartitions: _alter_partitions,
+    events.DropPartitions: _drop_partitions,
+    events.CreateFunction: _create_function,
+    events.DropFunction: _drop_function,
+    events.AddConstraints: _add_constraints,
+    events.DropConstraint: _drop_constraint,
+    events.UpdateStatistics: _update_statistics,
+    events.DeleteStatistics: _delete_statistics,
     events.Insert: _insert,
-    events.OpenTransactions: _open_transactions, events.CommitTransaction: _commit_transaction,
-    events.AbortTransactions: _abort_transactions, events.AllocateWriteIds: _allocate_write_ids,
+    events.OpenTransactions: _open_transactions,
+    events.CommitTransaction: _commit_transaction,
+    events.AbortTransactions: _abort_transactions,
+    events.AllocateWriteIds: _allocate_write_ids,
     events.CommitCompaction: _commit_compaction,
 }

@@ -274,7 +274,8 @@ def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
     decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(text) for each in data for text in each]))
     found = [
         ColumnStatistics(
-            statsDesc=ColumnStatisticsDesc(*description), **dict(zip(OF_STATISTICS, fields, strict=True)),
+            statsDesc=ColumnStatisticsDesc(*description),
+            **dict(zip(OF_STATISTICS, fields, strict=True)),
             statsObj=[ColumnStatisticsObj(name, kind, next(decoded)) for name, kind, _ in columns],
         )
         for description, fields, columns in told["statistics"]
@@ -299,12 +300,20 @@ def _allocated(client: ClientInfo, told: dict[str, Any]) -> Event:
     catalog, database, table = told["names"]
     transactions, (first,) = _transactions(told), told["writeIdList"]
     return AllocateWriteIds(
-        client=client, catalog=catalog, database=database, table=table, transactions=transactions,
+        client=client,
+        catalog=catalog,
+        database=database,
+        table=table,
+        transactions=transactions,
         write_ids=range(first, first + len(transactions)),
     )
 
 
 UNPACK: dict[str, Callable[[ClientInfo, dict[str, Any]], Event]] = {
-    "ADD_PARTITION": _added, "ALTER_PARTITION": _altered, "UPDATE_PARTITION_COLUMN_STAT": _updated, "ABORT_TXN": _aborted,
-    "OPEN_TXN": _opened, "ALLOC_WRITE_ID": _allocated,
+    "ADD_PARTITION": _added,
+    "ALTER_PARTITION": _altered,
+    "UPDATE_PARTITION_COLUMN_STAT": _updated,
+    "ABORT_TXN": _aborted,
+    "OPEN_TXN": _opened,
+    "ALLOC_WRITE_ID": _allocated,
 }

@@ -18,7 +18,17 @@ from metastore.idl import Partition, StorageDescriptor
 
 BOOL, DOUBLE, STRING, STRUCT, MAP, SET, LIST, BINARY = 2, 4, 11, 12, 13, 14, 15, 18
 TAGS = {
-    BOOL: "tf", 3: "i8", DOUBLE: "dbl", 6: "i16", 8: "i32", 10: "i64", STRING: "str", STRUCT: "rec", MAP: "map", SET: "set", LIST: "lst",
+    BOOL: "tf",
+    3: "i8",
+    DOUBLE: "dbl",
+    6: "i16",
+    8: "i32",
+    10: "i64",
+    STRING: "str",
+    STRUCT: "rec",
+    MAP: "map",
+    SET: "set",
+    LIST: "lst",
     BINARY: "str",
 }
 """The protocol's names of the types of `thrift_spec`."""
@@ -70,7 +80,8 @@ def _tree(struct: Any) -> dict[str, Any]:
     values = struct.__dict__
     return {
         number: {tag: value if convert is None else convert(value)}
-        for name, number, tag, convert in _fields(type(struct)) if (value := values.get(name)) is not None
+        for name, number, tag, convert in _fields(type(struct))
+        if (value := values.get(name)) is not None
     }
 
 
@@ -116,14 +127,10 @@ def _map(key: Any, value: Any) -> Convert:
     if key_tag == "str" and convert is None:
         return lambda items: [key_tag, value_tag, len(items), items]
     if convert_key is None:
-        return lambda items: [
-            key_tag, value_tag, len(items), {str(k): v if convert is None else convert(v) for k, v in items.items()}
-        ]
+        return lambda items: [key_tag, value_tag, len(items), {str(k): v if convert is None else convert(v) for k, v in items.items()}]
 
     def pairs(items: Any) -> list[Any]:
-        body = b",".join(
-            orjson.dumps(convert_key(k)) + b":" + orjson.dumps(v if convert is None else convert(v)) for k, v in items.items()
-        )
+        body = b",".join(orjson.dumps(convert_key(k)) + b":" + orjson.dumps(v if convert is None else convert(v)) for k, v in items.items())
         return [key_tag, value_tag, len(items), orjson.Fragment(b"{" + body + b"}")]
 
     return pairs

@@ -80,7 +80,18 @@ _TEXT: dict[str, str] = {
         f"{_INSPECTORS}{kind}{name}ObjectInspector": "typeInfo value" if kind == "WritableConstant" else "typeInfo"
         for kind in ("Java", "Writable", "WritableConstant")
         for name in (
-            "Boolean", "Byte", "Short", "Int", "Long", "Float", "Double", "String", "Date", "Timestamp", "HiveVarchar", "HiveChar",
+            "Boolean",
+            "Byte",
+            "Short",
+            "Int",
+            "Long",
+            "Float",
+            "Double",
+            "String",
+            "Date",
+            "Timestamp",
+            "HiveVarchar",
+            "HiveChar",
             "HiveDecimal",
         )
     },
@@ -89,7 +100,14 @@ _TEXT: dict[str, str] = {
     **{
         f"{_UDF}OP{name}": f"compareOI compareType:{COMPARE_TYPE} opDisplayName:String opName:String result"
         for name in (
-            "Equal", "EqualNS", "NotEqual", "NotEqualNS", "LessThan", "EqualOrLessThan", "GreaterThan", "EqualOrGreaterThan",
+            "Equal",
+            "EqualNS",
+            "NotEqual",
+            "NotEqualNS",
+            "LessThan",
+            "EqualOrLessThan",
+            "GreaterThan",
+            "EqualOrGreaterThan",
         )
     },
     _UDF + "Between": "argumentOIs egt elt result",

@@ -26,7 +26,8 @@ from metastore.rules.filters.hive_classes import (
 
 MAXIMUM_LENGTH = 10_000_000
 BEGINNINGS: dict[int, tuple[bytes, ...]] = {
-    5: (b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNode",), 3: (b"\x01\x01\x00java.util.", b"\x01\x10"),
+    5: (b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNode",),
+    3: (b"\x01\x01\x00java.util.", b"\x01\x10"),
 }
 """How the bytes begin: the root's class and its first field, the list of its arguments."""
 MAXIMUM_DEPTH = 120

@@ -54,10 +54,12 @@ class _Pattern:
 
 
 def _sql(pattern: str) -> _Pattern:
-    return _Pattern([
-        ({"%": _ANY, "_": _ONE}[wildcard], False) if wildcard else (escaped or literal, True)
-        for escaped, wildcard, literal in _SQL.findall(pattern)
-    ])
+    return _Pattern(
+        [
+            ({"%": _ANY, "_": _ONE}[wildcard], False) if wildcard else (escaped or literal, True)
+            for escaped, wildcard, literal in _SQL.findall(pattern)
+        ]
+    )
 
 
 def sql_matcher(pattern: str) -> Callable[[str], bool]:

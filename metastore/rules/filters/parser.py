@@ -178,11 +178,7 @@ class _Parser:
         """Tell whether the parenthesis here opens `(key) in` or `(struct(..)) in` instead of a group."""
         if self.peek(1).keyword == "struct" and self.peek(2).keyword == "(":
             return True
-        return (
-            self.peek(1).kind in {"word", "quoted"}
-            and self.peek(2).keyword == ")"
-            and self.peek(3).keyword in {"in", "not"}
-        )
+        return self.peek(1).kind in {"word", "quoted"} and self.peek(2).keyword == ")" and self.peek(3).keyword in {"in", "not"}
 
     def condition(self) -> _Part:
         if self.accept("("):

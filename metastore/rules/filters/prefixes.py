@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 MAXIMUM_PREFIXES = 200
 
 
-def leading_prefixes(
-    node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION
-) -> list[str] | None:
+def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION) -> list[str] | None:
     """Return prefixes of partition names, one of which every selected partition has; None when nothing narrows.
 
     Ascending, without duplicates, at most MAXIMUM_PREFIXES. A prefix ends behind a `/`, unless it names all keys: then

@@ -33,7 +33,12 @@ class _Unknown:
 UNKNOWN = _Unknown()
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 _WHETHER: dict[str, Callable[[Any], bool]] = {
     "is null": lambda value: value is None,
@@ -91,8 +96,11 @@ def weakened(expression: Expression, default_name: str = DEFAULT_PARTITION) -> N
 def _is_plain(column: Column, constant: Expression, default_name: str) -> bool:
     """Tell whether a constant is the very text that a matching partition has."""
     return (
-        isinstance(constant, Constant) and isinstance(constant.value, str) and constant.value not in ("", default_name)
-        and types.type_name(column.type) == "string" and types.type_name(constant.type) == "string"
+        isinstance(constant, Constant)
+        and isinstance(constant.value, str)
+        and constant.value not in ("", default_name)
+        and types.type_name(column.type) == "string"
+        and types.type_name(constant.type) == "string"
     )
 
 
@@ -266,7 +274,9 @@ def _equality(node: Expression, sign: str, default_name: str) -> tuple[Column, C
 def _is_of_type(column: Expression, constant: Expression) -> bool:
     """Tell whether a column is compared with a constant of its own type that is not null."""
     return (
-        isinstance(column, Column) and isinstance(constant, Constant) and constant.value is not None
+        isinstance(column, Column)
+        and isinstance(constant, Constant)
+        and constant.value is not None
         and types.type_name(constant.type) == types.type_name(column.type)
     )
 

@@ -97,8 +97,7 @@ def _comparison(node: Comparison) -> TablePredicate:
             return facts.parameters.get(name)
     else:
         raise MetaError(
-            f"Invalid key name in filter: {node.key}. "
-            f"Use {OWNER}, {LAST_ACCESS}, {PARAMETERS}<name>, {TABLE_NAME} or {TABLE_TYPE}"
+            f"Invalid key name in filter: {node.key}. Use {OWNER}, {LAST_ACCESS}, {PARAMETERS}<name>, {TABLE_NAME} or {TABLE_TYPE}"
         )
     wanted = text_of(node.value)
     if node.operator in {"like", "not like"}:

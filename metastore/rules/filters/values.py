@@ -25,9 +25,7 @@ Reader = Callable[[str], Any]
 _INTEGER = re.compile(r"\s*[+-]?\d{1,1000}\s*", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?(?:\d{1,1000}\.?\d{0,1000}|\.\d{1,1000})(?:[eE][+-]?\d{1,6})?\s*", re.ASCII)
 _LIKE_A_TIME = re.compile(r"\s*[+-]?\d.*", re.ASCII | re.DOTALL)
-_TIMESTAMP = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*", re.ASCII
-)
+_TIMESTAMP = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -103,14 +101,11 @@ def _constant_reader(
 
     def read_constant(constant: Constant) -> Any:
         # A datetime is a date too, but only where times are accepted may it stand.
-        fits = isinstance(constant, accepted) and (
-            not isinstance(constant, datetime.datetime) or datetime.datetime in accepted
-        )
+        fits = isinstance(constant, accepted) and (not isinstance(constant, datetime.datetime) or datetime.datetime in accepted)
         value = read(text_of(constant)) if fits else None
         if value is None and not (unsure is not None and isinstance(constant, str) and unsure.fullmatch(constant)):
             raise MetaError(
-                f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} "
-                f"of type {type(constant).__name__}"
+                f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} of type {type(constant).__name__}"
             )
         return value
 

@@ -75,9 +75,7 @@ class AtOnce:
         """Abort transactions that noted no writes, ids ascending; tell whether it was done, for all of them or none."""
         raise AssertionError(self, database, keys, now, told)
 
-    def allocate(
-        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
-    ) -> int | None:
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
         """Give transactions that have no write id one each in a table, ascending; return the first. The message has WRITE_ID.
 
         Without `batch` they are thought to have been opened singly, so that none is within a range; the database looks.
@@ -85,7 +83,12 @@ class AtOnce:
         raise AssertionError(self, database, transactions, key, batch, told)
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
         given: Mapping[Key, Given],
     ) -> int | None:
         """Add a lock, and what its open transaction means to write, unless it may meet one of these types; return its id.

@@ -88,46 +88,72 @@ _COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
 )
 _IS_ONE = T.id == sa.bindparam("key")
 _NEXT = N.value + constant(1)
-TAKE_ID = sa.update(counter_rows).where(
-    N.name == constant(counters.TRANSACTION),
-    _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
-).values(value=sa.func.last_insert_id(_NEXT))
-OPEN_ONE = sa.insert(transactions).values({
-    "id": GIVEN, "state": constant(OPEN), **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
-    "type": _if_found_one(sa.bindparam("new_type")),
-})
+TAKE_ID = (
+    sa.update(counter_rows)
+    .where(
+        N.name == constant(counters.TRANSACTION),
+        _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
+    )
+    .values(value=sa.func.last_insert_id(_NEXT))
+)
+OPEN_ONE = sa.insert(transactions).values(
+    {
+        "id": GIVEN,
+        "state": constant(OPEN),
+        **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
+        "type": _if_found_one(sa.bindparam("new_type")),
+    }
+)
 MARK = {
-    batch: sa.update(transactions).where(
-        _IS_ONE, IS_OPEN, T.type != constant(TxnType.READ_ONLY),
+    batch: sa.update(transactions)
+    .where(
+        _IS_ONE,
+        IS_OPEN,
+        T.type != constant(TxnType.READ_ONLY),
         T.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
-    ).values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
+    )
+    .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
     for batch in (True, False)
 }
 """With True also one of a batch, which may be within a range."""
 TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bindparam("catalog")))
-GIVE = sa.insert(write_id_rows).values({
-    **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]}, "write_id": GIVEN - constant(1),
-})
-IN_RANGE = sa.select(sa.func.exp(R.last_transaction + constant(1000))).where(
-    *(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION)
-).limit(constant(1))
+GIVE = sa.insert(write_id_rows).values(
+    {
+        **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]},
+        "write_id": GIVEN - constant(1),
+    }
+)
+IN_RANGE = (
+    sa.select(sa.func.exp(R.last_transaction + constant(1000)))
+    .where(*(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
+    .limit(constant(1))
+)
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
 _OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST)).scalar_subquery()
-TAKE_ABOVE = sa.update(write_id_counters).where(*write_ids.COUNTER, W.last_transaction < _LOWEST, _OF_BATCHES == _COUNT).values(
-    next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST
+TAKE_ABOVE = (
+    sa.update(write_id_counters)
+    .where(*write_ids.COUNTER, W.last_transaction < _LOWEST, _OF_BATCHES == _COUNT)
+    .values(next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST)
 )
 """An UPDATE does not lock the rows of other tables that it counts."""
-GIVE_RANGE = sa.insert(write_id_ranges).values({
-    **{name: sa.bindparam(name) for name in Key._fields}, "first_transaction": _LOWEST, "last_transaction": _HIGHEST,
-    "first_write_id": GIVEN - _COUNT, "catalog": _if_found_one(sa.bindparam("catalog")),
-})
+GIVE_RANGE = sa.insert(write_id_ranges).values(
+    {
+        **{name: sa.bindparam(name) for name in Key._fields},
+        "first_transaction": _LOWEST,
+        "last_transaction": _HIGHEST,
+        "first_write_id": GIVEN - _COUNT,
+        "catalog": _if_found_one(sa.bindparam("catalog")),
+    }
+)
 _MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
 _COMPLETE = sa.update(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"), _FOUND_ONE,
+    C.transaction_id == sa.bindparam("key"),
+    _FOUND_ONE,
     _overflow_unless(sa.or_(C.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
 )
 COMPLETE = {
-    False: _COMPLETE.values(committed_ms=sa.bindparam("now")), True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN)
+    False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
+    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN),
 }
 """Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
 
@@ -141,9 +167,15 @@ _COMMIT_ID = sa.func.last_insert_id(
 )
 """The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
 _CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
-_LATER_CHANGE = sa.exists(sa.select(constant(1)).where(
-    *(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]), C.commit_id >= _TRANSACTION, W.next > constant(0),
-).correlate(write_id_counters))
+_LATER_CHANGE = sa.exists(
+    sa.select(constant(1))
+    .where(
+        *(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
+        C.commit_id >= _TRANSACTION,
+        W.next > constant(0),
+    )
+    .correlate(write_id_counters)
+)
 CHANGE_PARTITION = {False: _CHANGE_PARTITION, True: _CHANGE_PARTITION.where(sa.not_(_LATER_CHANGE))}
 """Hold the counter of a table if the statement before found one row, and take the commit id, for a change of a partition: nothing is
 changed, the commit id is taken on the way.
@@ -157,16 +189,16 @@ CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < 
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
-    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(Q.changes)).where(
-        Among(Q.name, "names")
-    ).with_for_update()
+    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(Q.changes))
+    .where(Among(Q.name, "names"))
+    .with_for_update()
     for held in (True, False)
 }
 """Wait for the turn in queues that are all there; with True, if the statement before found one row. Of one, it returns the changes."""
 PASS = {
-    held: sa.update(lock_queues).where(
-        Q.name == sa.bindparam("queue"), Q.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else [])
-    ).values(changes=Q.changes)
+    held: sa.update(lock_queues)
+    .where(Q.name == sa.bindparam("queue"), Q.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else []))
+    .values(changes=Q.changes)
     for held in (True, False)
 }
 """Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
@@ -176,18 +208,22 @@ MET = {
     for within in (True, False)
 }
 """Overflows for each component that may be met."""
-NOTE = sa.insert(transaction_components).values({
-    **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
-    "write_id": write_ids.number_of(_TRANSACTION, {name: sa.bindparam(name) for name in Key._fields}),
-})
+NOTE = sa.insert(transaction_components).values(
+    {
+        **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
+        "write_id": write_ids.number_of(_TRANSACTION, {name: sa.bindparam(name) for name in Key._fields}),
+    }
+)
 
 
 @cache
 def _end(type_: int, holds: int) -> sa.Update:
     """End an open transaction of a type that holds no more."""
-    return sa.update(transactions).where(
-        _IS_ONE, IS_OPEN, T.type == constant(type_), T.holds.bitwise_and(constant(~holds)) == constant(0)
-    ).values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(constant(WROTE)))
+    return (
+        sa.update(transactions)
+        .where(_IS_ONE, IS_OPEN, T.type == constant(type_), T.holds.bitwise_and(constant(~holds)) == constant(0))
+        .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(constant(WROTE)))
+    )
 
 
 @cache
@@ -239,13 +275,27 @@ class MySQL(AtOnce):
     adds_locks = judges = True
 
     def open(
-        self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None  # noqa: ARG002  # it is one
+        self,
+        database: Database,
+        count: int,  # noqa: ARG002
+        kind: int,
+        who: Who,
+        now: int,
+        most: int,
+        told: LogRow | None,  # it is one
     ) -> list[int]:
         user, host, agent = who
 
         def work(session: Session) -> Answer:
             taken, _ = session.all_later(
-                TAKE_ID, OPEN_ONE, most=most, new_type=kind, new_user=user, new_host=host, new_agent=agent, new_started_ms=now,
+                TAKE_ID,
+                OPEN_ONE,
+                most=most,
+                new_type=kind,
+                new_user=user,
+                new_host=host,
+                new_agent=agent,
+                new_started_ms=now,
                 new_heartbeat_ms=now,
             )
             _tell(session, told, OPENED)
@@ -268,7 +318,13 @@ class MySQL(AtOnce):
         return self._commit(database, key, guess, (change, COMPLETE[True]), changed, now, told)
 
     def _commit(
-        self, database: Database, key: int, guess: Guess, done: Sequence[sa.ClauseElement], intent: Intent | None, now: int,
+        self,
+        database: Database,
+        key: int,
+        guess: Guess,
+        done: Sequence[sa.ClauseElement],
+        intent: Intent | None,
+        now: int,
         told: LogRow | None,
     ) -> tuple[int, int] | None:
         names = {} if intent is None else dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
@@ -289,16 +345,21 @@ class MySQL(AtOnce):
 
         return not guess.intents and _is_plain(guess) and bool(_try(database, work))
 
-    def allocate(
-        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
-    ) -> int | None:
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
         count, names = len(transactions), key._asdict()
 
         def one(session: Session) -> Answer:
             key = transactions[0]
             _, taken, *_ = session.all_later(
-                MARK[batch], TAKE_IF_FOUND_ONE, *((IN_RANGE,) if batch else ()), GIVE, key=key, transaction_id=key, last_transaction=key,
-                count=1, **names,
+                MARK[batch],
+                TAKE_IF_FOUND_ONE,
+                *((IN_RANGE,) if batch else ()),
+                GIVE,
+                key=key,
+                transaction_id=key,
+                last_transaction=key,
+                count=1,
+                **names,
             )
             _tell(session, told, ALLOCATED, count=1)
             return taken
@@ -316,7 +377,12 @@ class MySQL(AtOnce):
         return None if taken is None else write_ids.taken(taken, count)[0]
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
         given: Mapping[Key, Given],
     ) -> int | None:
         if len(parts) > FEW or len(intents) > MOST_NOTED:
@@ -326,13 +392,24 @@ class MySQL(AtOnce):
 
         def unlooked(session: Session, seen: SeenQueue) -> Answer:
             *_, added = session.all_later(
-                *((HOLD,) if transaction else ()), PASS[bool(transaction)], INSERT_IF_FOUND_ONE, key=transaction, bits=bits,
-                now=lock.heartbeat_ms, queue=wanted.queues[0], seen=seen.changes, **lock._asdict(),
+                *((HOLD,) if transaction else ()),
+                PASS[bool(transaction)],
+                INSERT_IF_FOUND_ONE,
+                key=transaction,
+                bits=bits,
+                now=lock.heartbeat_ms,
+                queue=wanted.queues[0],
+                seen=seen.changes,
+                **lock._asdict(),
             )
             numbers = [number.write_id if number is not None and number.seen is seen else None for number in known]
-            locks.insert_below(session, added, lock, parts, [
-                (*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None
-            ])
+            locks.insert_below(
+                session,
+                added,
+                lock,
+                parts,
+                [(*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None],
+            )
             _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
             return added
 

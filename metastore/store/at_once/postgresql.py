@@ -92,14 +92,24 @@ def _parameters(row: LogRow | None) -> dict[str, Any]:
 def _opening(told: bool) -> sa.Select[Any]:
     """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
     new_value = N.value + _COUNT
-    taken = postgresql.insert(counter_rows).values(name=sa.bindparam("counter"), value=_COUNT).on_conflict_do_update(
-        index_elements=["name"], set_={"value": new_value},
-        where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
-    ).returning(N.value).cte("taken")
+    taken = (
+        postgresql.insert(counter_rows)
+        .values(name=sa.bindparam("counter"), value=_COUNT)
+        .on_conflict_do_update(
+            index_elements=["name"],
+            set_={"value": new_value},
+            where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
+        )
+        .returning(N.value)
+        .cte("taken")
+    )
     numbers = sa.func.generate_series(1, _COUNT).table_valued("number").render_derived(name="numbers")
     values = sa.select(
-        taken.c.value - _COUNT + numbers.c.number, constant(OPEN),
-        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]), _NOW, _NOW,
+        taken.c.value - _COUNT + numbers.c.number,
+        constant(OPEN),
+        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
+        _NOW,
+        _NOW,
         sa.case((constant(1) < _COUNT, constant(RANGES)), else_=constant(0)),
     ).select_from(taken, numbers)
     opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
@@ -151,10 +161,17 @@ def _aborting(told: bool, consecutive: bool) -> sa.Select[Any]:
 
     Those from `lowest` to `highest` are found by one walk of the index, others one by one.
     """
-    found = sa.select(T.id).where(
-        T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
-        sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)), *_unchanged(PLAIN & ~COMPONENTS),
-    ).order_by(T.id).with_for_update().cte("found")
+    found = (
+        sa.select(T.id)
+        .where(
+            T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
+            sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)),
+            *_unchanged(PLAIN & ~COMPONENTS),
+        )
+        .order_by(T.id)
+        .with_for_update()
+        .cte("found")
+    )
     are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == _COUNT
     they = T.id.between(_LOWEST, _HIGHEST) if consecutive else T.id.in_(sa.select(found.c.id))
     ended = sa.update(transactions).where(they, are_all).values(_ENDED).returning(T.id).cte("ended")
@@ -174,23 +191,35 @@ def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
 
     def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return (
-            Among(of.id, "keys"), is_open(of), of.type != constant(TxnType.READ_ONLY),
+            Among(of.id, "keys"),
+            is_open(of),
+            of.type != constant(TxnType.READ_ONLY),
             of.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
         )
 
     they = transactions.alias("they").c
     all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == _COUNT,) if many else ()
-    held = sa.update(transactions).where(*may(T), *all_may).values(
-        holds=T.holds.bitwise_or(constant(WRITE_IDS))
-    ).returning(T.id, T.holds).cte("held")
+    held = (
+        sa.update(transactions)
+        .where(*may(T), *all_may)
+        .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
+        .returning(T.id, T.holds)
+        .cte("held")
+    )
     are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == _COUNT
     in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
     taken = _taking(are_all, sa.not_(in_range) if batch else None)
     first = taken.c.next - _COUNT
     place = sa.func.row_number().over(order_by=held.c.id) - constant(1)
-    given = sa.insert(write_ids).from_select(
-        [*WRITE_ID_COLUMNS], sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())), include_defaults=False
-    ).cte("given")
+    given = (
+        sa.insert(write_ids)
+        .from_select(
+            [*WRITE_ID_COLUMNS],
+            sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())),
+            include_defaults=False,
+        )
+        .cte("given")
+    )
     query = sa.select(first).add_cte(given)
     return query.add_cte(_told_allocated(taken, first)) if told else query
 
@@ -228,9 +257,12 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     if in_transaction:
         conditions.append(sa.exists(sa.select(constant(1)).where(T.id == transaction, is_open(T))))
     values = [sa.cast(sa.bindparam(name), locks.c[name].type) for name in NewLock._fields]
-    locked = sa.insert(locks).from_select(
-        [*NewLock._fields], sa.select(*values).where(*conditions), include_defaults=False
-    ).returning(locks.c.id).cte("locked")
+    locked = (
+        sa.insert(locks)
+        .from_select([*NewLock._fields], sa.select(*values).where(*conditions), include_defaults=False)
+        .returning(locks.c.id)
+        .cte("locked")
+    )
     parts = _listed("part", lock_components, PART_COLUMNS[1:])
     rows = sa.select(locked.c.id, *parts.c).select_from(locked.join(parts, sa.true()))
     query = sa.select(locked.c.id).add_cte(
@@ -256,19 +288,29 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) 
     version = sa.select(xmin).where(*(before.c[name] == value for name, value in names.items()))
     had = [
         sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
-        sa.exists(sa.select(constant(1)).where(I.transaction_id.between(_LOWEST, _HIGHEST), I.catalog == names["catalog"], *(
-            bare(I[name]) == names[name] for name in ("database", "table")
-        ))),
+        sa.exists(
+            sa.select(constant(1)).where(
+                I.transaction_id.between(_LOWEST, _HIGHEST),
+                I.catalog == names["catalog"],
+                *(bare(I[name]) == names[name] for name in ("database", "table")),
+            )
+        ),
     ]
     unchanged = sa.and_(sa.literal_column("write_id_counters.xmin") == version.scalar_subquery(), *map(sa.not_, had))
     insert = postgresql.insert(write_id_counters).from_select(
-        [*names, "next", "last_transaction"], sa.select(*names.values(), _COUNT + constant(1), _HIGHEST).where(where),
+        [*names, "next", "last_transaction"],
+        sa.select(*names.values(), _COUNT + constant(1), _HIGHEST).where(where),
         include_defaults=False,
     )
-    return insert.on_conflict_do_update(
-        index_elements=[*names], where=None if free is None else sa.or_(W.last_transaction < _LOWEST, free, unchanged),
-        set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
-    ).returning(W.next).cte("taken")
+    return (
+        insert.on_conflict_do_update(
+            index_elements=[*names],
+            where=None if free is None else sa.or_(W.last_transaction < _LOWEST, free, unchanged),
+            set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
+        )
+        .returning(W.next)
+        .cte("taken")
+    )
 
 
 @cache
@@ -282,9 +324,7 @@ def _allocating_range(told: bool) -> sa.Select[Any]:
     first = taken.c.next - _COUNT
     values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
     row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
-    query = sa.select(first).add_cte(
-        sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given")
-    )
+    query = sa.select(first).add_cte(sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given"))
     return query.add_cte(_told_allocated(taken, first)) if told else query
 
 
@@ -298,54 +338,78 @@ class PostgreSQL(AtOnce):
 
     def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
         user, host, agent = who
-        rows = database.change(lambda session: session.rows(
-            _opening(told is not None), counter=counters.TRANSACTION, count=count, type_value=kind, user_value=user, host_value=host,
-            agent_value=agent, now=now, most=most, **_parameters(told),
-        ))
+        rows = database.change(
+            lambda session: session.rows(
+                _opening(told is not None),
+                counter=counters.TRANSACTION,
+                count=count,
+                type_value=kind,
+                user_value=user,
+                host_value=host,
+                agent_value=agent,
+                now=now,
+                most=most,
+                **_parameters(told),
+            )
+        )
         return sorted(id_ for (id_,) in rows)
 
     def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int,  # noqa: ARG002  # it looks itself
+        self,
+        database: Database,
+        key: int,
+        guess: Guess,  # noqa: ARG002
+        inserting: str,
+        inserted: Intent | None,  # noqa: ARG002
+        now: int,  # it looks itself
         told: LogRow | None,
     ) -> tuple[int, int] | None:
         return self._end(database, COMMIT, key, now, told, new_state=COMMITTED, inserting=inserting)
 
     def abort(
-        self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None  # noqa: ARG002  # it looks itself
+        self,
+        database: Database,
+        key: int,
+        guess: Guess,  # noqa: ARG002
+        now: int,
+        told: LogRow | None,  # it looks itself
     ) -> bool:
         return self._end(database, ABORT, key, now, told, new_state=ABORTED) is not None
 
-    def _end(
-        self, database: Database, kind: str, key: int, now: int, told: LogRow | None, **values: str
-    ) -> tuple[int, int] | None:
-        row = database.change(
-            lambda session: session.row(_ending(kind, told is not None), key=key, now=now, **values, **_parameters(told))
-        )
+    def _end(self, database: Database, kind: str, key: int, now: int, told: LogRow | None, **values: str) -> tuple[int, int] | None:
+        row = database.change(lambda session: session.row(_ending(kind, told is not None), key=key, now=now, **values, **_parameters(told)))
         return None if row is None else (int(row[0]), int(row[1]))
 
     def abort_all(self, database: Database, keys: Sequence[int], now: int, told: LogRow | None) -> bool:
         consecutive = is_range(keys)
         which = {"lowest": keys[0], "highest": keys[-1]} if consecutive else {"keys": list(keys)}
-        row = database.change(lambda session: session.row(
-            _aborting(told is not None, consecutive), count=len(keys), new_state=ABORTED, now=now, **which, **_parameters(told)
-        ))
+        row = database.change(
+            lambda session: session.row(
+                _aborting(told is not None, consecutive), count=len(keys), new_state=ABORTED, now=now, **which, **_parameters(told)
+            )
+        )
         return row is not None and bool(row[0])
 
-    def allocate(
-        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
-    ) -> int | None:
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
         parameters = {**ends, **key._asdict(), **_parameters(told)}
         if is_range(transactions):
             row = database.change(lambda session: session.row(_allocating_range(told is not None), **parameters))
         else:
-            row = database.change(lambda session: session.row(
-                _allocating(told is not None, len(transactions) > 1, batch), keys=list(transactions), **parameters
-            ))
+            row = database.change(
+                lambda session: session.row(
+                    _allocating(told is not None, len(transactions) > 1, batch), keys=list(transactions), **parameters
+                )
+            )
         return None if row is None else int(row[0])
 
     def lock(
-        self, database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int],
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
         given: Mapping[Key, Given],  # noqa: ARG002  # to look costs little in its statement
     ) -> int | None:
         queues, within_tables, reached = reach(parts, types)
@@ -359,8 +423,12 @@ class PostgreSQL(AtOnce):
                 hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.later(
-                _locking(bool(intents), bool(transaction), within_tables), **lock._asdict(), **listed, **reached,
-                queues=len(queues), names=queues,
+                _locking(bool(intents), bool(transaction), within_tables),
+                **lock._asdict(),
+                **listed,
+                **reached,
+                queues=len(queues),
+                names=queues,
             )
 
         added = database.write(work)
@@ -368,6 +436,11 @@ class PostgreSQL(AtOnce):
 
     def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
         session.later(
-            _ending(CHANGE, told is not None), key=key, number=commit_id, new_state=COMMITTED, inserting=inserting, now=now,
+            _ending(CHANGE, told is not None),
+            key=key,
+            number=commit_id,
+            new_state=COMMITTED,
+            inserting=inserting,
+            now=now,
             **_parameters(told),
         )

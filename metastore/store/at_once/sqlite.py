@@ -17,9 +17,12 @@ from metastore.store.write_ids import COUNTER, Key, Range, named
 
 N = write_id_counters.c
 OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(sa.bindparam("lowest"), sa.bindparam("highest")))
-TAKE_ABOVE = sa.update(write_id_counters).where(*COUNTER, N.last_transaction < sa.bindparam("lowest")).values(
-    next=N.next + sa.bindparam("count"), last_transaction=sa.bindparam("highest")
-).returning(N.next)
+TAKE_ABOVE = (
+    sa.update(write_id_counters)
+    .where(*COUNTER, N.last_transaction < sa.bindparam("lowest"))
+    .values(next=N.next + sa.bindparam("count"), last_transaction=sa.bindparam("highest"))
+    .returning(N.next)
+)
 
 
 class SQLite(AtOnce):
@@ -27,9 +30,7 @@ class SQLite(AtOnce):
 
     least_allocated, most_allocated = 2, 1000
 
-    def allocate(
-        self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None
-    ) -> int | None:
+    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
         if not batch or not write_ids.is_range(transactions):
             return None
         count, lowest, highest = len(transactions), transactions[0], transactions[-1]

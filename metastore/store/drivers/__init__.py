@@ -21,6 +21,19 @@ DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": Postgr
 """By the name that a URL begins with."""
 
 __all__ = [
-    "DRIVERS", "FEW", "BrokenAtCommit", "Driver", "MySQLDriver", "PostgreSQLDriver", "ReferenceViolation", "Refused", "Retry", "Row",
-    "SQLiteDriver", "Unavailable", "UniqueViolation", "Unreachable", "Unstorable",
+    "DRIVERS",
+    "FEW",
+    "BrokenAtCommit",
+    "Driver",
+    "MySQLDriver",
+    "PostgreSQLDriver",
+    "ReferenceViolation",
+    "Refused",
+    "Retry",
+    "Row",
+    "SQLiteDriver",
+    "Unavailable",
+    "UniqueViolation",
+    "Unreachable",
+    "Unstorable",
 ]

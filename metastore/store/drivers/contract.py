@@ -1,11 +1,11 @@
 """What a driver does for its database, and what it makes of the database's errors. Never begins a unit of work.
 
-    UniqueViolation      a row with this key is there already
-    ReferenceViolation   a row that others refer to was to go
-    Retry                nothing was done: begin again
-    Refused              a guard among the statements did not hold: nothing was done
-    Unavailable          the connection broke before anything was committed
-    BrokenAtCommit       it broke while the commit was on its way
+UniqueViolation      a row with this key is there already
+ReferenceViolation   a row that others refer to was to go
+Retry                nothing was done: begin again
+Refused              a guard among the statements did not hold: nothing was done
+Unavailable          the connection broke before anything was committed
+BrokenAtCommit       it broke while the commit was on its way
 """
 
 from __future__ import annotations

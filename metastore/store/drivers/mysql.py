@@ -65,7 +65,10 @@ class MySQLDriver(Driver):
         """That of the connections."""
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
-            "host": url.host or "127.0.0.1", "port": url.port or 3306, "user": url.username or "", "password": url.password or "",
+            "host": url.host or "127.0.0.1",
+            "port": url.port or 3306,
+            "user": url.username or "",
+            "password": url.password or "",
             "database": url.database,
         }
         if "unix_socket" in url.query:
@@ -74,7 +77,10 @@ class MySQLDriver(Driver):
     def connect(self) -> Any:
         flags = self.pymysql.constants.CLIENT
         connection = self.connection(
-            **self.arguments, autocommit=True, charset="utf8mb4", client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
+            **self.arguments,
+            autocommit=True,
+            charset="utf8mb4",
+            client_flag=flags.FOUND_ROWS | flags.MULTI_STATEMENTS,
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
         cursor = connection.cursor()

@@ -157,7 +157,8 @@ class Cursor:
 
     def _may_send(self) -> bool:
         return (
-            self._pipeline is not None or self._waiting[0][0].text == b"BEGIN"
+            self._pipeline is not None
+            or self._waiting[0][0].text == b"BEGIN"
             or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
         )
 
@@ -237,7 +238,7 @@ class Cursor:
         try:
             if first is None:
                 pgconn.pipeline_sync()
-            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results):first]]
+            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results) : first]]
             if first is None:
                 self._next()  # the end of the pipeline
                 pgconn.exit_pipeline_mode()

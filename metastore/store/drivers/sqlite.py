@@ -37,9 +37,7 @@ class SQLiteDriver(Driver):
 
     def connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512
-        )
+        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -28,7 +28,23 @@ from metastore.wire.methods.table import Handler, merge
 
 __all__ = ["METHODS", "Handler"]
 
-METHODS: dict[str, Handler] = merge((
-    fb303, server, catalogs, tables, partitions, exchange, statistics, functions, constraints, locks, notifications, compactions,
-    privileges, transactions, types, legacy,
-))
+METHODS: dict[str, Handler] = merge(
+    (
+        fb303,
+        server,
+        catalogs,
+        tables,
+        partitions,
+        exchange,
+        statistics,
+        functions,
+        constraints,
+        locks,
+        notifications,
+        compactions,
+        privileges,
+        transactions,
+        types,
+        legacy,
+    )
+)

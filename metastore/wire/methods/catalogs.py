@@ -14,12 +14,23 @@ from metastore.wire.methods.table import Handler
 
 def _create_database_req(call: Call, args: Any) -> None:
     request = args.createDatabaseRequest
-    databases.create_database(call, Database(
-        name=request.databaseName, description=request.description, locationUri=request.locationUri, parameters=request.parameters,
-        privileges=request.privileges, ownerName=request.ownerName, ownerType=request.ownerType, catalogName=request.catalogName,
-        managedLocationUri=request.managedLocationUri, type=request.type, connector_name=request.dataConnectorName,
-        remote_dbname=request.remote_dbname,
-    ))
+    databases.create_database(
+        call,
+        Database(
+            name=request.databaseName,
+            description=request.description,
+            locationUri=request.locationUri,
+            parameters=request.parameters,
+            privileges=request.privileges,
+            ownerName=request.ownerName,
+            ownerType=request.ownerType,
+            catalogName=request.catalogName,
+            managedLocationUri=request.managedLocationUri,
+            type=request.type,
+            connector_name=request.dataConnectorName,
+            remote_dbname=request.remote_dbname,
+        ),
+    )
 
 
 def _get_database(call: Call, args: Any) -> Database:
@@ -54,16 +65,17 @@ def _alter_database_req(call: Call, args: Any) -> None:
 
 
 def _drop_database(call: Call, args: Any) -> None:
-    databases.drop_database(
-        call, *unpack.database(call, args.name), delete_data=bool(args.deleteData), cascade=bool(args.cascade)
-    )
+    databases.drop_database(call, *unpack.database(call, args.name), delete_data=bool(args.deleteData), cascade=bool(args.cascade))
 
 
 def _drop_database_req(call: Call, args: Any) -> None:
     request = args.req
     databases.drop_database(
-        call, *unpack.database(call, request.name, request.catalogName), delete_data=bool(request.deleteData),
-        cascade=bool(request.cascade), ignore_unknown=bool(request.ignoreUnknownDb),
+        call,
+        *unpack.database(call, request.name, request.catalogName),
+        delete_data=bool(request.deleteData),
+        cascade=bool(request.cascade),
+        ignore_unknown=bool(request.ignoreUnknownDb),
     )
 
 

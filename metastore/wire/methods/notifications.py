@@ -46,9 +46,7 @@ def _writes(call: Call, args: Any) -> list[WriteEventInfo]:
 METHODS: dict[str, Handler] = {
     "get_next_notification": lambda call, args: NotificationEventResponse(events=notifications.get_next(call, args.rqst)),
     "get_current_notificationEventId": lambda call, args: CurrentNotificationEventId(eventId=notifications.current_id(call)),
-    "get_notification_events_count": lambda call, args: NotificationEventsCountResponse(
-        eventsCount=notifications.count(call, args.rqst)
-    ),
+    "get_notification_events_count": lambda call, args: NotificationEventsCountResponse(eventsCount=notifications.count(call, args.rqst)),
     "fire_listener_event": _fire_listener_event,
     "add_write_notification_log": _add_write,
     "add_write_notification_log_in_batch": _add_writes,

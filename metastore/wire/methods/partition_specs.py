@@ -41,10 +41,19 @@ def _members(spec: PartitionSpec) -> list[Partition]:
             raise MissingArgument(f"a partition in the spec of {spec.dbName}.{spec.tableName} has no values")
         sd = copy(shared.sd)
         sd.location = f"{'null' if sd.location is None else sd.location}{'null' if slim.relativePath is None else slim.relativePath}"
-        out.append(Partition(
-            values=slim.values, dbName=spec.dbName, tableName=spec.tableName, catName=spec.catName, createTime=slim.createTime,
-            lastAccessTime=slim.lastAccessTime, sd=sd, parameters=slim.parameters, privileges=slim.privileges,
-        ))
+        out.append(
+            Partition(
+                values=slim.values,
+                dbName=spec.dbName,
+                tableName=spec.tableName,
+                catName=spec.catName,
+                createTime=slim.createTime,
+                lastAccessTime=slim.lastAccessTime,
+                sd=sd,
+                parameters=slim.parameters,
+                privileges=slim.privileges,
+            )
+        )
     return out
 
 
@@ -61,10 +70,15 @@ def add(call: Call, args: Any) -> int:
 def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
     """Return partitions of a table in one spec."""
     table = tables.find_table(call, name)
-    return [PartitionSpec(
-        catName=name.catalog, dbName=name.database, tableName=name.table, rootPath=table.sd.location if table.sd is not None else None,
-        partitionList=PartitionListComposingSpec(partitions=found),
-    )]
+    return [
+        PartitionSpec(
+            catName=name.catalog,
+            dbName=name.database,
+            tableName=name.table,
+            rootPath=table.sd.location if table.sd is not None else None,
+            partitionList=PartitionListComposingSpec(partitions=found),
+        )
+    ]
 
 
 def get(call: Call, args: Any) -> list[PartitionSpec]:

@@ -96,7 +96,10 @@ def _add_partitions(call: Call, args: Any) -> int:
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
     request = args.request
     added = add_partitions(
-        call, unpack.target(call, request), _with_columns(request.parts or [], request), if_not_exists=bool(request.ifNotExists),
+        call,
+        unpack.target(call, request),
+        _with_columns(request.parts or [], request),
+        if_not_exists=bool(request.ifNotExists),
         environment=unpack.environment(request.environmentContext),
     )
     return AddPartitionsResult(partitions=added if request.needResult is not False else None)
@@ -182,9 +185,7 @@ def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
     delete_data, if_exists = bool(request.deleteData), request.ifExists is not False
     if request.parts is not None and request.parts.exprs is not None:
         wanted = [Dropped(each.expr or b"", None if request.ignoreProtection else each.partArchiveLevel) for each in request.parts.exprs]
-        dropped = drop_partitions_by_expressions(
-            call, name, wanted, delete_data=delete_data, if_exists=if_exists, environment=environment
-        )
+        dropped = drop_partitions_by_expressions(call, name, wanted, delete_data=delete_data, if_exists=if_exists, environment=environment)
     elif request.parts is not None and request.parts.names is not None:
         dropped = drop_partitions(call, name, request.parts.names, delete_data=delete_data, if_exists=if_exists, environment=environment)
     else:
@@ -234,9 +235,7 @@ def _get_partitions_req(call: Call, args: Any) -> Encoded:
 
 def _get_partitions_by_filter_req(call: Call, args: Any) -> Encoded:
     request = args.req
-    found = partitions.get_partitions_by_filter(
-        call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts)
-    )
+    found = partitions.get_partitions_by_filter(call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts))
     return encoded(_project(found, request))
 
 
@@ -254,9 +253,7 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> Encoded:
 
 def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
     request = args.req
-    names = partitions.get_partition_names_by_values(
-        call, unpack.target(call, request), request.partValues, unpack.limit(request.maxParts)
-    )
+    names = partitions.get_partition_names_by_values(call, unpack.target(call, request), request.partValues, unpack.limit(request.maxParts))
     return GetPartitionNamesPsResponse(names=names)
 
 
@@ -278,7 +275,7 @@ def _get_partitions(call: Call, args: Any) -> Encoded:
 
 def _partial(args: Any) -> list[str]:
     if not args.part_vals:
-        raise MetaError("the list of partition values is null or empty: give a value for each leading key, \"\" for any")
+        raise MetaError('the list of partition values is null or empty: give a value for each leading key, "" for any')
     values: list[str] = args.part_vals
     return values
 
@@ -312,16 +309,21 @@ def _get_partitions_with_auth(call: Call, args: Any) -> Encoded:
 
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions_by_values(
-        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args)
-    ))
+    return encoded(
+        partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args))
+    )
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
     request = args.request
     rows = partitions.get_partition_values(
-        call, unpack.target(call, request), request.partitionKeys, request.filter, distinct=request.applyDistinct is not False,
-        ascending=request.ascending is not False, limit=unpack.limit(request.maxParts),
+        call,
+        unpack.target(call, request),
+        request.partitionKeys,
+        request.filter,
+        distinct=request.applyDistinct is not False,
+        ascending=request.ascending is not False,
+        limit=unpack.limit(request.maxParts),
     )
     return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 

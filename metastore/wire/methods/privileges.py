@@ -50,13 +50,16 @@ def _grant_revoke_role(call: Call, args: Any) -> GrantRevokeRoleResponse:
     request = args.request
     if _grants(request):
         roles.grant_role(
-            call, request.roleName, request.principalName, request.principalType, request.grantor, request.grantorType,
+            call,
+            request.roleName,
+            request.principalName,
+            request.principalType,
+            request.grantor,
+            request.grantorType,
             option=bool(request.grantOption),
         )
     else:
-        roles.revoke_role(
-            call, request.roleName, request.principalName, request.principalType, option_only=bool(request.grantOption)
-        )
+        roles.revoke_role(call, request.roleName, request.principalName, request.principalType, option_only=bool(request.grantOption))
     return GrantRevokeRoleResponse(success=True)
 
 

@@ -66,9 +66,7 @@ def _get_table_req(call: Call, args: Any) -> TableStatsResult:
 
 def _get_partitions_req(call: Call, args: Any) -> Encoded:
     request = args.request
-    found = statistics.get_stored(
-        call, unpack.target(call, request), request.partNames, request.colNames, request.engine, _seen(request)
-    )
+    found = statistics.get_stored(call, unpack.target(call, request), request.partNames, request.colNames, request.engine, _seen(request))
     return statistics_lists.encoded(found, PartitionsStatsResult())
 
 

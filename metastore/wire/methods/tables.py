@@ -27,9 +27,7 @@ from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.undeclared import undeclared
 
-CONSTRAINT_LISTS = (
-    "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints", "checkConstraints"
-)
+CONSTRAINT_LISTS = ("primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints", "checkConstraints")
 
 
 def _constraints(holder: Any) -> list[Any]:
@@ -61,9 +59,12 @@ def _create_table_with_constraints(call: Call, args: Any) -> None:
 def _create_table_req(call: Call, args: Any) -> None:
     request = args.request
     create_table(
-        call, unpack.required(call, request.table, "request.table"), environment=unpack.environment(request.envContext),
+        call,
+        unpack.required(call, request.table, "request.table"),
+        environment=unpack.environment(request.envContext),
         constraints=_constraints(request),
-        capabilities=request.processorCapabilities, identifier=request.processorIdentifier,
+        capabilities=request.processorCapabilities,
+        identifier=request.processorIdentifier,
     )
 
 
@@ -102,9 +103,9 @@ def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
     found = tables.get_table_objects_by_name(call, catalog, database, names)
     for table in found:
         translation.check_readable(call, table, request.capabilities)
-    return GetTablesResult(tables=[
-        translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found
-    ])
+    return GetTablesResult(
+        tables=[translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    )
 
 
 def _get_tables(call: Call, args: Any) -> list[str]:
@@ -138,7 +139,9 @@ def _get_tables_ext(call: Call, args: Any) -> list[ExtendedTableInfo]:
     translated = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
     return [
         ExtendedTableInfo(
-            tblName=table.tableName, accessType=table.accessType, requiredReadCapabilities=table.requiredReadCapabilities,
+            tblName=table.tableName,
+            accessType=table.accessType,
+            requiredReadCapabilities=table.requiredReadCapabilities,
             requiredWriteCapabilities=table.requiredWriteCapabilities,
         )
         for table in translated
@@ -171,7 +174,9 @@ def _drop_table(call: Call, args: Any) -> None:
 
 def _drop_table_with_environment_context(call: Call, args: Any) -> None:
     tables.drop_table(
-        call, unpack.table(call, args.dbname, args.name), delete_data=bool(args.deleteData),
+        call,
+        unpack.table(call, args.dbname, args.name),
+        delete_data=bool(args.deleteData),
         environment=unpack.environment(args.environment_context),
     )
 
@@ -179,7 +184,9 @@ def _drop_table_with_environment_context(call: Call, args: Any) -> None:
 def _drop_table_req(call: Call, args: Any) -> None:
     request = args.dropTableReq
     tables.drop_table(
-        call, unpack.table(call, request.dbName, request.tableName, request.catalogName), delete_data=bool(request.deleteData),
+        call,
+        unpack.table(call, request.dbName, request.tableName, request.catalogName),
+        delete_data=bool(request.deleteData),
         environment=unpack.environment(request.envContext),
     )
 

@@ -72,9 +72,7 @@ METHODS: dict[str, Handler] = {
     "repl_tbl_writeid_state": lambda call, args: replication.set_write_id_state(call, required(call, args.rqst, "rqst")),
     "get_replayed_txns_for_policy": _get_replayed_txns_for_policy,
     "get_lock_materialization_rebuild": lambda call, args: rebuilds.lock_rebuild(call, args.dbName, args.tableName, args.txnId),
-    "heartbeat_lock_materialization_rebuild": lambda call, args: rebuilds.heartbeat_rebuild(
-        call, args.dbName, args.tableName, args.txnId
-    ),
+    "heartbeat_lock_materialization_rebuild": lambda call, args: rebuilds.heartbeat_rebuild(call, args.dbName, args.tableName, args.txnId),
     "get_materialization_invalidation_info": lambda call, args: rebuilds.invalidation_info(
         call, required(call, args.creation_metadata, "creation_metadata"), args.validTxnList
     ),

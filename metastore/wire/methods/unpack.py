@@ -18,18 +18,25 @@ def table(call: Call, database: str | None, name: str | None, catalog: str | Non
     return table_name(database, name, catalog, call.config.default_catalog)
 
 
-ENDS_WITHOUT_NAMES = frozenset({
-    "add_partitions_pspec", "get_partition_names", "get_partition_names_ps", "get_partition_with_auth", "get_partitions",
-    "get_partitions_by_filter", "get_partitions_by_names", "get_partitions_ps_with_auth", "get_partitions_pspec",
-})
+ENDS_WITHOUT_NAMES = frozenset(
+    {
+        "add_partitions_pspec",
+        "get_partition_names",
+        "get_partition_names_ps",
+        "get_partition_with_auth",
+        "get_partitions",
+        "get_partitions_by_filter",
+        "get_partitions_by_names",
+        "get_partitions_ps_with_auth",
+        "get_partitions_pspec",
+    }
+)
 """Methods in which Java's server ends the connection when a name is absent; in the others it answers MetaException."""
 
 
 def partitioned(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
     """Return a table's normalised full name in a method about its partitions. MissingArgument or MetaError when a part is absent."""
-    if call.method in ENDS_WITHOUT_NAMES and (
-        name is None or database_name(database, catalog, call.config.default_catalog)[1] is None
-    ):
+    if call.method in ENDS_WITHOUT_NAMES and (name is None or database_name(database, catalog, call.config.default_catalog)[1] is None):
         raise MissingArgument(f"{call.method} needs the names of database and table; got {database} and {name}")
     return table(call, database, name, catalog)
 
