@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.servers import ROOT, serving
+from tests.support.servers import ROOT, serving
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from metastore.cli import app
 from metastore.client import connect
 from metastore.config import settings
 from metastore.store import migrate
-from tests.servers import serving
+from tests.support.servers import serving
 
 
 def run(*arguments: str) -> Result:

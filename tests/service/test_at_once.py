@@ -24,7 +24,8 @@ from metastore.store.drivers import FEW, BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, RANGES, hold
 from tests.service.changes import of_another
-from tests.service.txns import (
+from tests.service.waiting import beside
+from tests.support.txns import (
     EXCLUSIVE,
     INSERT,
     READ,
@@ -45,7 +46,6 @@ from tests.service.txns import (
     rows,
     write,
 )
-from tests.service.waiting import beside
 
 ALLOCATED = (schema.write_ids, schema.write_id_ranges)
 

@@ -22,8 +22,9 @@ from metastore.store.at_once import mysql
 from metastore.store.database import Database, Session
 from metastore.store.transactions import COMPONENTS, hold
 from tests.service.changes import completed, events, judged_by, left, of_another
-from tests.service.conftest import Statements
-from tests.service.txns import (
+from tests.service.waiting import beside, waited_for
+from tests.support.catalog import Statements
+from tests.support.txns import (
     DELETE,
     INSERT,
     READ,
@@ -40,7 +41,6 @@ from tests.service.txns import (
     rows,
     write,
 )
-from tests.service.waiting import beside, waited_for
 
 
 def state(call: Call, key: int) -> object:

@@ -28,8 +28,8 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
 from metastore.wire.encoding import Encoded
 from metastore.wire.methods import METHODS
-from tests.service.conftest import Statements, add_partitions, make_table
 from tests.service.test_statistics import numbers, of
+from tests.support.catalog import Statements, add_partitions, make_table
 
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
 BASIC = '{"BASIC_STATS":"true"}'

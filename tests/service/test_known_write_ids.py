@@ -14,8 +14,8 @@ from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.store import known_write_ids, schema
 from metastore.store.write_ids import Key, Mark, Snapshot
-from tests.service.conftest import MetastoreMaker, Statements, call_of, make_database, make_table
-from tests.service.txns import INSERT, READ, abort, allocate, ask, begin, begin_one, commit, component, count, valid
+from tests.support.catalog import MetastoreMaker, Statements, call_of, make_database, make_table
+from tests.support.txns import INSERT, READ, abort, allocate, ask, begin, begin_one, commit, component, count, valid
 
 Answer = tuple[int, list[int], set[int], int | None]
 T = Key("hive", "db", "t")

@@ -19,8 +19,8 @@ from metastore.service.tables import get_table
 from metastore.store import at_once, schema
 from metastore.store import notifications as log_rows
 from metastore.store.at_once import AtOnce
-from tests.service.conftest import MetastoreMaker, make_table
-from tests.service.txns import allocate, begin, rows
+from tests.support.catalog import MetastoreMaker, make_table
+from tests.support.txns import allocate, begin, rows
 
 Wanted = list[tuple[str, dict[str, object]]]
 

@@ -13,8 +13,8 @@ from metastore.service.context import Call, Metastore
 from metastore.store import compactions, schema
 from metastore.store.compactions import Object
 from metastore.store.write_ids import Key
-from tests.service.conftest import MetastoreMaker
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker
+from tests.support.txns import (
     INSERT,
     READ,
     abort,

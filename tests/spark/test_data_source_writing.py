@@ -24,9 +24,9 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.compactor import Compactor
 from metastore.spark.streaming_sink import committed
-from tests.servers import ROOT, Server
-from tests.spark.conftest import TableMaker
 from tests.spark.test_streaming_sink import feed, ids
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import ROOT, Server
 
 pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
 ALL_TYPES = (

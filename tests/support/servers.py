@@ -13,7 +13,7 @@ from pathlib import Path
 
 READY = "ready on "
 COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)

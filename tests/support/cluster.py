@@ -19,8 +19,8 @@ from metastore.client import connect
 from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
-from tests.servers import ROOT, Server, serving
-from tests.spark.conftest import definition
+from tests.support.acid_tables import definition
+from tests.support.servers import ROOT, Server, serving
 
 PATIENCE = 120
 SETTINGS = (

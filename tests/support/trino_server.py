@@ -25,7 +25,7 @@ import orjson
 import pytest
 from trino import dbapi
 
-from tests.servers import Server
+from tests.support.servers import Server
 
 RELEASE = "476"
 NEEDS = 24

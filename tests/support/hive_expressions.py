@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-RAW = json.loads((Path(__file__).parent / "expressions" / "hive.json").read_text())
+RAW = json.loads(Path(__file__).with_name("hive_expressions.json").read_text())
 KEYS: list[tuple[str, str]] = [tuple(key.split(" ", 1)) for key in RAW["keys"]]
 PARTITIONS: list[str] = RAW["partitions"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.hive4.hive import java, settings, variables, write_configuration
-from tests.hive4.jars import ingest_classpath
+from tests.support.hive import java, settings, variables, write_configuration
+from tests.support.jars import ingest_classpath
 
 UNBUFFERED = "org.apache.hadoop.fs.RawLocalFileSystem"
 """Hadoop's usual local file system keeps back what is flushed, for its checksums; HDFS does not."""

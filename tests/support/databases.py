@@ -33,7 +33,7 @@ def server(kind: str) -> URL:
     """Return the URL of a database server; in CI a missing one is a failure, elsewhere a skip."""
     variable = f"METASTORE_TEST_{kind.upper()}"
     if variable not in os.environ:
-        script = Path(__file__).parents[1] / ".ci" / "databases"
+        script = Path(__file__).parents[2] / ".ci" / "databases"
         command = [sys.executable, str(script), "start", *(["--mysql8"] if kind == "mysql8" else [])]
         started = subprocess.run(command, capture_output=True, text=True, check=False)
         if started.returncode != 0:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.sax.saxutils import escape
 
-from tests.hive4.jars import classpath
+from tests.support.jars import classpath
 
 CAPABILITIES = (
     "EXTWRITE,EXTREAD,HIVEBUCKET2,HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVECACHEINVALIDATE,HIVEMANAGESTATS,HIVEMANAGEDINSERTWRITE,"
