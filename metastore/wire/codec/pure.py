@@ -1,4 +1,4 @@
-"""Decode binary and compact messages in Python, for what thriftpy2 can not read or not read safely.
+"""Check and decode messages of the binary and the compact protocol in Python: simple rather than fast.
 
 Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are no UTF-8 are noted with the
 name of their field while the rest of the message is read on. It never guesses: an unknown type ends the message.
@@ -11,36 +11,86 @@ from typing import Any, ClassVar
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.wire.transport import Exact, Malformed
-
-MAX_DEPTH = 64
-"""Nesting of structs and containers, the outermost struct included; the Cython protocol has the same limit."""
+from metastore.wire.codec.limits import MAX_DEPTH, container_error, depth_error, size_error, type_error, version_error
+from metastore.wire.transport import CHUNK, Choose, Feed, Malformed, TooLarge
 
 Header = tuple[str, int, int]
 """Method name, message type, sequence id."""
 
 
-class Decoder:
-    """The rules that both protocols share: match fields by id and type, skip the unknown."""
+class Source:
+    """The bytes of one message: exact reads, counted against the limit."""
 
-    def __init__(self, source: Exact, max_container_size: int) -> None:
-        self.source = source
+    def __init__(self, feed: Feed, limit: int) -> None:
+        self._feed = feed
+        self._limit = limit
+        self._data = bytearray()
+        self._at = 0
+
+    @property
+    def room(self) -> int:
+        """How many bytes the message may still have."""
+        return self._limit - self._at
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes; raises EndOfStream, TooLarge, Malformed for a negative size."""
+        if size < 0:
+            raise size_error(size)
+        out = self.peek(size)
+        self._at += size
+        return out
+
+    def peek(self, size: int) -> bytes:
+        """Return the next `size` bytes, which stay; raises EndOfStream, TooLarge."""
+        end = self._at + size
+        if end > self._limit:
+            raise TooLarge(self._limit)
+        while len(self._data) < end:
+            self._data += self._feed.some(CHUNK)
+        return bytes(self._data[self._at : end])
+
+    def finish(self) -> bytes:
+        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        self._feed.unread(bytes(self._data[self._at :]))
+        return bytes(self._data[: self._at])
+
+
+class Decoder:
+    """One message. Its attributes say what was read, as far as the reading came.
+
+    The rules of both protocols stand here: match fields by id and type, skip the unknown.
+    """
+
+    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
+        self.name = ""
+        self.type = 0
+        self.seqid = 0
         self.invalid_text: str | None = None
         """The first field whose bytes are no UTF-8, as `Struct.field`; its text has replacement characters."""
+        self.source = Source(feed, max_message_size)
         self._max_container_size = max_container_size
         self._field = ""
 
-    def message(self) -> Header:
+    def read(self, choose: Choose) -> Any:
+        """Return the struct of the message, in the class that `choose` gives for its name and type; None where it gives none.
+
+        Raises Malformed, TooLarge, EndOfStream.
+        """
+        self.name, self.type, self.seqid = self._message()
+        cls = choose(self.name, self.type)
+        if cls is None:
+            return self._skip(TType.STRUCT, MAX_DEPTH)
+        obj = cls()
+        self._struct(obj, MAX_DEPTH)
+        return obj
+
+    def finish(self) -> bytes:
+        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        return self.source.finish()
+
+    def _message(self) -> Header:
         """Read what stands before the struct of a message."""
         raise NotImplementedError
-
-    def read(self, obj: TPayload) -> None:
-        """Fill `obj` from the struct that comes next."""
-        self._struct(obj, MAX_DEPTH)
-
-    def skip(self) -> None:
-        """Pass over the struct that comes next."""
-        self._skip(TType.STRUCT, MAX_DEPTH)
 
     def _enter(self) -> int:
         return 0
@@ -65,7 +115,7 @@ class Decoder:
 
     def _struct(self, obj: TPayload, depth: int) -> None:
         depth = self._deeper(depth)
-        state = self._enter()
+        state, outer = self._enter(), self._field
         specs = type(obj).thrift_spec
         while True:
             ttype, fid = self._field_header()
@@ -78,6 +128,7 @@ class Decoder:
             name = str(spec[1])
             self._field = f"{type(obj).__name__}.{name}"
             setattr(obj, name, self._value(spec[0], spec[2] if len(spec) > 3 else None, depth))
+        self._field = outer
         self._leave(state)
 
     def _value(self, ttype: int, spec: Any, depth: int) -> Any:
@@ -154,16 +205,12 @@ class Decoder:
 
     def _deeper(self, depth: int) -> int:
         if depth <= 0:
-            raise Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
+            raise depth_error()
         return depth - 1
 
     def _check_size(self, size: int) -> None:
-        if size < 0:
-            raise Malformed(f"A container of {size} elements")
-        if size > self._max_container_size:
-            raise Malformed(f"A container of {size} elements; max_container_size is {self._max_container_size}")
-        if size > self.source.room:
-            raise Malformed(f"A container of {size} elements can not fit in the message; see max_message_size")
+        if not 0 <= size <= min(self._max_container_size, self.source.room):
+            raise container_error(size, self._max_container_size)
 
 
 def _same(sent: int, declared: int) -> bool:
@@ -178,14 +225,14 @@ class BinaryDecoder(Decoder):
         TType.I32: struct.Struct("!i"), TType.I64: struct.Struct("!q"), TType.DOUBLE: struct.Struct("!d"),
     }  # fmt: skip
 
-    def message(self) -> Header:
+    def _message(self) -> Header:
         size = self._i32()
         if size >= 0:
             name, kind = self.source.read(size), self.source.read(1)[0]
         elif size & 0xFFFF0000 == 0x80010000:
             name, kind = self._string(), size & 0xFF
         else:
-            raise Malformed(f"Version {size & 0xFFFFFFFF:#x} is not that of the binary protocol")
+            raise version_error(size)
         return name.decode(errors="replace"), kind, self._i32()
 
     def _i32(self) -> int:
@@ -207,7 +254,7 @@ class BinaryDecoder(Decoder):
     def _scalar(self, ttype: int) -> Any:
         form = self._SCALARS.get(ttype)
         if form is None:
-            raise Malformed(f"Type {ttype} is unknown")
+            raise type_error(ttype)
         return form.unpack(self.source.read(form.size))[0]
 
 
@@ -219,12 +266,12 @@ class CompactDecoder(Decoder):
         TType.STRING, TType.LIST, TType.SET, TType.MAP, TType.STRUCT,
     )  # fmt: skip
 
-    def __init__(self, source: Exact, max_container_size: int) -> None:
-        super().__init__(source, max_container_size)
+    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
+        super().__init__(feed, max_message_size, max_container_size)
         self._last_id = 0
         self._header_bool: bool | None = None
 
-    def message(self) -> Header:
+    def _message(self) -> Header:
         start, version = self.source.read(2)
         if start != 0x82 or version & 0x1F != 1:
             raise Malformed(f"Version {start:#x} {version & 0x1F} is not that of the compact protocol")
@@ -255,7 +302,7 @@ class CompactDecoder(Decoder):
 
     def _type(self, code: int) -> int:
         if code >= len(self._TYPES):
-            raise Malformed(f"Type {code} is unknown")
+            raise type_error(code)
         return self._TYPES[code]
 
     def _field_header(self) -> tuple[int, int]:
@@ -291,4 +338,4 @@ class CompactDecoder(Decoder):
             return self._zigzag()
         if ttype == TType.DOUBLE:
             return struct.unpack("<d", self.source.read(8))[0]
-        raise Malformed(f"Type {ttype} is unknown")
+        raise type_error(ttype)
