@@ -16,13 +16,13 @@ from sqlalchemy.dialects import postgresql
 from metastore.idl import TxnType
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, bare, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import Intent
+from metastore.store.components import INSERT, Intent
 from metastore.store.database import Database, Session
+from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, Ended, FastPaths, Hint
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import Component, Given, NewLock, met, reach, wait_turn
+from metastore.store.locks import Component, GivenWriteId, NewLock, met, reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
@@ -55,41 +55,33 @@ from metastore.store.transactions import (
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
 
-ABORT, COMMIT, CHANGE = "abort", "commit", "change"
-
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
-_NUMBER = sa.bindparam("number", type_=sa.BigInteger())
 _COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
-_MESSAGE = sa.cast(sa.bindparam("told_message"), sa.Text())
-
-
+_MESSAGE = sa.cast(sa.bindparam("event_message"), sa.Text())
 _ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
-
-
-def _of_type(*types: int) -> sa.ColumnElement[bool]:
-    return sa.or_(*(T.type == constant(each) for each in types))
 
 
 def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     return sa.func.replace(text, constant(old), sa.cast(new, sa.Text()))
 
 
-def _told(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
-    """Return the insert of one notification if `source` has rows."""
-    values = {name: sa.cast(sa.bindparam(f"told_{name}"), notifications.c[name].type) for name in LogRow._fields} | {"message": message}
+def _logged(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
+    """Return the insert of one row into the notification log if `source` has rows."""
+    values = {name: sa.cast(sa.bindparam(f"event_{name}"), notifications.c[name].type) for name in LogRow._fields} | {"message": message}
     row = sa.select(*values.values()).select_from(source).where(*where)
-    return sa.insert(notifications).from_select(list(values), row, include_defaults=False).cte("told")
+    return sa.insert(notifications).from_select(list(values), row, include_defaults=False).cte("logged")
 
 
-def _parameters(row: LogRow | None) -> dict[str, Any]:
-    return {} if row is None else {f"told_{name}": value for name, value in row._asdict().items()}
+def _event(row: LogRow | None) -> dict[str, Any]:
+    """Return the parameters of `_logged`."""
+    return {} if row is None else {f"event_{name}": value for name, value in row._asdict().items()}
 
 
 @cache
-def _opening(told: bool) -> sa.Select[Any]:
+def _opening(logs: bool) -> sa.Select[Any]:
     """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
     new_value = N.value + _COUNT
     taken = (
@@ -114,10 +106,10 @@ def _opening(told: bool) -> sa.Select[Any]:
     ).select_from(taken, numbers)
     opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
     query = sa.select(opened.c.id)
-    if not told:
+    if not logs:
         return query
     message = _replaced(_MESSAGE, str(FIRST), taken.c.value - _COUNT + constant(1))
-    return query.add_cte(_told(taken, _replaced(message, str(LAST), taken.c.value)))
+    return query.add_cte(_logged(taken, _replaced(message, str(LAST), taken.c.value)))
 
 
 def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
@@ -128,44 +120,35 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 @cache
-def _ending(kind: str, told: bool) -> sa.Select[Any]:
-    """End a transaction that holds nothing but locks and write ids; a commit also takes along what it inserted, which meets nothing.
+def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
+    """End a transaction that holds no more than PLAIN. A commit takes along what was written, unless by another operation than `inserting`.
 
-    A change is of a transaction that the caller has locked and judged.
+    A transaction that wrote anything is not aborted.
     """
-    inserting: sa.BindParameter[str] = sa.bindparam("inserting")
-    values: dict[str, Any] = _ENDED
-    where: list[sa.ColumnElement[bool]] = [T.id == _KEY]
-    if kind == CHANGE:
-        values = {**_ENDED, "commit_id": _NUMBER}
-    else:
-        where += [sa.not_(_of_type(TxnType.COMPACTION)), *_unchanged(PLAIN if kind == COMMIT else PLAIN & ~COMPONENTS)]
-    if kind == COMMIT:
-        where.append(sa.not_(sa.exists(sa.select(constant(1)).where(C.transaction_id == _KEY, C.operation != inserting))))
-    ended = sa.update(transactions).where(*where).values(values).returning(T.id, T.type).cte("ended")
+    conditions = [T.id == _KEY, T.type != constant(TxnType.COMPACTION), *_unchanged(PLAIN if commits else PLAIN & ~COMPONENTS)]
+    if commits:
+        conditions.append(~sa.exists(sa.select(constant(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting"))))
+    ended = sa.update(transactions).where(*conditions).values(_ENDED).returning(T.id, T.type).cte("ended")
     is_ended = sa.exists(sa.select(constant(1)).select_from(ended))
-    parts = [sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed")]
-    if kind != ABORT:
-        completed: dict[str, Any] = {"committed_ms": _NOW}
-        if kind == CHANGE:
-            completed["commit_id"] = sa.case((C.operation != inserting, _NUMBER))
-        parts.append(sa.update(transaction_components).where(C.transaction_id == _KEY, is_ended).values(completed).cte("completed"))
-    if told:
-        parts.append(_told(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY)))
-    return sa.select(ended.c.id, ended.c.type).add_cte(*parts)
+    query = sa.select(ended.c.id, ended.c.type).add_cte(sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed"))
+    if commits:
+        completed = sa.update(transaction_components).where(C.transaction_id == _KEY, is_ended).values(committed_ms=_NOW)
+        query = query.add_cte(completed.cte("completed"))
+    return query.add_cte(_logged(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY))) if logs else query
 
 
 @cache
-def _aborting(told: bool, consecutive: bool) -> sa.Select[Any]:
-    """End transactions that hold nothing but locks and write ids, unless one of `count` has ended, is read-only or compacts.
+def _aborting(logs: bool, consecutive: bool) -> sa.Select[Any]:
+    """Abort `count` transactions that hold nothing but locks and write ids; none if one has ended, holds more, compacts or is read-only.
 
-    Those from `lowest` to `highest` are found by one walk of the index, others one by one.
+    Those from `lowest` to `highest` are found by one
+    walk of the index, others one by one.
     """
     found = (
         sa.select(T.id)
         .where(
             T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
-            sa.not_(_of_type(TxnType.COMPACTION, TxnType.READ_ONLY)),
+            *(T.type != constant(each) for each in (TxnType.COMPACTION, TxnType.READ_ONLY)),
             *_unchanged(PLAIN & ~COMPONENTS),
         )
         .order_by(T.id)
@@ -178,55 +161,38 @@ def _aborting(told: bool, consecutive: bool) -> sa.Select[Any]:
     freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
     number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
     query = sa.select(number.c.number).add_cte(freed)
-    return query.add_cte(_told(number, _MESSAGE, number.c.number > constant(0))) if told else query
+    return query.add_cte(_logged(number, _MESSAGE, number.c.number > constant(0))) if logs else query
 
 
 @cache
-def _allocating(told: bool, many: bool, batch: bool) -> sa.Select[Any]:
-    """Allocate the first write ids of `count` transactions, in the order of those, unless one of them has some or may have none.
-
-    Without `batch` none is given to those that may be within a range.
-    """
-    names = [sa.bindparam(name, type_=sa.String()) for name in ("catalog", "database", "table")]
-
-    def may(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
-        return (
-            Among(of.id, "keys"),
-            is_open(of),
-            of.type != constant(TxnType.READ_ONLY),
-            of.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
-        )
-
-    they = transactions.alias("they").c
-    all_may = (sa.select(sa.func.count()).where(*may(they)).scalar_subquery() == _COUNT,) if many else ()
+def _allocating(logs: bool) -> sa.Select[Any]:
+    """Allocate the first write id of a transaction, `lowest`, unless it has some or may have none."""
     held = (
         sa.update(transactions)
-        .where(*may(T), *all_may)
+        .where(
+            T.id == _LOWEST,
+            is_open(T),
+            T.type != constant(TxnType.READ_ONLY),
+            T.holds.bitwise_and(constant(WRITE_IDS)) == constant(0),
+        )
         .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
         .returning(T.id, T.holds)
         .cte("held")
     )
-    are_all = sa.select(sa.func.count()).select_from(held).scalar_subquery() == _COUNT
+    is_held = sa.exists(sa.select(constant(1)).select_from(held))
     in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
-    taken = _taking(are_all, sa.not_(in_range) if batch else None)
+    taken = _taking(is_held, sa.not_(in_range))
     first = taken.c.next - _COUNT
-    place = sa.func.row_number().over(order_by=held.c.id) - constant(1)
-    given = (
-        sa.insert(write_ids)
-        .from_select(
-            [*WRITE_ID_COLUMNS],
-            sa.select(held.c.id, *names, first + place).select_from(held.join(taken, sa.true())),
-            include_defaults=False,
-        )
-        .cte("given")
-    )
+    names = (sa.bindparam(name, type_=sa.String()) for name in Key._fields)
+    row = sa.select(held.c.id, *names, first).select_from(held.join(taken, sa.true()))
+    given = sa.insert(write_ids).from_select([*WRITE_ID_COLUMNS], row, include_defaults=False).cte("given")
     query = sa.select(first).add_cte(given)
-    return query.add_cte(_told_allocated(taken, first)) if told else query
+    return query.add_cte(_logged_allocation(taken, first)) if logs else query
 
 
-def _told_allocated(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
-    """Return the notification of write ids that were taken."""
-    return _told(taken, _replaced(_MESSAGE, IN_PLACE_OF_WRITE_ID, constant(BEFORE_WRITE_ID).concat(sa.cast(first, sa.Text()))))
+def _logged_allocation(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
+    """Return the insert of the event of write ids that were taken."""
+    return _logged(taken, _replaced(_MESSAGE, IN_PLACE_OF_WRITE_ID, constant(BEFORE_WRITE_ID).concat(sa.cast(first, sa.Text()))))
 
 
 def _listed(name: str, table: sa.Table, columns: Sequence[str]) -> sa.TableValuedAlias:
@@ -275,11 +241,11 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
 
 
-def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) -> sa.CTE:
+def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.CTE:
     """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
 
     None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
-    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true, or None; or if they had none when the
+    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
     statement began and the counter is still the version of then: ranges only come together with another one.
     """
     names = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
@@ -305,7 +271,7 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) 
     return (
         insert.on_conflict_do_update(
             index_elements=[*names],
-            where=None if free is None else sa.or_(W.last_transaction < _LOWEST, free, unchanged),
+            where=sa.or_(W.last_transaction < _LOWEST, free, unchanged),
             set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
         )
         .returning(W.next)
@@ -314,7 +280,7 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool] | None) 
 
 
 @cache
-def _allocating_range(told: bool) -> sa.Select[Any]:
+def _allocating_range(logs: bool) -> sa.Select[Any]:
     """Allocate the first write ids of `count` transactions from `lowest` to `highest` as one range.
 
     Their rows are neither changed nor held: of one that ends meanwhile it is as if it did so afterwards.
@@ -325,22 +291,17 @@ def _allocating_range(told: bool) -> sa.Select[Any]:
     values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
     row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
     query = sa.select(first).add_cte(sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given"))
-    return query.add_cte(_told_allocated(taken, first)) if told else query
+    return query.add_cte(_logged_allocation(taken, first)) if logs else query
 
 
-class PostgreSQL(AtOnce):
-    """One statement that commits by itself; a lock takes three in a transaction, since it waits for its turn before it looks."""
+class PostgreSQL(FastPaths):
+    """One statement that commits by itself. A lock takes three in a transaction, since it waits for its turn before it looks."""
 
-    most_opened = 1_000_000
-    most_ended = 100
-    most_allocated = 1000
-    adds_locks = commits_changes = True
-
-    def open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, told: LogRow | None) -> list[int]:
+    def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
         user, host, agent = who
         rows = database.change(
             lambda session: session.rows(
-                _opening(told is not None),
+                _opening(event is not None),
                 counter=counters.TRANSACTION,
                 count=count,
                 type_value=kind,
@@ -349,68 +310,41 @@ class PostgreSQL(AtOnce):
                 agent_value=agent,
                 now=now,
                 most=most,
-                **_parameters(told),
+                **_event(event),
             )
         )
-        return sorted(id_ for (id_,) in rows)
+        return sorted(id_ for (id_,) in rows) or None
 
-    def commit(
-        self,
-        database: Database,
-        key: int,
-        guess: Guess,  # noqa: ARG002
-        inserting: str,
-        inserted: Intent | None,  # noqa: ARG002
-        now: int,  # it looks itself
-        told: LogRow | None,
-    ) -> tuple[int, int] | None:
-        return self._end(database, COMMIT, key, now, told, new_state=COMMITTED, inserting=inserting)
+    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+        if hint.changes:  # the portable path takes as long
+            return None
+        parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
+        row = database.change(lambda session: session.row(_ending(True, event is not None), **parameters))
+        return None if row is None else Ended(*row)
 
-    def abort(
-        self,
-        database: Database,
-        key: int,
-        guess: Guess,  # noqa: ARG002
-        now: int,
-        told: LogRow | None,  # it looks itself
-    ) -> bool:
-        return self._end(database, ABORT, key, now, told, new_state=ABORTED) is not None
+    def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
+        logs, which = event is not None, {"key": keys[0], "lowest": keys[0], "highest": keys[-1], "keys": list(keys)}
+        statement = _ending(False, logs) if len(keys) == 1 else _aborting(logs, is_range(keys))
+        parameters = {**which, "count": len(keys), "now": now, "new_state": ABORTED, **_event(event)}
+        row = database.change(lambda session: session.row(statement, **parameters))
+        return list(keys) if row is not None and row[0] else None
 
-    def _end(self, database: Database, kind: str, key: int, now: int, told: LogRow | None, **values: str) -> tuple[int, int] | None:
-        row = database.change(lambda session: session.row(_ending(kind, told is not None), key=key, now=now, **values, **_parameters(told)))
-        return None if row is None else (int(row[0]), int(row[1]))
-
-    def abort_all(self, database: Database, keys: Sequence[int], now: int, told: LogRow | None) -> bool:
-        consecutive = is_range(keys)
-        which = {"lowest": keys[0], "highest": keys[-1]} if consecutive else {"keys": list(keys)}
-        row = database.change(
-            lambda session: session.row(
-                _aborting(told is not None, consecutive), count=len(keys), new_state=ABORTED, now=now, **which, **_parameters(told)
-            )
-        )
-        return row is not None and bool(row[0])
-
-    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
+    def try_allocate(
+        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+    ) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
-        parameters = {**ends, **key._asdict(), **_parameters(told)}
-        if is_range(transactions):
-            row = database.change(lambda session: session.row(_allocating_range(told is not None), **parameters))
-        else:
-            row = database.change(
-                lambda session: session.row(
-                    _allocating(told is not None, len(transactions) > 1, batch), keys=list(transactions), **parameters
-                )
-            )
+        statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)
+        row = database.change(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
         return None if row is None else int(row[0])
 
-    def lock(
+    def try_lock(
         self,
         database: Database,
         lock: NewLock,
         parts: Sequence[Component],
         intents: Sequence[Intent],
         types: Collection[int],
-        given: Mapping[Key, Given],  # noqa: ARG002  # to look costs little in its statement
+        given: Mapping[Key, GivenWriteId],
     ) -> int | None:
         queues, within_tables, reached = reach(parts, types)
         listed = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
@@ -433,14 +367,3 @@ class PostgreSQL(AtOnce):
 
         added = database.write(work)
         return added.key if added.rows else None
-
-    def commit_change(self, session: Session, key: int, commit_id: int, inserting: str, now: int, told: LogRow | None) -> None:
-        session.later(
-            _ending(CHANGE, told is not None),
-            key=key,
-            number=commit_id,
-            new_state=COMMITTED,
-            inserting=inserting,
-            now=now,
-            **_parameters(told),
-        )

@@ -1,4 +1,4 @@
-"""Changes of transactions as MariaDB and MySQL are sent them: all statements up to the commit in one packet, with guards between them.
+"""The statements of `fast_paths.mysql`, which go to MariaDB and MySQL in one packet with guards between them.
 
 A guard is a query, or a value that is written, which fails unless something holds; what stands behind it is then not run, and the change is
 rolled back as a whole.
@@ -7,22 +7,16 @@ Each statement sees what is committed when it begins, so one behind a lock sees 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
-from metastore.store.answer import Answer
-from metastore.store.at_once.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, PLAIN, AtOnce, Guess
 from metastore.store.clauses import Among, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import Intent
-from metastore.store.database import Database, SeenQueue, Session
-from metastore.store.drivers import FEW, BrokenAtCommit, Refused
-from metastore.store.locks import Component, Given, NewLock
+from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
@@ -37,28 +31,17 @@ from metastore.store.schema import (
 from metastore.store.schema import locks as lock_rows
 from metastore.store.schema import write_ids as write_id_rows
 from metastore.store.transactions import (
-    ABORTED,
     COLUMNS,
-    COMMITTED,
-    COMPONENTS,
-    HOLD,
     IS_OPEN,
-    LOCKS,
     LOWEST_OPEN,
     OPEN,
     RANGES,
     WRITE_IDS,
     WROTE,
-    Who,
-    hold_later,
     may_be_range,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
-
-Done = TypeVar("Done")
-MOST_NOTED = 4
-"""Of a lock that means to write more, the write ids are read first: they are looked up for each."""
 
 T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
 
@@ -217,7 +200,7 @@ NOTE = sa.insert(transaction_components).values(
 
 
 @cache
-def _end(type_: int, holds: int) -> sa.Update:
+def end(type_: int, holds: int) -> sa.Update:
     """End an open transaction of a type that holds no more."""
     return (
         sa.update(transactions)
@@ -227,216 +210,14 @@ def _end(type_: int, holds: int) -> sa.Update:
 
 
 @cache
-def _telling(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
-    """Add a row to the log, in whose message stand numbers that the statement before gave, in place of some texts."""
+def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
+    """Add a row to the notification log, in whose message numbers of the statement before replace some texts."""
     message: sa.ColumnElement[str] = sa.bindparam("message")
     for text, number in numbers:
         message = sa.func.replace(message, constant(text), number)
     return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
 
 
-_TELL_IF_FOUND_ONE = _telling().values(type=_if_found_one(sa.bindparam("type")))
+LOG_IF_FOUND_ONE = logging().values(type=_if_found_one(sa.bindparam("type")))
 OPENED = (str(FIRST), GIVEN)
 ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
-
-
-def _tell(session: Session, told: LogRow | None, *numbers: tuple[str, sa.ColumnElement[Any]], **values: int) -> None:
-    if told is not None:
-        session.later(_telling(*numbers), **told._asdict(), **values)
-
-
-def _ended(session: Session, key: int, guess: Guess, told: LogRow | None) -> None:
-    """Tell that a transaction ended, if the statement before found one row, and remove its locks."""
-    if told is None or guess.type == TxnType.READ_ONLY:
-        session.later(FOUND_ONE)
-    else:
-        session.later(_TELL_IF_FOUND_ONE, **told._asdict())
-    if guess.holds & LOCKS:
-        session.later(DELETE_LOCKS, key=key)
-
-
-def _is_plain(guess: Guess) -> bool:
-    return not guess.holds & ~PLAIN and guess.type != TxnType.COMPACTION
-
-
-def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
-    """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
-    try:
-        return database.write(work)
-    except (Refused, BrokenAtCommit):
-        return None
-
-
-class MySQL(AtOnce):
-    """Several statements in one packet: for one transaction, or for the write ids of several that are to be a range."""
-
-    most_opened = most_ended = 1
-    most_allocated = 1000
-    adds_locks = judges = True
-
-    def open(
-        self,
-        database: Database,
-        count: int,  # noqa: ARG002
-        kind: int,
-        who: Who,
-        now: int,
-        most: int,
-        told: LogRow | None,  # it is one
-    ) -> list[int]:
-        user, host, agent = who
-
-        def work(session: Session) -> Answer:
-            taken, _ = session.all_later(
-                TAKE_ID,
-                OPEN_ONE,
-                most=most,
-                new_type=kind,
-                new_user=user,
-                new_host=host,
-                new_agent=agent,
-                new_started_ms=now,
-                new_heartbeat_ms=now,
-            )
-            _tell(session, told, OPENED)
-            return taken
-
-        taken = _try(database, work)
-        return [] if taken is None else [taken.key]
-
-    def commit(
-        self, database: Database, key: int, guess: Guess, inserting: str, inserted: Intent | None, now: int, told: LogRow | None
-    ) -> tuple[int, int] | None:
-        if inserted is not None and inserted[4] != inserting:
-            return None
-        return self._commit(database, key, guess, () if inserted is None else (COMPLETE[False],), inserted, now, told)
-
-    def commit_if_first(
-        self, database: Database, key: int, guess: Guess, changed: Intent, now: int, told: LogRow | None, *, judges: bool
-    ) -> tuple[int, int] | None:
-        change = (CHANGE_TABLE if changed[3] is None else CHANGE_PARTITION)[judges]
-        return self._commit(database, key, guess, (change, COMPLETE[True]), changed, now, told)
-
-    def _commit(
-        self,
-        database: Database,
-        key: int,
-        guess: Guess,
-        done: Sequence[sa.ClauseElement],
-        intent: Intent | None,
-        now: int,
-        told: LogRow | None,
-    ) -> tuple[int, int] | None:
-        names = {} if intent is None else dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
-        holds = guess.holds if intent is not None else guess.holds & ~COMPONENTS
-
-        def work(session: Session) -> tuple[int, int]:
-            session.all_later(_end(guess.type, holds), *done, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
-            _ended(session, key, guess, told)
-            return key, guess.type
-
-        return _try(database, work) if _is_plain(guess) and guess.intents == (intent is not None) else None
-
-    def abort(self, database: Database, key: int, guess: Guess, now: int, told: LogRow | None) -> bool:
-        def work(session: Session) -> bool:
-            session.later(_end(guess.type, guess.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
-            _ended(session, key, guess, told)
-            return True
-
-        return not guess.intents and _is_plain(guess) and bool(_try(database, work))
-
-    def allocate(self, database: Database, transactions: Sequence[int], key: Key, *, batch: bool, told: LogRow | None) -> int | None:
-        count, names = len(transactions), key._asdict()
-
-        def one(session: Session) -> Answer:
-            key = transactions[0]
-            _, taken, *_ = session.all_later(
-                MARK[batch],
-                TAKE_IF_FOUND_ONE,
-                *((IN_RANGE,) if batch else ()),
-                GIVE,
-                key=key,
-                transaction_id=key,
-                last_transaction=key,
-                count=1,
-                **names,
-            )
-            _tell(session, told, ALLOCATED, count=1)
-            return taken
-
-        def several(session: Session) -> Answer:
-            ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
-            taken = session.later(TAKE_ABOVE, **ends, **write_ids.named(key))
-            session.later(GIVE_RANGE, **ends, **names)
-            _tell(session, told, ALLOCATED, count=count)
-            return taken
-
-        if count > 1 and not write_ids.is_range(transactions):
-            return None
-        taken = _try(database, several if count > 1 else one)
-        return None if taken is None else write_ids.taken(taken, count)[0]
-
-    def lock(
-        self,
-        database: Database,
-        lock: NewLock,
-        parts: Sequence[Component],
-        intents: Sequence[Intent],
-        types: Collection[int],
-        given: Mapping[Key, Given],
-    ) -> int | None:
-        if len(parts) > FEW or len(intents) > MOST_NOTED:
-            return None
-        wanted, transaction, bits = locks.reach(parts, types), lock.transaction_id, LOCKS | (COMPONENTS if intents else 0)
-        quiet, known = locks.quiet(database, wanted), [given.get(Key.of(each)) for each in intents]
-
-        def unlooked(session: Session, seen: SeenQueue) -> Answer:
-            *_, added = session.all_later(
-                *((HOLD,) if transaction else ()),
-                PASS[bool(transaction)],
-                INSERT_IF_FOUND_ONE,
-                key=transaction,
-                bits=bits,
-                now=lock.heartbeat_ms,
-                queue=wanted.queues[0],
-                seen=seen.changes,
-                **lock._asdict(),
-            )
-            numbers = [number.write_id if number is not None and number.seen is seen else None for number in known]
-            locks.insert_below(
-                session,
-                added,
-                lock,
-                parts,
-                [(*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None],
-            )
-            _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
-            return added
-
-        def looking(session: Session) -> tuple[Answer, Answer]:
-            if transaction:
-                hold_later(session, transaction, bits, lock.heartbeat_ms)
-            turn = session.later(TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
-            session.later(MET[wanted.within_tables], **wanted.values)
-            added = locks.insert(session, lock, parts, ())
-            _note(session, transaction, intents)
-            return turn, added
-
-        if quiet is not None:
-            added = _try(database, lambda session: unlooked(session, quiet))
-            if added is not None:
-                return added.key
-            locks.forget_quiet(database, wanted)
-        done = _try(database, looking)
-        if done is None:
-            return None
-        turn, added = done
-        if len(wanted.queues) == 1:
-            locks.saw_quiet(database, wanted, int(turn.rows[0][1]))
-        return added.key
-
-
-def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
-    """Add what a transaction means to write, with the write ids that it has."""
-    for intent in intents:
-        session.later(NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))

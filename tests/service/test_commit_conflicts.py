@@ -1,8 +1,8 @@
-"""Commits of transactions that changed rows, beside what others do: MariaDB tries them in one packet, and else goes the long way."""
+"""What commits of transactions that changed rows do beside others, on fast paths and on the portable path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
@@ -18,12 +18,11 @@ from metastore.rules.transactions import Intent
 from metastore.service import write_ids
 from metastore.service.context import Call
 from metastore.store import components, schema
-from metastore.store.at_once import mysql
 from metastore.store.database import Database, Session
+from metastore.store.fast_paths import mysql_statements
 from metastore.store.transactions import COMPONENTS, hold
 from tests.service.changes import completed, events, judged_by, left, of_another
 from tests.service.waiting import beside, waited_for
-from tests.support.catalog import Statements
 from tests.support.txns import (
     DELETE,
     INSERT,
@@ -65,11 +64,6 @@ def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Cal
         end()
         monkeypatch.undo()
         return begun[0].result()
-
-
-def went_the_long_way(seen: Sequence[str]) -> bool:
-    """Tell whether statements locked rows to read them."""
-    return any("FOR UPDATE" in each and "exp(" not in each for each in seen)
 
 
 @pytest.fixture
@@ -205,42 +199,6 @@ def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many
     assert sorted(judged_by(call)) == [(key, number, "t", "p=1", "u"), (number, number, table, "p=2", "u")]
 
 
-@pytest.mark.parametrize("partition", ["p=1", None])
-@pytest.mark.parametrize("operation", [UPDATE, DELETE])
-def test_a_change_goes_in_one_packet(call: Call, statements: Statements, operation: int, partition: str | None) -> None:
-    if call.database.driver.name != "mysql":
-        pytest.skip("MariaDB does so")
-    before = begin_one(call)
-    write(call, before, partition=partition)
-    commit(call, before)
-    key = begin_one(call)
-    number = write(call, key, operation, partition=partition)
-    for other in (("t", "p=2"), ("t", "p=1" if partition is None else None), ("u", partition)):
-        meanwhile = begin_one(call)
-        write(call, meanwhile, table=other[0], partition=other[1])
-        commit(call, meanwhile)
-    with statements() as seen:
-        commit(call, key)
-    assert not went_the_long_way(seen)
-    assert (key, meanwhile, "t", partition, "u" if operation == UPDATE else "d") in judged_by(call)
-    assert completed(call, key) == [("t", partition, "u" if operation == UPDATE else "d", number)]
-    assert left(call) == 0
-    commit(call, key)  # once more
-    assert len(judged_by(call)) == 5
-
-
-@pytest.mark.parametrize("partition", ["p=1", None])
-def test_an_insert_is_no_change(call: Call, statements: Statements, partition: str | None) -> None:
-    key = begin_one(call)
-    number = write(call, key, INSERT, partition=partition)
-    with statements() as seen:
-        commit(call, key)
-    assert not went_the_long_way(seen) or call.database.driver.name == "sqlite"
-    assert completed(call, key) == [("t", partition, "i", number)]
-    assert judged_by(call) == []
-    assert left(call) == 0
-
-
 @pytest.mark.parametrize("noted", [{"operation": UPDATED}, {"operation": INSERTED}, {"partition": "p=2"}, {"write_id": 7}])
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
 def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: dict[str, object]) -> None:
@@ -254,27 +212,6 @@ def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: di
     assert completed(call, key) == [("t", intent["partition"], intent["operation"], intent["write_id"])]
     assert judged_by(call) == [(key, key, "t", intent["partition"], UPDATED)][:changes]
     assert left(call) == 0
-
-
-@pytest.mark.parametrize("excludes", [True, False])
-def test_a_client_with_exclusive_locks_is_not_judged(call: Call, statements: Statements, excludes: bool) -> None:
-    first, second = begin_one(call), begin_one(call)
-    for key in (first, second):
-        write(call, key)
-    commit(call, first)
-    third = begin_one(call)
-    write(call, third)
-    if excludes:
-        with statements() as seen:
-            commit(call, second, exclWriteEnabled=True)
-        assert went_the_long_way(seen) == (call.database.driver.name == "postgresql")
-    else:
-        with pytest.raises(TransactionAborted):
-            commit(call, second, exclWriteEnabled=False)
-    assert [row[0] for row in judged_by(call)] == [first, second][: 1 + excludes]
-    assert len(completed(call, second)) == excludes
-    with pytest.raises(TransactionAborted, match=f"committed by .txnid:{second},") if excludes else nullcontext():
-        commit(call, third, exclWriteEnabled=False)
 
 
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
@@ -397,7 +334,7 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
 
     def work(session: Session) -> list[tuple[Any, ...]]:
         found = []
-        for clause in (mysql.COMPLETE[True], mysql.CHANGE_PARTITION[True], mysql.CHANGE_TABLE[True]):
+        for clause in (mysql_statements.COMPLETE[True], mysql_statements.CHANGE_PARTITION[True], mysql_statements.CHANGE_TABLE[True]):
             text, literals = call.database.compiled[clause]
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             lines = session.cursor.fetchall()
@@ -413,3 +350,19 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
         counted[1],
         *counted,
     ]
+
+
+@pytest.mark.parametrize("excludes", [True, False])
+def test_a_client_with_exclusive_locks_is_not_judged(call: Call, excludes: bool) -> None:
+    first, second = begin_one(call), begin_one(call)
+    for key in (first, second):
+        write(call, key)
+    commit(call, first)
+    third = begin_one(call)
+    write(call, third)
+    with nullcontext() if excludes else pytest.raises(TransactionAborted):
+        commit(call, second, exclWriteEnabled=excludes)
+    assert [row[0] for row in judged_by(call)] == [first, second][: 1 + excludes]
+    assert len(completed(call, second)) == excludes
+    with pytest.raises(TransactionAborted, match=f"committed by .txnid:{second},") if excludes else nullcontext():
+        commit(call, third, exclWriteEnabled=False)
