@@ -5,21 +5,14 @@ It never calls a method.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
-from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
-from thriftpy2.thrift import TMessageType, TPayload
-from thriftpy2.transport import TCyMemoryBuffer
+from thriftpy2.thrift import TPayload
 
-from metastore.wire.codec import DECODERS
-from metastore.wire.encoding import Encoded
+from metastore.wire.codec import DECODERS, ENCODERS
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Choose, EndOfStream, Feed, Malformed, frame_feed
-
-_Binary: Any = TCyBinaryProtocol
-_Compact: Any = TCompactProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,38 +116,6 @@ def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> 
     return Message(decoder.name, decoder.type, decoder.seqid, body, decoder.finish(), decoder.invalid_text)
 
 
-class _Parts(list[bytes]):
-    """A transport to write to: it gathers."""
-
-    write = list.append
-
-
 def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPayload) -> bytes:
-    """Return the message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
-    if dialect.protocol == "binary":
-        buffer = TCyMemoryBuffer()
-        binary = _Binary(buffer)
-        binary.write_message_begin(name, kind, seqid)
-        binary.write_struct(body)
-        return _frame(dialect, buffer.getvalue())
-    parts = _Parts()
-    compact = _Compact(parts)
-    compact.write_message_begin(name, kind, seqid)
-    compact.write_struct(body)
-    return _frame(dialect, b"".join(parts))
-
-
-def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, value: Encoded) -> bytes:
-    """Return the reply whose `success` field is `value`; `result` is the method's empty result struct."""
-    data = value.encode_success(dialect.protocol)
-    if data is None:
-        result.success = value.value()  # type: ignore[attr-defined]  # each result struct has its own type for it
-        return write_message(dialect, name, TMessageType.REPLY, seqid, result)
-    ttype = type(result).thrift_spec[0][0]
-    version = 0x80010000 | TMessageType.REPLY
-    head = struct.pack(f"!Ii{len(name)}sibh", version, len(name), name.encode(), seqid, ttype, 0)
-    return _frame(dialect, b"".join((head, data, b"\0")))
-
-
-def _frame(dialect: Dialect, data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data if dialect.framed else data
+    """Return the message as bytes. Raises TDecodeException or another error for a value of the wrong type."""
+    return ENCODERS[dialect.protocol](name, kind, seqid, body, dialect.framed)

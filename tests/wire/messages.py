@@ -99,3 +99,26 @@ def broken(random: Random, data: bytes) -> bytes:
         else:
             del changed[at:]
     return bytes(changed)
+
+
+ODD = [42, 2**70, 1.5, "text", "\ud800", b"bytes", [], [None], ["x", 1], {}, {"a": 1}, {1: None}, (), True, object()]
+"""Values that fit some types and not others."""
+
+
+def with_odd_value(random: Random, body: Any) -> bool:
+    """Put an odd value somewhere into a struct, where the declarations of thriftpy2 name a type; return whether there was a place."""
+    while fields := list(body.thrift_spec.values()):
+        field = random.choice(fields)
+        value = getattr(body, field[1], None)
+        if isinstance(value, TPayload) and random.random() < 0.8:
+            body = value
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], TPayload) and random.random() < 0.8:
+            body = random.choice(value)
+            continue
+        if field[0] == TType.STRUCT:  # here a tuple or bytes may stand
+            setattr(body, field[1], random.choice([42, "text", [], {}, object()]))
+        else:
+            setattr(body, field[1], random.choice(ODD))
+        return True
+    return False

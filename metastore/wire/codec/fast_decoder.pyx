@@ -12,105 +12,15 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from metastore.wire.codec.plans cimport (
+    BINARY, BOOL, BYTE, DOUBLE, I16, I32, I64, LIST, MAP, SET, STOP, STRING, STRUCT, Field, Plan, Type, count_slots, plan_of,
+)
+
 from metastore.wire.codec import limits
 from metastore.wire.codec.limits import container_error, depth_error, size_error, type_error, version_error
 from metastore.wire.transport import CHUNK, TooLarge
 
-cdef enum:
-    STOP = 0
-    BOOL = 2
-    BYTE = 3
-    DOUBLE = 4
-    I16 = 6
-    I32 = 8
-    I64 = 10
-    STRING = 11
-    STRUCT = 12
-    MAP = 13
-    SET = 14
-    LIST = 15
-    BINARY = 18
-
 cdef int MAX_DEPTH = limits.MAX_DEPTH
-
-
-cdef class Type:
-    """A declared type: of a field, of a list's elements, of a map's keys or values."""
-
-    cdef int ttype
-    cdef int sent
-    """How the type is called on the wire: a binary is a string there."""
-    cdef Type key
-    cdef Type element
-    """Of a list, a set, or a map's values."""
-    cdef Plan plan
-    """Of a struct."""
-
-
-cdef class Field:
-    cdef Type type
-    cdef object name
-    cdef Plan owner
-    cdef Py_ssize_t slot
-    """Where a decoder keeps what stood last in the field; -1 for a field that is always decoded."""
-
-
-cdef class Plan:
-    """How a struct is decoded: its fields by number, and what it has where none was sent."""
-
-    cdef object cls
-    cdef dict defaults
-    cdef int first
-    """The least number of a field."""
-    cdef list fields
-    """From the first on, None where there is none."""
-
-
-cdef dict _plans = {}
-cdef Py_ssize_t _slots = 0
-
-
-cdef Plan plan_of(cls, bint shares=False):
-    global _slots
-    cdef Plan plan = _plans.get((cls, shares))
-    cdef Field field
-    if plan is not None:
-        return plan
-    plan = Plan()
-    plan.cls = cls
-    plan.defaults = dict(vars(cls()))
-    plan.first = min(cls.thrift_spec, default=0)
-    plan.fields = [None] * (max(cls.thrift_spec, default=-1) + 1 - plan.first)
-    _plans[cls, shares] = plan
-    for number, spec in cls.thrift_spec.items():
-        field = Field()
-        field.owner = plan
-        field.name = spec[1]
-        place = cls.__name__, spec[1]
-        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS)
-        field.slot = -1
-        if place in limits.SHARED_FIELDS or (shares and field.type.ttype in (STRUCT, LIST, SET, MAP)):
-            field.slot = _slots
-            _slots += 1
-        plan.fields[number - plan.first] = field
-    return plan
-
-
-cdef Type _type(int ttype, spec, bint shares):
-    cdef Type type_ = Type()
-    type_.ttype = ttype
-    type_.sent = STRING if ttype == BINARY else ttype
-    if ttype == STRUCT:
-        type_.plan = plan_of(spec, shares)
-    elif ttype in (LIST, SET):
-        type_.element = _inner(spec, shares)
-    elif ttype == MAP:
-        type_.key, type_.element = _inner(spec[0], False), _inner(spec[1], False)
-    return type_
-
-
-cdef Type _inner(spec, bint shares):
-    return _type(spec[0], spec[1], shares) if isinstance(spec, tuple) else _type(spec, None, shares)
 
 
 cdef class Seen:
@@ -266,7 +176,7 @@ cdef class BinaryDecoder:
             self._need(2)
             fid = <int16_t> ((self._base[self._at] << 8) | self._base[self._at + 1]) - plan.first
             self._at += 2
-            field = <Field> plan.fields[fid] if 0 <= fid < len(plan.fields) else None
+            field = <Field> plan.by_number[fid] if 0 <= fid < len(plan.by_number) else None
             if field is None or field.type.sent != ttype:
                 self._skip(ttype, depth)
                 continue
@@ -283,7 +193,7 @@ cdef class BinaryDecoder:
         cdef Seen seen
         cdef Py_ssize_t begin = self._at
         if self._seen is None:
-            self._seen = [None] * _slots
+            self._seen = [None] * count_slots()
         seen = self._seen[field.slot]
         if seen is None:
             seen = self._seen[field.slot] = Seen()
