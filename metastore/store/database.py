@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -22,6 +22,7 @@ from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
+from metastore.store.caches import Caches
 from metastore.store.drivers import (
     DRIVERS,
     BrokenAtCommit,
@@ -40,14 +41,6 @@ from metastore.store.pool import Pool
 T = TypeVar("T")
 
 
-class SeenQueue(NamedTuple):
-    """What a process saw of the queue of a database's locks (see `store.locks`)."""
-
-    changes: int
-    quiet: set[Hashable]
-    """In which tables nothing was to be met, by locks that wait for which types."""
-
-
 ATTEMPTS = 20
 """How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
 
@@ -61,13 +54,28 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_database", "cursor", "waits")
+    __slots__ = ("_before_commit", "_database", "cursor", "waits")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
         self.cursor = cursor
         self.waits = False
         """Whether there may be statements that wait for the next one."""
+        self._before_commit: dict[Callable[[Session, Collection[Any]], None], set[Any]] = {}
+
+    @property
+    def caches(self) -> Caches:
+        """What the process remembers of the database."""
+        return self._database.caches
+
+    def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
+        """Let the last step of the transaction be some work, once, on all items that it is asked for."""
+        self._before_commit.setdefault(work, set()).add(item)
+
+    def end(self) -> None:
+        """Do what is to be done before the commit."""
+        for work, items in self._before_commit.items():
+            work(self, items)
 
     @property
     def kind(self) -> str:
@@ -229,18 +237,7 @@ class Database:
         self.url = parsed
         self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
         self.observer: Callable[[str], None] | None = None
-        self.cache: dict[Any, Any] = {}
-        """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
-        self.remembered_tables: dict[tuple[str, str, str], Any] = {}
-        """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
-        self.known_write_ids: dict[Any, Any] = {}
-        """Those of tables that transactions write to (see `store.known_write_ids`)."""
-        self.written_tables: set[tuple[str, str, str]] = set()
-        """Other tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
-        self.queues: dict[str, SeenQueue] = {}
-        """What was seen last of the queues of locks, by their names."""
-        self.without_locks = False
-        """Whether there was no lock when all were asked for last."""
+        self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)
         self._returning: dict[Insert, Insert] = {}
@@ -357,7 +354,9 @@ class Database:
         cursor = connection.cursor()
         self.driver.later(cursor, begin)
         try:
-            result = work(Session(self, cursor))
+            session = Session(self, cursor)
+            result = work(session)
+            session.end()
         except BaseException as error:
             with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
                 self.driver.rollback(cursor)
@@ -383,8 +382,7 @@ class Database:
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
         self._pool.distrust(connection)
-        for remembered in (self.known_write_ids, self.written_tables, self.queues):
-            remembered.clear()
+        self.caches.forget_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:
         """Raise what a driver's error means to the store, if it means anything to it."""
