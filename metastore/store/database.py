@@ -30,7 +30,6 @@ from metastore.store.drivers import (
     ReferenceViolation,
     Retry,
     Row,
-    SQLiteDriver,
     Unavailable,
     UniqueViolation,
     Unreachable,
@@ -76,6 +75,11 @@ class Session:
         """Do what is to be done before the commit."""
         for work, items in self._before_commit.items():
             work(self, items)
+
+    @property
+    def notes_changes(self) -> bool:
+        """Whether fast paths go by numbers of changes, which have to be kept then (see `Driver`)."""
+        return self._database.driver.notes_changes
 
     @property
     def kind(self) -> str:
@@ -156,8 +160,7 @@ class Session:
 
     def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
         """Insert one row, later; the answer has its key."""
-        driver = self._database.driver
-        return self.later(self._database.returning_key(clause) if driver.name == "postgresql" else clause, **params)
+        return self._database.driver.insert_keyed(self, clause, params)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
@@ -165,14 +168,10 @@ class Session:
         if given:
             self._database.driver.insert_below(self, above, table, columns, given)
 
-    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
-        """Return the insert of one row."""
-        return self._database.inserting(table, columns)
-
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
         if params:
-            self.executemany(self._database.insert_missing(table), params)
+            self.executemany(self._database.ignoring(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
@@ -240,44 +239,18 @@ class Database:
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)
-        self._returning: dict[Insert, Insert] = {}
-        self._missing: dict[str, Insert] = {}
-        self._inserting: dict[tuple[str, ...], Insert] = {}
+        self._ignoring: dict[str, Insert] = {}
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.close()
 
-    def returning_key(self, clause: Insert) -> Insert:
-        """Return the insert with RETURNING of its table's key."""
-        found = self._returning.get(clause)
-        if found is None:
-            table: Any = clause.table
-            found = self._returning[clause] = clause.returning(*table.primary_key.columns)
-        return found
-
-    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
-        """Return the insert of one row; values are bound by the columns' names."""
-        key = (table.name, *columns)
-        found = self._inserting.get(key)
-        if found is None:
-            found = self._inserting[key] = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
-        return found
-
-    def insert_missing(self, table: sa.Table) -> Insert:
+    def ignoring(self, table: sa.Table) -> Insert:
         """Return an insert into all columns of a table that leaves rows with a known key alone."""
-        found = self._missing.get(table.name)
+        found = self._ignoring.get(table.name)
         if found is None:
-            if self.driver.name == "mysql":
-                found = sa.insert(table).prefix_with("IGNORE")
-            elif self.driver.name == "postgresql":
-                from sqlalchemy.dialects import postgresql
-
-                found = postgresql.insert(table).on_conflict_do_nothing()
-            else:
-                found = sa.insert(table).prefix_with("OR IGNORE")
-            self._missing[table.name] = found
+            found = self._ignoring[table.name] = self.driver.ignoring(table)
         return found
 
     def read(self, work: Callable[[Session], T]) -> T:
@@ -296,10 +269,8 @@ class Database:
         return self._changing(work, None)
 
     def _changing(self, work: Callable[[Session], T], begin: str | None) -> T:
-        if isinstance(self.driver, SQLiteDriver):
-            with self.driver.writer():
-                return self._attempt(work, begin)
-        return self._attempt(work, begin)
+        with self.driver.writing():
+            return self._attempt(work, begin)
 
     def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
         """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""
