@@ -102,8 +102,7 @@ class Rows:
         assert table.id is not None
         hashes = {row[4] for row in rows} | {row[5] for row in rows}
         hashes.discard(None)
-        descriptors.load(self._database, self._session, table.id, hashes)
-        cache = self._database.cache
+        decoded = descriptors.load(self._database, self._session, table.id, hashes)
         base = (table.sd.location if table.sd is not None else None) or ""
         database, name, catalog = table.dbName, table.tableName, table.catName
         loads, new, partition = orjson.loads, Partition.__new__, Partition
@@ -117,7 +116,7 @@ class Rows:
                 "tableName": name,
                 "createTime": created,
                 "lastAccessTime": accessed,
-                "sd": cache[storage].at(location, cache[columns] if columns is not None else None) if storage is not None else None,
+                "sd": decoded[storage].at(location, decoded[columns] if columns is not None else None) if storage is not None else None,
                 "parameters": loads(parameters),
                 "catName": catalog,
                 "writeId": write_id,
