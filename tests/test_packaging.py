@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.servers import ROOT, serving
+from tests.support.servers import ROOT, serving
 
 
 def build(folder: Path, kind: str, source: Path = ROOT, **variables: str) -> Path:

@@ -15,8 +15,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark import TaskContext
@@ -26,13 +26,14 @@ from pyspark.sql.types import StructType
 from metastore.acid import buckets, keeper, statistics
 from metastore.acid.files import FsspecFiles
 from metastore.acid.partitions import found_or_added
-from metastore.acid.transactions import Agent, Transaction, component, server_timeout
+from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
 from metastore.client import connect
-from metastore.idl import AbortTxnRequest, DataOperationType, LockType, Table, TxnState, TxnType
+from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import once
 from metastore.spark.alive import Alive
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
+from metastore.spark.data_source_plan import Plan, Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,33 +46,6 @@ LEASE = 3600.0
 
 class CanNotPlace(Exception):
     """The files of the tasks can not be brought together in the table."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What tasks and commit know of one write."""
-
-    uri: str
-    table: Table
-    transaction: int
-    write_id: int
-    overwrite: bool
-    zone: str
-    query: str = ""
-    """The parameter that notes a stream's batches."""
-
-    @property
-    def info(self) -> AcidTableInfo:
-        return AcidTableInfo(self.table)
-
-
-class Staged(NamedTuple):
-    """A file of one partition; `statement` and `name` say where it belongs."""
-
-    path: str
-    partition: str
-    statement: int
-    name: str
 
 
 @dataclass
@@ -189,22 +163,33 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: N803  # Spark's name
         """Give the files their places and commit; a batch that is there already is aborted instead. The errors of a DataFrame's commit."""
-        plan = next(message.plan for message in messages if isinstance(message, Written))
+        plan = next((message.plan for message in messages if isinstance(message, Written)), None) or self._plan_without_tasks()
         finish(plan, _files(messages), batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
         """Abort the transaction and remove what was written; where no task told of it, the query's open transactions."""
         plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
-        for plan in plans.values():
+        for plan in plans.values() or self._open_plans():
             give_up(plan)
+
+    def _plan_without_tasks(self) -> Plan:
+        """Return the plan of a batch that no task wrote for: that of the query's newest transaction. TransactionLost where none is open."""
+        plans = self._open_plans()
         if not plans:
-            request = self._request
-            name = request.agent(once.parameter_of(FsspecFiles().read, request.checkpoint)).name
-            with connect(request.uri) as client:
-                found = client.get_open_txns_info().open_txns
-            left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
-            for key in left:
-                give_up(Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone))
+            info = self._request.info
+            raise TransactionLost(f"the transaction of this batch of {info.database}.{info.name} is no longer open; nothing was written")
+        newest = max(plans, key=lambda plan: plan.transaction)
+        return replace(newest, write_id=resumed(newest).write_id(newest.info.database, newest.info.name))
+
+    def _open_plans(self) -> list[Plan]:
+        """Return plans, without write ids, of the transactions that the query has open."""
+        request = self._request
+        query = once.parameter_of(FsspecFiles().read, request.checkpoint)
+        name = request.agent(query).name
+        with connect(request.uri) as client:
+            found = client.get_open_txns_info().open_txns
+        left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
+        return [Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone, query) for key in left]
 
 
 def _task_number() -> int:
@@ -303,8 +288,3 @@ def _remove_staged(plan: Plan, storage: Storage) -> None:
     for path in storage.below(storage.path(plan.info.location)):
         if path.rstrip("/").rpartition("/")[2].startswith(begin):
             storage.remove_directory(path)
-
-
-def staged_folder(plan: Plan) -> str:
-    """Return a new folder for one attempt of a task."""
-    return f"{plan.info.location}/{staging_name(plan.transaction, uuid4().hex)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -98,7 +98,7 @@ class Rows:
 
     def structs(self, rows: Sequence[Row]) -> list[Partition]:
         """Return the partitions of rows with the fields `FIELDS`."""
-        cache, base = self._load(rows)
+        decoded, base = self._load(rows)
         table = self._table
         database, name, catalog = table.dbName, table.tableName, table.catName
         loads, new, partition = orjson.loads, Partition.__new__, Partition
@@ -112,7 +112,7 @@ class Rows:
                 "tableName": name,
                 "createTime": created,
                 "lastAccessTime": accessed,
-                "sd": cache[storage].at(location, cache[columns] if columns is not None else None) if storage is not None else None,
+                "sd": decoded[storage].at(location, decoded[columns] if columns is not None else None) if storage is not None else None,
                 "parameters": loads(parameters),
                 "catName": catalog,
                 "writeId": write_id,
@@ -122,25 +122,25 @@ class Rows:
 
     def tuples(self, rows: Sequence[Row]) -> list[Any]:
         """Return the fields of the partitions, in the order of their declaration: what stands for structs in a reply."""
-        cache, base = self._load(rows)
+        decoded, base = self._load(rows)
         table = self._table
         database, name, catalog = table.dbName, table.tableName, table.catName
         loads = orjson.loads
         out = []
         for _, _, values, place, columns, storage, parameters, created, accessed, write_id in rows:
             location = base + place[1:] if place is not None and place[:2] == "./" else place
-            sd = cache[storage].row_at(location, cache[columns] if columns is not None else None) if storage is not None else None
+            sd = decoded[storage].row_at(location, decoded[columns] if columns is not None else None) if storage is not None else None
             out.append((loads(values), database, name, created, accessed, sd, loads(parameters), None, catalog, write_id))
         return out
 
-    def _load(self, rows: Sequence[Row]) -> tuple[dict[int, Any], str]:
-        """Return what is decoded of descriptors, those of the rows among it, and the location of the table."""
+    def _load(self, rows: Sequence[Row]) -> tuple[Mapping[int, Any], str]:
+        """Return the decoded descriptors of rows, by hash, and the location of the table."""
         table = self._table
         assert table.id is not None
         hashes = {row[4] for row in rows} | {row[5] for row in rows}
         hashes.discard(None)
-        descriptors.load(self._database, self._session, table.id, hashes)
-        return self._database.cache, (table.sd.location if table.sd is not None else None) or ""
+        decoded = descriptors.load(self._database, self._session, table.id, hashes)
+        return decoded, (table.sd.location if table.sd is not None else None) or ""
 
 
 Form = Callable[[Rows, Sequence[Row]], list[Any]]

@@ -15,7 +15,7 @@ from metastore.client import connect
 from metastore.config import settings
 from metastore.store import migrate
 from metastore.wire.codec import IMPLEMENTATION
-from tests.servers import serving
+from tests.support.servers import serving
 
 
 def run(*arguments: str) -> Result:

@@ -34,7 +34,7 @@ from metastore.service.context import Call
 from metastore.service.context import Client as Caller
 from metastore.wire.errors import failure
 from metastore.wire.methods import METHODS
-from tests.replies import in_structs
+from tests.support.replies import in_structs
 
 T = TypeVar("T")
 CONTEXT = get_context("fork")

@@ -20,11 +20,11 @@ from metastore.service.context import Call, Metastore
 from metastore.store import schema
 from metastore.store.database import Session
 from metastore.warehouse.locations import parse
-from tests.databases import execute
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
-from tests.service.recording import Remembering, Within, listening
 from tests.service.test_races import KEYS, together
-from tests.service.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.databases import execute
+from tests.support.recording import Remembering, Within, listening
+from tests.support.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
 
 
 def test_more_threads_than_connections(make_metastore: MetastoreMaker, metastore: Metastore, call: Call) -> None:
@@ -111,7 +111,7 @@ def test_what_was_seen_before_connections_ended_is_looked_up_again(call: Call, m
         allocate(call, [key])
     text = f"{lost[1]}:{lost[0]}:{lost[0]}:"
     assert valid(call, valid_transactions=text) == (2, [1], set(), 1)
-    assert metastore.database.known_write_ids
+    assert len(metastore.database.caches.lock_queues) == (metastore.database.driver.name == "mysql")
     end_connections(metastore)
     url = make_url(metastore.config.db)
     execute(url, "DELETE FROM write_ids", "UPDATE write_id_counters SET next = 1, last_transaction = 0")

@@ -27,9 +27,9 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
 from metastore.wire.methods import METHODS
-from tests.replies import in_structs
-from tests.service.conftest import Statements, add_partitions, make_table
 from tests.service.test_statistics import numbers, of
+from tests.support.catalog import Statements, add_partitions, make_table
+from tests.support.replies import in_structs
 
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
 BASIC = '{"BASIC_STATS":"true"}'

@@ -21,7 +21,7 @@ from metastore.store.drivers import (  # noqa: E402  # see above
 )
 from metastore.store.drivers.mysql import collation  # noqa: E402  # see above
 from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
-from tests import databases  # noqa: E402  # see above
+from tests.support import databases  # noqa: E402  # see above
 
 ADD, ALL = "INSERT INTO waiting VALUES (%(a)s, %(b)s)", "SELECT a, b FROM waiting ORDER BY a"
 
@@ -50,6 +50,21 @@ def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
     opened.execute("CREATE TEMPORARY TABLE waiting (a int PRIMARY KEY, b longtext) ENGINE=InnoDB")
     opened.execute(ADD, {"a": 0, "b": "%s;'\"\\ä😀"})
     return opened
+
+
+def test_the_names_of_pymysql_that_are_not_documented_are_there(connection: mysql_connection.Connection) -> None:
+    """All that the driver uses of them. A release without one of them needs another driver; pyproject.toml bounds the version."""
+    for name in ("_sock", "_next_seq_id", "_execute_command", "_force_close"):
+        assert hasattr(connection, name), name
+    for module, name in (
+        (pymysql.connections, "TEXT_TYPES"),
+        (pymysql.cursors, "RE_INSERT_VALUES"),
+        (pymysql.protocol, "FieldDescriptorPacket"),
+        (pymysql.converters, "decoders"),
+        (pymysql.converters, "through"),
+        (pymysql.converters, "escape_string"),
+    ):
+        assert hasattr(module, name), name
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from metastore.service.expressions import (
     get_partitions_by_expression,
 )
 from metastore.service.names import TableName
-from tests.replies import in_structs
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.replies import in_structs
 
 NOWHERE = TableName("hive", "default", "nope")
 

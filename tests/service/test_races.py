@@ -37,9 +37,9 @@ from metastore.store import schema
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.warehouse.locations import parse
-from tests.databases import execute
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.service.recording import Before, Remembering, Within, listening
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.databases import execute
+from tests.support.recording import Before, Remembering, Within, listening
 
 Work = Callable[[Call], object]
 WAITING = {
@@ -270,7 +270,8 @@ def test_reading_partitions_of_a_table_that_is_dropped_meanwhile(call: Call, mak
 
     def drop(text: str) -> None:
         if "FROM partitions" in text:
-            reader.database.cache.clear()
+            reader.database.caches.columns.clear()
+            reader.database.caches.storage_formats.clear()
         elif "FROM descriptors" in text:
             reader.database.observer = None
             tables.drop_table(call, name, delete_data=True)
