@@ -5,7 +5,7 @@ Source: Hive 4's CommitTxnFunction. `docs/transactions.md` has the order in whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from metastore.errors import MetaError, TransactionAborted
@@ -15,7 +15,6 @@ from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.transactions import (
     CHANGES,
     COMPACTION,
-    INSERT,
     UPDATE,
     WITHOUT_CONFLICTS,
     Intent,
@@ -23,14 +22,15 @@ from metastore.rules.transactions import (
     conflict,
     conflict_text,
 )
-from metastore.service import replication
+from metastore.service import fast_paths, replication
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.service.transactions import ended_error, is_replayed, tell_aborted
-from metastore.store import at_once, compactions, components, counters, tables, transactions, write_ids
+from metastore.service.transactions import abort, ended_error, is_replayed
+from metastore.store import compactions, components, counters, tables, transactions, write_ids
 from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.drivers import Row
+from metastore.store.fast_paths import Ended
 from metastore.store.transactions import ABORTED, COMMITTED, Transaction
 from metastore.store.write_ids import Key
 
@@ -41,66 +41,80 @@ KEY_PREFIX = "_meta"
 def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
-    replayed = is_replayed(request.replPolicy, request.txn_type)
-    guess = None if replayed else call.client.work_in(key).changes
-
-    def work(session: Session) -> tuple[int, int] | TransactionAborted | None:
-        if request.replLastIdInfo is not None:
-            replication.note_last_id(call, session, request.replLastIdInfo)
-        parameters = _held_parameters(session, request) if request.keyValue is not None else None
-        target = transactions.targets(session, request.replPolicy or "", [key]).get(key) if replayed else key
-        if target is None:
-            return None
-        answer = transactions.lock_later(session, target)
-        turn = _ask_turn(session, target, guess, judges=not request.exclWriteEnabled) if guess else None
-        intents = _intents(components.of(session, target) if turn is None else turn.intents.rows)
-        found = transactions.locked(answer)
-        if found is None or found.state == ABORTED:
-            raise ended_error(target, found, session)
-        if found.state == COMMITTED:
-            return None
-        lost = _commit(call, session, found, intents, request, turn, replayed=replayed)
-        if lost is not None:
-            return lost
-        if parameters is not None and request.keyValue is not None:
-            tables.set_parameters(session, request.keyValue.tableId, parameters)
-        return found.id, found.type
-
-    done = _commit_at_once(call, request) or call.database.write(work)
-    call.client.works.pop(key, None)
+    done = fast_paths.try_commit(call, request) or call.database.write(lambda session: _commit(call, session, request))
+    fast_paths.ended(call, key)
     if isinstance(done, TransactionAborted):
         if listeners.post:
             listeners.after(AbortTransactions(client=call.info, transactions=[key]), None)
         raise done
     if done is not None and listeners.post:
-        listeners.after(CommitTransaction(client=call.info, transaction=done[0], type=done[1]), None)
+        listeners.after(CommitTransaction(client=call.info, transaction=done.id, type=done.type), None)
 
 
-def _commit_at_once(call: Call, request: CommitTxnRequest) -> tuple[int, int] | None:
-    """Commit an open transaction in one round trip; return its id and type, None where that can not be done, or where it may lose."""
-    key, listeners, work = request.txnid, call.listeners, call.client.work_in(request.txnid)
-    if request.replPolicy or request.keyValue or request.replLastIdInfo or not listeners.only_log:
+def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | TransactionAborted | None:
+    """Commit a transaction on the portable path, or abort it and return why; None for one that is committed already."""
+    if request.replLastIdInfo is not None:
+        replication.note_last_id(call, session, request.replLastIdInfo)
+    parameters = _held_parameters(session, request) if request.keyValue is not None else None
+    replayed = is_replayed(request.replPolicy, request.txn_type)
+    key = transactions.targets(session, request.replPolicy or "", [request.txnid]).get(request.txnid) if replayed else request.txnid
+    if key is None:
         return None
-    once, intent = at_once.of(call.database), work.only_intent
-    changes = bool(work.changes) if intent is None else intent.operation in CHANGES
-    if changes and (not once.judges or intent is None or work.type in WITHOUT_CONFLICTS):
+    judges = not request.exclWriteEnabled
+    locked = transactions.lock_later(session, key)
+    tables_to_change = None if replayed else fast_paths.tables_to_change(call, key)
+    turn = _ask_turn(session, key, tables_to_change, judges=judges) if tables_to_change else None
+    intents: Sequence[Intent] = _intents(components.of(session, key) if turn is None else turn.intents.rows)
+    found = transactions.locked(locked)
+    if found is None or found.state == ABORTED:
+        raise ended_error(key, found, session)
+    if found.state == COMMITTED:
         return None
-    if once.most_ended:
-        told = listeners.log_row(CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-        if changes and intent is not None:
-            return once.commit_if_first(call.database, key, work.guess, intent, now_ms(), told, judges=not request.exclWriteEnabled)
-        return once.commit(call.database, key, work.guess, INSERT, intent, now_ms(), told)
-    if listeners.transactional or not call.database.change(lambda session: transactions.end_free(session, key, COMMITTED, now_ms())):
-        return None
-    return key, TxnType.DEFAULT if request.txn_type is None else request.txn_type
+    commit_id = None
+    if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
+        commit_id, intents, committed = _turn(session, key, intents, turn, judges=judges)
+        lost = conflict(key, intents, committed)
+        if lost is not None:
+            abort(call, session, [found])
+            return TransactionAborted(conflict_text(key, commit_id, *lost))
+        write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    _write_commit(call, session, found, {each.operation for each in intents}, commit_id)
+    if replayed:
+        _write_replayed(call, session, found, request)
+    if call.listeners.transactional and (replayed or request.replPolicy is None):
+        call.listeners.within(_events(call, session, found), session)
+    if parameters is not None and request.keyValue is not None:
+        tables.set_parameters(session, request.keyValue.tableId, parameters)
+    return Ended(found.id, found.type)
 
 
-def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:
-    """Return what a commit tells: of the transaction, and of the compaction that a worker did in it."""
-    told: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
+def _write_commit(call: Call, session: Session, found: Transaction, operations: Collection[str], commit_id: int | None) -> None:
+    """Write that a locked transaction, which did these operations, is committed."""
+    now = now_ms()
+    if COMPACTION in operations:
+        components.delete(session, found.id, COMPACTION)
+    if set(operations) - {COMPACTION}:
+        components.complete(session, found.id, CHANGES, commit_id, now)
+    transactions.end(session, [found], COMMITTED, now, commit_id)
+
+
+def _write_replayed(call: Call, session: Session, found: Transaction, request: CommitTxnRequest) -> None:
+    """Note what a replayed transaction wrote at its source, and that it is replayed no longer."""
+    written = [
+        Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
+        for info in request.writeEventInfos or ()
+    ]
+    if written:
+        components.insert_completed(session, found.id, written, now_ms())
+    transactions.forget_target(session, request.replPolicy or "", request.txnid)
+
+
+def _events(call: Call, session: Session, found: Transaction) -> list[Event]:
+    """Return the events of a commit: that of the transaction, and that of the compaction that a worker did in it."""
+    events: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
     entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
     if entry is not None:
-        told.append(
+        events.append(
             CommitCompaction(
                 client=call.info,
                 transaction=found.id,
@@ -112,52 +126,7 @@ def _committed(call: Call, session: Session, found: Transaction) -> list[Event]:
                 partition=entry.partition,
             )
         )
-    return told
-
-
-def _commit(
-    call: Call,
-    session: Session,
-    found: Transaction,
-    intents: Sequence[Intent],
-    request: CommitTxnRequest,
-    turn: _Turn | None,
-    *,
-    replayed: bool,
-) -> TransactionAborted | None:
-    """Commit a locked open transaction that means to write `intents`, or abort it and return why."""
-    now = now_ms()
-    commit_id = None
-    if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
-        commit_id, intents, committed = _turn(session, found.id, intents, turn, judges=not request.exclWriteEnabled)
-        lost = conflict(found.id, intents, committed)
-        if lost is not None:
-            transactions.end(session, [found], ABORTED, now)
-            tell_aborted(call, session, [found])
-            return TransactionAborted(conflict_text(found.id, commit_id, *lost))
-        once = at_once.of(call.database)
-        if once.commits_changes and call.listeners.only_log and not found.holds & ~at_once.PLAIN and not request.replPolicy:
-            told = call.listeners.log_row(CommitTransaction(client=call.info, transaction=found.id, type=found.type))
-            once.commit_change(session, found.id, commit_id, INSERT, now, told)
-            return None
-        write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
-    operations = {each.operation for each in intents}
-    if COMPACTION in operations:
-        components.delete(session, found.id, COMPACTION)
-    if operations - {COMPACTION}:
-        components.complete(session, found.id, CHANGES, commit_id, now)
-    if replayed:
-        written = [
-            Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
-            for info in request.writeEventInfos or ()
-        ]
-        if written:
-            components.insert_completed(session, found.id, written, now)
-        transactions.forget_target(session, request.replPolicy or "", request.txnid)
-    transactions.end(session, [found], COMMITTED, now, commit_id)
-    if call.listeners.transactional and (replayed or request.replPolicy is None):
-        call.listeners.within(_committed(call, session, found), session)
-    return None
+    return events
 
 
 def _intents(rows: Sequence[Row]) -> list[Intent]:

@@ -8,6 +8,7 @@ saves them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunct
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
@@ -15,12 +16,12 @@ from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, 
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
-from metastore.service import house_keeping
+from metastore.service import fast_paths, house_keeping
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import database_name
 from metastore.service.transactions import ended_error, heartbeat_transaction
-from metastore.store import at_once, locks, transactions, write_ids
+from metastore.store import locks, transactions, write_ids
 from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.locks import ACQUIRED, WAITING, Held, NewLock
@@ -31,70 +32,89 @@ BEAT = 1000
 """Milliseconds in which asking again for a lock writes one heartbeat at most."""
 
 
+class _Wanted(NamedTuple):
+    """What a request asks for, its names normalised."""
+
+    components: list[Component]
+    transaction: int
+    """0 for none."""
+    intents: list[Intent]
+    """What the transaction means to write, without write ids."""
+    types: frozenset[int]
+    """Types of locks that it waits for."""
+    writers_wait: bool
+    """Whether shared writers wait for each other, as for clients before Hive 4."""
+
+    @property
+    def bits(self) -> int:
+        """What the transaction holds with the lock (bits of `store.transactions`)."""
+        return LOCKS | (COMPONENTS if self.intents else 0)
+
+    def new(self, request: LockRequest, state: str, now: int) -> NewLock:
+        """Return the lock in a state."""
+        acquired = now if state == ACQUIRED else None
+        return NewLock(self.transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(self.writers_wait))
+
+
 def lock(call: Call, request: LockRequest) -> LockResponse:
     """Ask for all components of a request at once: granted, waiting, or not acquired where the client does not want to wait.
 
     In a transaction it notes what the components mean to write. MetaError for a request without components or with an incomplete
     one; NoSuchTransaction, TransactionAborted.
     """
-    wanted = [_component(call, each) for each in request.component or ()]
-    if not wanted:
+    wanted = _wanted(call, request)
+    key = fast_paths.try_lock(call, wanted.new(request, ACQUIRED, now_ms()), wanted.components, wanted.intents, wanted.types)
+    answer = _lock(call, request, wanted) if key is None else LockResponse(lockid=key, state=LockState.ACQUIRED)
+    if wanted.transaction and answer.state != LockState.NOT_ACQUIRED:
+        fast_paths.locked(call, wanted.transaction, wanted.bits, wanted.intents)
+    return answer
+
+
+def _wanted(call: Call, request: LockRequest) -> _Wanted:
+    """Return what a request asks for. MetaError."""
+    components = [_component(call, each) for each in request.component or ()]
+    if not components:
         raise MetaError("A lock request needs at least one component")
     transaction = request.txnid or 0
-    intents = _intents(request.component, wanted) if transaction else []
+    intents = _intents(request.component, components) if transaction else []
     before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
-    tables = {Key.of(each) for each in intents}
-    bits = LOCKS | (COMPONENTS if intents else 0)
-    types = waited_for(wanted, writers_wait=before_hive_4)
+    return _Wanted(components, transaction, intents, waited_for(components, writers_wait=before_hive_4), before_hive_4)
 
-    def new(state: str, now: int) -> NewLock:
-        acquired = now if state == ACQUIRED else None
-        return NewLock(transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(before_hive_4))
 
-    def work(session: Session) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
-        now = now_ms()
-        held = transactions.hold_later(session, transaction, bits, now) if transaction else None
-        numbers = write_ids.of_transaction(session, transaction, tables) if intents else None
-        met = _living(locks.meeting(session, wanted, types))
-        if held is not None and not held.count:
-            raise ended_error(transaction, transactions.find(session, transaction), session)
-        found = blocker(wanted, transaction, map(_earlier, met), writers_wait=before_hive_4)
-        if found is not None:
-            late = house_keeping.late_holders(call.config, met, now)
-            if any(each.lock == found.by.lock for each in late):
-                return late
-            if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
-                return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
-        given = write_ids.by_table(numbers) if numbers is not None else {}
-        added = locks.insert(
-            session,
-            new(ACQUIRED if found is None else WAITING, now),
-            wanted,
-            [each._replace(write_id=given.get(Key.of(each))) for each in intents],
-        )
-        return added, LockState.ACQUIRED if found is None else LockState.WAITING
-
-    def asked(key: int, state: int) -> LockResponse:
-        if transaction:
-            known = call.client.work_in(transaction)
-            known.holds |= bits
-            known.intents += intents
-            known.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
-        return LockResponse(lockid=key, state=state)
-
-    once = at_once.of(call.database)
-    if once.adds_locks:
-        given = call.client.work_in(transaction).given if intents else {}
-        key = once.lock(call.database, new(ACQUIRED, now_ms()), wanted, intents, types, given)
-        if key is not None:
-            return asked(key, LockState.ACQUIRED)
+def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
+    """Ask for a lock on the portable path; holders that are too late to keep it back are given up first."""
     while True:
-        answer = call.database.write(work)
+        answer = call.database.write(lambda session: _add(call, session, request, wanted))
         if isinstance(answer, LockResponse):
             return answer
         if isinstance(answer, tuple):
-            return asked(answer[0].key, answer[1])
+            return LockResponse(lockid=answer[0].key, state=answer[1])
         house_keeping.give_up(call.metastore, answer)
+
+
+def _add(
+    call: Call, session: Session, request: LockRequest, wanted: _Wanted
+) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
+    """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
+    now, transaction = now_ms(), wanted.transaction
+    held = transactions.hold_later(session, transaction, wanted.bits, now) if transaction else None
+    tables = {Key.of(each) for each in wanted.intents}
+    numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
+    met = _living(locks.meeting(session, wanted.components, wanted.types))
+    if held is not None and not held.count:
+        raise ended_error(transaction, transactions.find(session, transaction), session)
+    found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
+    if found is not None:
+        late = house_keeping.late_holders(call.config, met, now)
+        if any(each.lock == found.by.lock for each in late):
+            return late
+        if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
+            return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
+    given = write_ids.by_table(numbers) if numbers is not None else {}
+    intents = [each._replace(write_id=given.get(Key.of(each))) for each in wanted.intents]
+    state = ACQUIRED if found is None else WAITING
+    added = locks.insert(session, wanted.new(request, state, now), wanted.components, intents)
+    return added, LockState.ACQUIRED if found is None else LockState.WAITING
 
 
 def check_lock(call: Call, key: int) -> LockResponse:

@@ -21,9 +21,10 @@ from metastore.idl import (
 )
 from metastore.listeners.events import AbortTransactions, OpenTransactions
 from metastore.rules.snapshots import aborted_bits
+from metastore.service import fast_paths
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.store import at_once, components, counters, transactions, write_ids
+from metastore.store import components, counters, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, RANGES, WROTE, Transaction
 
@@ -43,36 +44,29 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     count = min(count, call.config.txn_max_open_batch)
     kind = TxnType.REPL_CREATED if sources else request.txn_type or TxnType.DEFAULT
     who = (request.user, request.hostname, request.agentInfo)
-    listeners, most = call.listeners, call.config.txn_max_open
+    opened = None if sources else fast_paths.try_open(call, count, kind, who)
+    if opened is None:
+        opened = call.database.write(lambda session: _open(call, session, count, kind, who, request.replPolicy or "", sources))
+    fast_paths.opened(call, opened, kind)
+    if call.listeners.post:
+        call.listeners.after(OpenTransactions(client=call.info, transactions=opened, type=kind), None)
+    return opened
 
-    def work(session: Session) -> list[int]:
-        if sources and (known := transactions.targets(session, request.replPolicy or "", sources)):
-            return sorted(known.values())
-        taken = transactions.take_ids(session, count)
-        lowest = transactions.lowest_open(session)
-        ids = transactions.taken_ids(taken, count)
-        if lowest is not None and ids[-1] - lowest >= most:
-            _check_number(session, len(ids), most)
-        transactions.insert(session, ids, OPEN, kind, who, now_ms())
-        opened = list(ids)
-        if sources:
-            transactions.insert_targets(session, request.replPolicy or "", zip(sources, opened, strict=False))
-        if listeners.transactional:
-            listeners.within([OpenTransactions(client=call.info, transactions=opened, type=kind)], session)
-        return opened
 
-    opened: list[int] = []
-    once = at_once.of(call.database)
-    if count <= once.most_opened and listeners.only_log and not sources:
-        told = None
-        if kind != TxnType.READ_ONLY:
-            ends = [at_once.FIRST, at_once.LAST][:count]
-            told = listeners.log_row(OpenTransactions(client=call.info, transactions=ends, type=kind))
-        opened = once.open(call.database, count, kind, who, now_ms(), most, told)
-    opened = opened or call.database.write(work)
-    call.client.has_opened(opened, kind)
-    if listeners.post:
-        listeners.after(OpenTransactions(client=call.info, transactions=opened, type=kind), None)
+def _open(call: Call, session: Session, count: int, kind: int, who: transactions.Who, policy: str, sources: Sequence[int]) -> list[int]:
+    """Open transactions on the portable path; those that replicate others stay if they are there already."""
+    if sources and (known := transactions.targets(session, policy, sources)):
+        return sorted(known.values())
+    taken = transactions.take_ids(session, count)
+    lowest = transactions.lowest_open(session)
+    opened = list(transactions.taken_ids(taken, count))
+    if lowest is not None and opened[-1] - lowest >= call.config.txn_max_open:
+        _check_number(session, count, call.config.txn_max_open)
+    transactions.insert(session, opened, OPEN, kind, who, now_ms())
+    if sources:
+        transactions.insert_targets(session, policy, zip(sources, opened, strict=False))
+    if call.listeners.transactional:
+        call.listeners.within([OpenTransactions(client=call.info, transactions=opened, type=kind)], session)
     return opened
 
 
@@ -93,49 +87,30 @@ def is_replayed(policy: str | None, kind: int | None) -> bool:
 
 def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
     """Abort a transaction; one that is aborted already stays so. NoSuchTransaction for one that is unknown or committed."""
-    key, listeners = request.txnid, call.listeners
-    replayed = is_replayed(request.replPolicy, request.txn_type)
-
-    def work(session: Session) -> int | None:
-        target = transactions.targets(session, request.replPolicy or "", [key]).get(key) if replayed else key
-        if target is None:
-            return None
-        found = transactions.lock(session, target)
-        if found is not None and found.state == ABORTED:
-            return None
-        if found is None or found.state == COMMITTED:
-            raise ended_error(target, found, session)
-        abort(call, session, [found])
-        if replayed:
-            transactions.forget_target(session, request.replPolicy or "", key)
-        return target
-
-    aborted = key if not replayed and _abort_at_once(call, key) else call.database.write(work)
-    call.client.works.pop(key, None)
-    if aborted is not None and listeners.post:
-        listeners.after(AbortTransactions(client=call.info, transactions=[aborted]), None)
+    key = request.txnid
+    policy = request.replPolicy or "" if is_replayed(request.replPolicy, request.txn_type) else None
+    aborted = fast_paths.try_abort(call, [key]) if policy is None else None
+    if aborted is None:
+        aborted = call.database.write(lambda session: _abort_one(call, session, key, policy))
+    fast_paths.ended(call, key)
+    if aborted and call.listeners.post:
+        call.listeners.after(AbortTransactions(client=call.info, transactions=aborted), None)
 
 
-def _abort_at_once(call: Call, key: int) -> bool:
-    """Abort an open transaction that noted no writes in one round trip; tell whether it was one."""
-    listeners = call.listeners
-    once = at_once.of(call.database)
-    if once.most_ended and listeners.only_log:
-        told = listeners.log_row(AbortTransactions(client=call.info, transactions=[key]))
-        return once.abort(call.database, key, call.client.work_in(key).guess, now_ms(), told)
-    return not listeners.transactional and call.database.change(lambda session: transactions.end_free(session, key, ABORTED, now_ms()))
-
-
-def _abort_all_at_once(call: Call, keys: Sequence[int]) -> bool:
-    """Abort open transactions that noted no writes in one round trip; tell whether all of them were such."""
-    listeners = call.listeners
-    if len(keys) == 1:
-        return _abort_at_once(call, keys[0])
-    once = at_once.of(call.database)
-    if not 0 < len(keys) <= once.most_ended or not listeners.only_log:
-        return False
-    told = listeners.log_row(AbortTransactions(client=call.info, transactions=keys))
-    return once.abort_all(call.database, keys, now_ms(), told)
+def _abort_one(call: Call, session: Session, key: int, policy: str | None) -> list[int]:
+    """Abort a transaction, with a policy the one that has the key at its source, unless it is aborted; return its id."""
+    target = key if policy is None else transactions.targets(session, policy, [key]).get(key)
+    if target is None:
+        return []
+    found = transactions.lock(session, target)
+    if found is not None and found.state == ABORTED:
+        return []
+    if found is None or found.state == COMMITTED:
+        raise ended_error(target, found, session)
+    abort(call, session, [found])
+    if policy is not None:
+        transactions.forget_target(session, policy, key)
+    return [target]
 
 
 def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
@@ -147,7 +122,9 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
         return [each.id for each in found]
 
     wanted = sorted(set(keys))
-    aborted = wanted if _abort_all_at_once(call, wanted) else call.database.write(work)
+    aborted = fast_paths.try_abort(call, wanted)
+    if aborted is None:
+        aborted = call.database.write(work)
     if aborted and call.listeners.post:
         call.listeners.after(AbortTransactions(client=call.info, transactions=aborted), None)
     return aborted

@@ -20,15 +20,15 @@ from metastore.idl import (
 from metastore.listeners.events import AllocateWriteIds
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
-from metastore.rules.transactions import CHANGES, UPDATE, Intent, operation_of
+from metastore.rules.transactions import UPDATE, Intent, operation_of
+from metastore.service import fast_paths
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import at_once, components, known_write_ids, locks, transactions, write_ids
+from metastore.store import components, followers, known_write_ids, locks, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.locks import Given
-from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS
+from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
 from metastore.store.write_ids import Key, Mark, Range
 
 MOST_EXCEPTIONS = 1000
@@ -37,8 +37,6 @@ READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 MOST_KNOWN = 4
 """Of so many tables at most a snapshot goes by what is remembered of each; it asks for each by itself."""
-MOST_GIVEN = 10
-"""Of so many transactions at most the write ids that they were given together are remembered."""
 MOST_WRITTEN = 10_000
 """Tables that are remembered because transactions write to them."""
 
@@ -61,81 +59,76 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
     sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
     if not sources and not request.txnIds:
         raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
-
-    def work(session: Session) -> tuple[dict[int, int], dict[int, int]]:
-        ids = sorted(set(request.txnIds or ()))
-        if sources:
-            known = transactions.targets(session, request.replPolicy or "", list(sources))
-            if len(known) < len(sources):
-                return {}, {}
-            ids = sorted(known.values())
-        locked = transactions.lock_many_later(session, ids)
-        ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
-        held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
-        found = transactions.all_locked(locked)
-        if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
-            raise MetaError(
-                f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}"
-            )
-        if request.reallocate:
-            write_ids.forget(session, key, ids)
-            locks.change(session, [locks.queue(*key[:2])])
-        elif held is None and found[0].holds & (WRITE_IDS | RANGES):
-            held = write_ids.of_transactions(session, key, ids)
-        have = {} if held is None else write_ids.numbers(held, ids)
-        wanted = [id_ for id_ in ids if id_ not in have]
-        numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
-        if have:  # what is not needed is given back
-            write_ids.set_next(session, key, numbers.stop)
-        new: dict[int, int] = {}
-        if wanted:
-            if sources and numbers[0] != min(sources.values()):
-                numbers = range(min(sources.values()), min(sources.values()) + len(wanted))
-                write_ids.set_next(session, key, numbers.stop)
-                write_ids.forget(session, key)
-                locks.change(session, [locks.queue(*key[:2])])
-            new = dict(zip(wanted, numbers, strict=True))
-            if write_ids.is_range(wanted) and all(each.holds & RANGES for each in found if each.id in new):
-                write_ids.insert_ranges(session, key, [Range(wanted[0], wanted[-1], numbers[0])])
-            else:
-                write_ids.insert(session, key, new.items())
-                if any(not each.holds & WRITE_IDS for each in found):
-                    transactions.hold_many(session, wanted, WRITE_IDS)
-        if new and call.listeners.transactional:
-            call.listeners.within([_event(call, key, wanted, numbers)], session)
-        return dict(sorted({**have, **new}.items())) if have else new, new
-
+    ids = sorted(set(request.txnIds or ()))
     seen = locks.last_seen(call.database, key)
-    allocated = new = {} if sources or request.reallocate else _allocate_at_once(call, key, sorted(set(request.txnIds or ())))
-    if not allocated:
-        allocated, new = call.database.write(work)
-    works = call.client.works
-    for id_, number in allocated.items():
-        if (known := works.get(id_)) is not None:
-            known.holds |= WRITE_IDS
-            if len(allocated) <= MOST_GIVEN:
-                known.given[key] = Given(number, seen)
+    new = None if sources or request.reallocate else fast_paths.try_allocate(call, key, ids)
+    have: dict[int, int] = {}
+    if new is None:
+        have, new = call.database.write(lambda session: _allocate(call, session, key, ids, sources, request))
+    allocated = dict(sorted({**have, **new}.items())) if have else new
+    fast_paths.allocated(call, key, allocated, seen)
     if new and call.listeners.post:
-        call.listeners.after(_event(call, key, [*new], [*new.values()]), None)
+        call.listeners.after(_event(call, key, new), None)
     return allocated
 
 
-def _allocate_at_once(call: Call, key: Key, ids: Sequence[int]) -> dict[int, int]:
-    """Give open transactions their first write ids in one round trip; none where that can not be done."""
-    listeners, once = call.listeners, at_once.of(call.database)
-    works = call.client.works
-    has_some = not write_ids.is_range(ids) and any(each in works and works[each].holds & WRITE_IDS for each in ids)
-    if has_some or not once.least_allocated <= len(ids) <= once.most_allocated or not listeners.only_log:
-        return {}
-    told = listeners.log_row(_event(call, key, ids, range(at_once.WRITE_ID, at_once.WRITE_ID + len(ids))))
-    batch = any(each not in works or works[each].holds & RANGES for each in ids)
-    first = once.allocate(call.database, ids, key, batch=batch, told=told)
-    return {} if first is None else dict(zip(ids, range(first, first + len(ids)), strict=True))
+def _allocate(
+    call: Call, session: Session, key: Key, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Allocate write ids on the portable path; return those that transactions had already, and the new ones. MetaError."""
+    if sources:
+        known = transactions.targets(session, request.replPolicy or "", list(sources))
+        if len(known) < len(sources):
+            return {}, {}
+        ids = sorted(known.values())
+    locked = transactions.lock_many_later(session, ids)
+    ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
+    held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
+    found = transactions.all_locked(locked)
+    if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
+        raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
+    if request.reallocate:
+        followers.forget_write_ids(session, key, ids)
+    elif held is None and found[0].holds & (WRITE_IDS | RANGES):
+        held = write_ids.of_transactions(session, key, ids)
+    have = {} if held is None else write_ids.numbers(held, ids)
+    wanted = [id_ for id_ in ids if id_ not in have]
+    numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
+    if have:  # what is not needed is given back
+        write_ids.set_next(session, key, numbers.stop)
+    if wanted and sources and numbers[0] != min(sources.values()):
+        numbers = _numbers_of_source(session, key, min(sources.values()), len(wanted))
+    new = dict(zip(wanted, numbers, strict=True))
+    if new:
+        _insert_new(session, key, new, [each for each in found if each.id in new])
+        if call.listeners.transactional:
+            call.listeners.within([_event(call, key, new)], session)
+    return have, new
 
 
-def _event(call: Call, key: Key, transactions: Sequence[int], numbers: Sequence[int]) -> AllocateWriteIds:
+def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> range:
+    """Return the write ids from `first` on, those of a replicated table at its source; what the table had until now is forgotten."""
+    numbers = range(first, first + count)
+    write_ids.set_next(session, key, numbers.stop)
+    followers.forget_write_ids(session, key)
+    return numbers
+
+
+def _insert_new(session: Session, key: Key, new: Mapping[int, int], owners: Sequence[Transaction]) -> None:
+    """Add new write ids, ascending, of locked transactions: as one range if they are consecutive and were opened together."""
+    ids = list(new)
+    if write_ids.is_range(ids) and all(each.holds & RANGES for each in owners):
+        write_ids.insert_ranges(session, key, [Range(ids[0], ids[-1], new[ids[0]])])
+        return
+    write_ids.insert(session, key, new.items())
+    if any(not each.holds & WRITE_IDS for each in owners):
+        transactions.hold_many(session, ids, WRITE_IDS)
+
+
+def _event(call: Call, key: Key, new: Mapping[int, int]) -> AllocateWriteIds:
+    """Return the event of new write ids, by transaction."""
     return AllocateWriteIds(
-        client=call.info, catalog=key.catalog, database=key.database, table=key.table, transactions=transactions, write_ids=numbers
+        client=call.info, catalog=key.catalog, database=key.database, table=key.table, transactions=[*new], write_ids=[*new.values()]
     )
 
 
@@ -304,7 +297,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
 
     if keys:
         call.database.write(work)
-        call.client.work_in(transaction).holds |= HISTORY
+        fast_paths.holds(call, transaction, HISTORY)
 
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
@@ -321,10 +314,5 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
         components.delete_whole_table(session, request.txnid, *key)
 
     call.database.write(work)
-    known = call.client.work_in(request.txnid)
-    known.holds |= COMPONENTS
-    known.intents = [each for each in known.intents if Key.of(each) != key or each.partition is not None]
-    if operation is not None:
-        known.intents += (Intent(*key, name, operation, request.writeid) for name in names)
-    if operation in CHANGES:
-        known.changes |= {key}
+    intents = [] if operation is None else [Intent(*key, name, operation, request.writeid) for name in names]
+    fast_paths.partitions_named(call, request.txnid, COMPONENTS, key, intents)

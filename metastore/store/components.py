@@ -18,6 +18,8 @@ from metastore.store.drivers import Row
 from metastore.store.schema import transaction_components
 
 C = transaction_components.c
+INSERT = "i"
+"""The operation of rows that are added; the letters are those of `rules.transactions`."""
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
 INTENTS = (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.store import locks
+from metastore.store import write_ids as write_ids_rows
 from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import (
@@ -96,6 +97,12 @@ def rename_table(session: Session, old: Key, new: Key) -> None:
 def renamed(session: Session, old: Key, new: Key) -> None:
     """Let nobody rely any more on what was seen of the locks of a table's databases. All locks there wait from then on."""
     locks.change(session, {locks.queue(*key[:2]) for key in (old, new)})
+
+
+def forget_write_ids(session: Session, table: Key, transactions: Sequence[int] | None = None) -> None:
+    """Remove the write ids of a table, or those of some transactions in it, which ascend, since they are given others."""
+    write_ids_rows.forget(session, table, transactions)
+    locks.change(session, [locks.queue(*table[:2])])
 
 
 def rename_partition(session: Session, table: Key, old: str, new: str) -> None:

@@ -163,7 +163,7 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
     )
 
 
-class Given(NamedTuple):
+class GivenWriteId(NamedTuple):
     """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
 
     write_id: int

@@ -72,11 +72,6 @@ RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.b
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
 LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
 MIN_OPEN = sa.select(sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), N.value + constant(1))).where(N.name == constant(counters.TRANSACTION))
-END_FREE = (
-    sa.update(transactions)
-    .where(T.id == sa.bindparam("key"), IS_OPEN, T.holds.in_([sa.literal_column("0"), sa.literal_column(str(RANGES))]))
-    .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"))
-)
 END = (
     sa.update(transactions)
     .where(Among(T.id, "keys"))
@@ -258,11 +253,6 @@ def lock_many_later(session: Session, keys: Collection[int]) -> Answer:
 def all_locked(answer: Answer) -> list[Transaction]:
     """Return the transactions that were locked."""
     return [Transaction(*row) for row in answer.rows]
-
-
-def end_free(session: Session, key: int, state: str, now: int) -> bool:
-    """End an open transaction that has no rows elsewhere, but perhaps write ids within ranges; tell whether it was one."""
-    return session.execute(END_FREE, key=key, new_state=state, now=now) > 0
 
 
 def end(session: Session, ended: Sequence[Transaction], state: str, now: int, commit_id: int | None = None) -> None:

@@ -136,4 +136,4 @@ def test_dynamic_partitions_are_noted_as_they_are_stored(call: Call, table: Tabl
     write_ids.add_dynamic_partitions(
         call, AddDynamicPartitions(txnid=transaction, writeid=1, dbname="default", tablename="t", partitionnames=["AT=10:00/Dt=x", STORED])
     )
-    assert [intent.partition for intent in call.client.work_in(transaction).intents] == [STORED]
+    assert [intent.partition for intent in call.client.hints.of(transaction).intents] == [STORED]

@@ -13,14 +13,14 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
-from metastore.service import locks, transactions, write_ids
+from metastore.service import fast_paths, locks, transactions, write_ids
 from metastore.service.context import Call
-from metastore.store import at_once, compaction_sources, compactions, followers, schema
+from metastore.store import compaction_sources, compactions, followers, schema
 from metastore.store import house_keeping as house_keeping_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
-from metastore.store.at_once import postgresql
 from metastore.store.database import Session
+from metastore.store.fast_paths import postgresql
 from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
 from metastore.store.write_ids import Key, Range
 from tests.service.waiting import beside, waited_for
@@ -228,11 +228,8 @@ class TestTogether:
                 return answer
 
             monkeypatch.setattr(write_id_rows, "of_transactions", of_transactions)
-            once = at_once.of(call.database)
-            monkeypatch.setattr(once, "most_allocated", 2)
-            with monkeypatch.context() as patch:
-                patch.setattr(once, "allocate", lambda *_, **__: None)
-                assert allocate(call, keys[:3:2]) == {keys[0]: 1, keys[2]: 2}
+            monkeypatch.setattr(fast_paths, "try_allocate", lambda *_: None)
+            assert allocate(call, keys[:3:2]) == {keys[0]: 1, keys[2]: 2}
             assert started[0].result() == {keys[0]: 1, keys[1]: 3, keys[2]: 2}
 
     def beside_one(self, call: Call, then: Callable[[list[int]], dict[int, int]], expected: list[int]) -> None:
@@ -315,7 +312,7 @@ class TestEnds:
 
 
 BY_TABLE: tuple[Any, ...] = (
-    postgresql._allocating(True, False, True),
+    postgresql._allocating(True),
     postgresql._allocating_range(True),
     postgresql._locking(True, True, True),
     write_id_rows.OF_TRANSACTIONS,

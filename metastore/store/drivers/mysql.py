@@ -138,7 +138,7 @@ class MySQLDriver(Driver):
         code = error.args[0] if error.args else None
         if code == 1062:
             return UniqueViolation
-        if code == 1690 and "exp(" in str(error.args[1]):  # what the guards of `store.at_once` overflow
+        if code == 1690 and "exp(" in str(error.args[1]):  # what the guards of `store.fast_paths` overflow
             return Refused
         if code in (1451, 1452):
             return ReferenceViolation

@@ -1,0 +1,119 @@
+"""What a fast path does: one whole call on transactions in one round trip, with the call's row in the notification log.
+
+Each method returns None, with nothing changed, where the database has no such path or where the call needs more than the path does.
+The caller then takes the portable path, which does the same for every case. `event` is the row of the log, None where the log has none;
+numbers that only the database knows stand in its message as FIRST, LAST and WRITE_ID, and the statement replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from metastore.store.components import Intent
+from metastore.store.database import Database
+from metastore.store.locks import Component, GivenWriteId, NewLock
+from metastore.store.notifications import LogRow
+from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
+from metastore.store.write_ids import Key
+
+FIRST, LAST, WRITE_ID = -2, -1, -1
+"""Stand in a message for the first and the last opened transaction, and for the first write id."""
+BEFORE_WRITE_ID = '"writeIdList":['
+"""The text before a write id in a message. No name looks like it, since JSON escapes quotes."""
+IN_PLACE_OF_WRITE_ID = f"{BEFORE_WRITE_ID}{WRITE_ID}"
+
+PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
+"""What a transaction may hold that a fast path ends."""
+
+
+class Ended(NamedTuple):
+    """A transaction that a call has ended: its id and its type."""
+
+    id: int
+    type: int
+
+
+class Hint(NamedTuple):
+    """What the caller believes of a transaction. It chooses the statements; they look for themselves whether it is true."""
+
+    type: int
+    holds: int
+    """Bits of `store.transactions`."""
+    intents: int
+    """How many objects it writes to."""
+    intent: Intent | None
+    """The object, with its write id, if it is the only one."""
+    changes: bool
+    """Whether it updates or deletes rows: the commit then has conflicts to look for."""
+
+
+class FastPaths:
+    """The fast paths of a kind of database. This base has none."""
+
+    def try_open(
+        self,
+        database: Database,
+        count: int,
+        kind: int,
+        who: Who,
+        now: int,
+        most: int,
+        event: LogRow | None,
+    ) -> list[int] | None:
+        """Open transactions, unless more than `most` might be open then; return their ids ascending."""
+        return None
+
+    def try_commit(
+        self,
+        database: Database,
+        key: int,
+        hint: Hint,
+        now: int,
+        event: LogRow | None,
+        *,
+        judges: bool,
+    ) -> Ended | None:
+        """Commit an open transaction that holds no more than PLAIN.
+
+        One that changed an object is only committed, with `judges`, if no other transaction that changed the object committed since it
+        began. The event of a read-only transaction is not written.
+        """
+        return None
+
+    def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
+        """Abort open transactions, ids ascending, that hold no more than PLAIN and write to no object: all of them, or none.
+
+        `hint` is of the first. The event of a read-only transaction is not written.
+        """
+        return None
+
+    def try_allocate(
+        self,
+        database: Database,
+        key: Key,
+        transactions: Sequence[int],
+        event: LogRow | None,
+        *,
+        in_batch: bool,
+    ) -> int | None:
+        """Give a transaction, or consecutive ones, their first write ids in a table, ascending; return the first write id.
+
+        Without `in_batch` the only transaction is believed to have been opened alone, so that it is within no range of write ids.
+        """
+        return None
+
+    def try_lock(
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
+        given: Mapping[Key, GivenWriteId],
+    ) -> int | None:
+        """Add a lock, and what its open transaction writes to, if there is no lock of these types that it might wait for; return its id.
+
+        `given` are write ids of the transaction; those of other tables are looked up.
+        """
+        return None

@@ -1,0 +1,239 @@
+"""The fast paths of MariaDB and MySQL: all statements up to the commit go in one packet, so that a call is one round trip.
+
+Guards among them fail where the call needs more than its path does; what stands behind is then not run, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from metastore.idl import TxnType
+from metastore.store import locks, write_ids
+from metastore.store.answer import Answer
+from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.components import INSERT, Intent
+from metastore.store.database import Database, Session
+from metastore.store.drivers import FEW, BrokenAtCommit, Refused
+from metastore.store.fast_paths import mysql_statements as sql
+from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint
+from metastore.store.locks import Component, GivenWriteId, NewLock
+from metastore.store.notifications import LogRow
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, HOLD, LOCKS, Who, hold_later
+from metastore.store.write_ids import Key
+
+Done = TypeVar("Done")
+MOST_NOTED = 4
+"""Objects that a lock may write to: the write id of each is looked up by itself."""
+
+
+def _log(session: Session, event: LogRow | None, *numbers: tuple[str, sa.ColumnElement[Any]], **values: int) -> None:
+    if event is not None:
+        session.later(sql.logging(*numbers), **event._asdict(), **values)
+
+
+def _log_end(session: Session, key: int, hint: Hint, event: LogRow | None) -> None:
+    """Write the event of a transaction's end, if the statement before found one row, and remove its locks."""
+    if event is None:
+        session.later(sql.FOUND_ONE)
+    else:
+        session.later(sql.LOG_IF_FOUND_ONE, **event._asdict())
+    if hint.holds & LOCKS:
+        session.later(sql.DELETE_LOCKS, key=key)
+
+
+def _is_plain(hint: Hint) -> bool:
+    return not hint.holds & ~PLAIN and hint.type != TxnType.COMPACTION
+
+
+def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
+    """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
+    try:
+        return database.write(work)
+    except (Refused, BrokenAtCommit):
+        return None
+
+
+class MySQL(FastPaths):
+    """Several statements in one packet: for one transaction, or for the write ids of several that are to be a range."""
+
+    def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
+        if count > 1:
+            return None
+        user, host, agent = who
+
+        def work(session: Session) -> Answer:
+            taken, _ = session.all_later(
+                sql.TAKE_ID,
+                sql.OPEN_ONE,
+                most=most,
+                new_type=kind,
+                new_user=user,
+                new_host=host,
+                new_agent=agent,
+                new_started_ms=now,
+                new_heartbeat_ms=now,
+            )
+            _log(session, event, sql.OPENED)
+            return taken
+
+        taken = _try(database, work)
+        return None if taken is None else [taken.key]
+
+    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+        intent = hint.intent
+        if not _is_plain(hint) or hint.intents != (intent is not None):
+            return None
+        holds, completing, names = hint.holds, _completing(intent, judges=judges), {}
+        if intent is None:
+            holds &= ~COMPONENTS
+        else:
+            names = dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
+
+        def work(session: Session) -> Ended:
+            session.all_later(sql.end(hint.type, holds), *completing, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
+            _log_end(session, key, hint, event)
+            return Ended(key, hint.type)
+
+        return _try(database, work)
+
+    def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
+        if len(keys) > 1 or hint.intents or not _is_plain(hint):
+            return None
+        (key,) = keys
+
+        def work(session: Session) -> list[int]:
+            session.later(sql.end(hint.type, hint.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
+            _log_end(session, key, hint, event)
+            return [key]
+
+        return _try(database, work)
+
+    def try_allocate(
+        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+    ) -> int | None:
+        count = len(transactions)
+
+        def one(session: Session) -> Answer:
+            transaction = transactions[0]
+            _, taken, *_ = session.all_later(
+                sql.MARK[in_batch],
+                sql.TAKE_IF_FOUND_ONE,
+                *((sql.IN_RANGE,) if in_batch else ()),
+                sql.GIVE,
+                key=transaction,
+                transaction_id=transaction,
+                last_transaction=transaction,
+                count=1,
+                **key._asdict(),
+            )
+            _log(session, event, sql.ALLOCATED, count=1)
+            return taken
+
+        def several(session: Session) -> Answer:
+            ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
+            taken = session.later(sql.TAKE_ABOVE, **ends, **write_ids.named(key))
+            session.later(sql.GIVE_RANGE, **ends, **key._asdict())
+            _log(session, event, sql.ALLOCATED, count=count)
+            return taken
+
+        taken = _try(database, several if count > 1 else one)
+        return None if taken is None else write_ids.taken(taken, count)[0]
+
+    def try_lock(
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
+        given: Mapping[Key, GivenWriteId],
+    ) -> int | None:
+        if len(parts) > FEW or len(intents) > MOST_NOTED:
+            return None
+        wanted = locks.reach(parts, types)
+        return _lock_unlooked(database, lock, parts, intents, wanted, given) or _lock_looking(database, lock, parts, intents, wanted)
+
+
+def _completing(intent: Intent | None, *, judges: bool) -> tuple[sa.ClauseElement, ...]:
+    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is judged first."""
+    if intent is None:
+        return ()
+    if intent[4] == INSERT:
+        return (sql.COMPLETE[False],)
+    change = sql.CHANGE_TABLE if intent[3] is None else sql.CHANGE_PARTITION
+    return change[judges], sql.COMPLETE[True]
+
+
+def _lock_unlooked(
+    database: Database,
+    lock: NewLock,
+    parts: Sequence[Component],
+    intents: Sequence[Intent],
+    wanted: locks.Reach,
+    given: Mapping[Key, GivenWriteId],
+) -> int | None:
+    """Add a lock without a look at others where this process saw none that it waits for, unless their queue has changed since."""
+    quiet, transaction = locks.quiet(database, wanted), lock.transaction_id
+    if quiet is None:
+        return None
+    known = [given.get(Key.of(each)) for each in intents]
+    numbers = [number.write_id if number is not None and number.seen is quiet else None for number in known]
+
+    def work(session: Session) -> Answer:
+        *_, added = session.all_later(
+            *((HOLD,) if transaction else ()),
+            sql.PASS[bool(transaction)],
+            sql.INSERT_IF_FOUND_ONE,
+            key=transaction,
+            bits=_bits(intents),
+            now=lock.heartbeat_ms,
+            queue=wanted.queues[0],
+            seen=quiet.changes,
+            **lock._asdict(),
+        )
+        numbered = [(*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None]
+        locks.insert_below(session, added, lock, parts, numbered)
+        _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
+        return added
+
+    added = _try(database, work)
+    if added is None:
+        locks.forget_quiet(database, wanted)
+    return None if added is None else added.key
+
+
+def _lock_looking(
+    database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], wanted: locks.Reach
+) -> int | None:
+    """Add a lock if a look at the others, when its turn has come, finds none that it waits for."""
+    transaction = lock.transaction_id
+
+    def work(session: Session) -> tuple[Answer, Answer]:
+        if transaction:
+            hold_later(session, transaction, _bits(intents), lock.heartbeat_ms)
+        turn = session.later(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
+        session.later(sql.MET[wanted.within_tables], **wanted.values)
+        added = locks.insert(session, lock, parts, ())
+        _note(session, transaction, intents)
+        return turn, added
+
+    done = _try(database, work)
+    if done is None:
+        return None
+    turn, added = done
+    if len(wanted.queues) == 1:
+        locks.saw_quiet(database, wanted, int(turn.rows[0][1]))
+    return added.key
+
+
+def _bits(intents: Sequence[Intent]) -> int:
+    return LOCKS | (COMPONENTS if intents else 0)
+
+
+def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
+    """Add what a transaction writes to, with the write ids that it has."""
+    for intent in intents:
+        session.later(sql.NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))

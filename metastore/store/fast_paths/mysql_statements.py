@@ -1,0 +1,223 @@
+"""The statements of `fast_paths.mysql`, which go to MariaDB and MySQL in one packet with guards between them.
+
+A guard is a query, or a value that is written, which fails unless something holds; what stands behind it is then not run, and the change is
+rolled back as a whole.
+Each statement sees what is committed when it begins, so one behind a lock sees all that others did before they let go of it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from metastore.idl import TxnType
+from metastore.store import counters, locks, write_ids
+from metastore.store.clauses import Among, constant
+from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
+from metastore.store.notifications import LogRow
+from metastore.store.schema import counters as counter_rows
+from metastore.store.schema import (
+    lock_components,
+    lock_queues,
+    notifications,
+    transaction_components,
+    transactions,
+    write_id_counters,
+    write_id_ranges,
+)
+from metastore.store.schema import locks as lock_rows
+from metastore.store.schema import write_ids as write_id_rows
+from metastore.store.transactions import (
+    COLUMNS,
+    IS_OPEN,
+    LOWEST_OPEN,
+    OPEN,
+    RANGES,
+    WRITE_IDS,
+    WROTE,
+    may_be_range,
+)
+from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.write_ids import Key
+
+T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
+
+_OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
+"""What the driver calls `Refused`."""
+
+
+def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
+    """Return what is 1 if a condition holds, and else overflows."""
+    return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
+
+
+GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
+"""The number that a counter gave to the statement before."""
+_FOUND_ONE = sa.func.row_count() == constant(1)
+"""Whether the statement before found one row."""
+FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
+
+
+def _if_found_one(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return a value to be added, no id as it may become a float; it overflows unless the statement before found one row."""
+    return sa.case((_FOUND_ONE, value), else_=_OVERFLOW)
+
+
+_COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
+    sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest", "transaction_id")
+)
+_IS_ONE = T.id == sa.bindparam("key")
+_NEXT = N.value + constant(1)
+TAKE_ID = (
+    sa.update(counter_rows)
+    .where(
+        N.name == constant(counters.TRANSACTION),
+        _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
+    )
+    .values(value=sa.func.last_insert_id(_NEXT))
+)
+OPEN_ONE = sa.insert(transactions).values(
+    {
+        "id": GIVEN,
+        "state": constant(OPEN),
+        **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
+        "type": _if_found_one(sa.bindparam("new_type")),
+    }
+)
+MARK = {
+    batch: sa.update(transactions)
+    .where(
+        _IS_ONE,
+        IS_OPEN,
+        T.type != constant(TxnType.READ_ONLY),
+        T.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
+    )
+    .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
+    for batch in (True, False)
+}
+"""With True also one of a batch, which may be within a range."""
+TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bindparam("catalog")))
+GIVE = sa.insert(write_id_rows).values(
+    {
+        **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]},
+        "write_id": GIVEN - constant(1),
+    }
+)
+IN_RANGE = (
+    sa.select(sa.func.exp(R.last_transaction + constant(1000)))
+    .where(*(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
+    .limit(constant(1))
+)
+"""Overflows where a transaction is within a range: nobody adds one while the counter is held."""
+_OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST)).scalar_subquery()
+TAKE_ABOVE = (
+    sa.update(write_id_counters)
+    .where(*write_ids.COUNTER, W.last_transaction < _LOWEST, _OF_BATCHES == _COUNT)
+    .values(next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST)
+)
+"""An UPDATE does not lock the rows of other tables that it counts."""
+GIVE_RANGE = sa.insert(write_id_ranges).values(
+    {
+        **{name: sa.bindparam(name) for name in Key._fields},
+        "first_transaction": _LOWEST,
+        "last_transaction": _HIGHEST,
+        "first_write_id": GIVEN - _COUNT,
+        "catalog": _if_found_one(sa.bindparam("catalog")),
+    }
+)
+_MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
+_COMPLETE = sa.update(transaction_components).where(
+    C.transaction_id == sa.bindparam("key"),
+    _FOUND_ONE,
+    _overflow_unless(sa.or_(C.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
+)
+COMPLETE = {
+    False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
+    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN),
+}
+"""Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
+
+With True also the commit id, which the statement before told. The transaction's own row gets a mark from the housekeeper.
+"""
+_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE)
+_TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
+"""The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
+_COMMIT_ID = sa.func.last_insert_id(
+    sa.select(N.value).where(N.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
+)
+"""The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
+_CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
+_LATER_CHANGE = sa.exists(
+    sa.select(constant(1))
+    .where(
+        *(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
+        C.commit_id >= _TRANSACTION,
+        W.next > constant(0),
+    )
+    .correlate(write_id_counters)
+)
+CHANGE_PARTITION = {False: _CHANGE_PARTITION, True: _CHANGE_PARTITION.where(sa.not_(_LATER_CHANGE))}
+"""Hold the counter of a table if the statement before found one row, and take the commit id, for a change of a partition: nothing is
+changed, the commit id is taken on the way.
+
+With True, only if no other transaction changed the partition and committed since this one began: an UPDATE looks into other tables
+without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query goes by the row.
+"""
+_CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
+CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
+"""Do so for a change of the table as a whole, with True only if no other transaction changed that and committed since this one began."""
+DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
+_ALL_WAIT = sa.func.count() == sa.bindparam("queues")
+TURN = {
+    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(Q.changes))
+    .where(Among(Q.name, "names"))
+    .with_for_update()
+    for held in (True, False)
+}
+"""Wait for the turn in queues that are all there; with True, if the statement before found one row. Of one, it returns the changes."""
+PASS = {
+    held: sa.update(lock_queues)
+    .where(Q.name == sa.bindparam("queue"), Q.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else []))
+    .values(changes=Q.changes)
+    for held in (True, False)
+}
+"""Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
+INSERT_IF_FOUND_ONE = locks.INSERT.values(writers_wait=_if_found_one(sa.bindparam("writers_wait")))
+MET = {
+    within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
+    for within in (True, False)
+}
+"""Overflows for each component that may be met."""
+NOTE = sa.insert(transaction_components).values(
+    {
+        **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
+        "write_id": write_ids.number_of(_TRANSACTION, {name: sa.bindparam(name) for name in Key._fields}),
+    }
+)
+
+
+@cache
+def end(type_: int, holds: int) -> sa.Update:
+    """End an open transaction of a type that holds no more."""
+    return (
+        sa.update(transactions)
+        .where(_IS_ONE, IS_OPEN, T.type == constant(type_), T.holds.bitwise_and(constant(~holds)) == constant(0))
+        .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(constant(WROTE)))
+    )
+
+
+@cache
+def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
+    """Add a row to the notification log, in whose message numbers of the statement before replace some texts."""
+    message: sa.ColumnElement[str] = sa.bindparam("message")
+    for text, number in numbers:
+        message = sa.func.replace(message, constant(text), number)
+    return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
+
+
+LOG_IF_FOUND_ONE = logging().values(type=_if_found_one(sa.bindparam("type")))
+OPENED = (str(FIRST), GIVEN)
+ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))

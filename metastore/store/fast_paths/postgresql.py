@@ -1,0 +1,369 @@
+"""PostgreSQL's statements that make a whole change of transactions, together with its row in the notification log.
+
+Whoever writes rows of an open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has
+seen all that belongs to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from metastore.idl import TxnType
+from metastore.store import counters
+from metastore.store.answer import Answer
+from metastore.store.clauses import Among, bare, constant
+from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.components import INSERT, Intent
+from metastore.store.database import Database, Session
+from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, Ended, FastPaths, Hint
+from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
+from metastore.store.locks import Component, GivenWriteId, NewLock, met, reach, wait_turn
+from metastore.store.notifications import LogRow
+from metastore.store.schema import counters as counter_rows
+from metastore.store.schema import (
+    lock_components,
+    lock_queues,
+    locks,
+    notifications,
+    transaction_components,
+    transactions,
+    write_id_counters,
+    write_id_ranges,
+    write_ids,
+)
+from metastore.store.transactions import (
+    ABORTED,
+    COLUMNS,
+    COMMITTED,
+    COMPONENTS,
+    LOCKS,
+    LOWEST_OPEN,
+    OPEN,
+    RANGES,
+    WRITE_IDS,
+    WROTE,
+    Who,
+    hold_later,
+    is_open,
+    may_be_range,
+)
+from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
+
+T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
+I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
+_KEY = sa.bindparam("key", type_=sa.BigInteger())
+_NOW = sa.bindparam("now", type_=sa.BigInteger())
+_COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
+_MESSAGE = sa.cast(sa.bindparam("event_message"), sa.Text())
+_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
+
+
+def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.func.replace(text, constant(old), sa.cast(new, sa.Text()))
+
+
+def _logged(source: sa.FromClause, message: sa.ColumnElement[Any], *where: sa.ColumnElement[bool]) -> sa.CTE:
+    """Return the insert of one row into the notification log if `source` has rows."""
+    values = {name: sa.cast(sa.bindparam(f"event_{name}"), notifications.c[name].type) for name in LogRow._fields} | {"message": message}
+    row = sa.select(*values.values()).select_from(source).where(*where)
+    return sa.insert(notifications).from_select(list(values), row, include_defaults=False).cte("logged")
+
+
+def _event(row: LogRow | None) -> dict[str, Any]:
+    """Return the parameters of `_logged`."""
+    return {} if row is None else {f"event_{name}": value for name, value in row._asdict().items()}
+
+
+@cache
+def _opening(logs: bool) -> sa.Select[Any]:
+    """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
+    new_value = N.value + _COUNT
+    taken = (
+        postgresql.insert(counter_rows)
+        .values(name=sa.bindparam("counter"), value=_COUNT)
+        .on_conflict_do_update(
+            index_elements=["name"],
+            set_={"value": new_value},
+            where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
+        )
+        .returning(N.value)
+        .cte("taken")
+    )
+    numbers = sa.func.generate_series(1, _COUNT).table_valued("number").render_derived(name="numbers")
+    values = sa.select(
+        taken.c.value - _COUNT + numbers.c.number,
+        constant(OPEN),
+        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
+        _NOW,
+        _NOW,
+        sa.case((constant(1) < _COUNT, constant(RANGES)), else_=constant(0)),
+    ).select_from(taken, numbers)
+    opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
+    query = sa.select(opened.c.id)
+    if not logs:
+        return query
+    message = _replaced(_MESSAGE, str(FIRST), taken.c.value - _COUNT + constant(1))
+    return query.add_cte(_logged(taken, _replaced(message, str(LAST), taken.c.value)))
+
+
+def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of an open transaction that holds no more than `plain`, and is as it was when the statement began."""
+    own = transactions.alias("own")
+    version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == T.id).scalar_subquery()
+    return is_open(T), T.holds.bitwise_and(constant(~plain)) == constant(0), sa.literal_column("transactions.xmin") == version
+
+
+@cache
+def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
+    """End a transaction that holds no more than PLAIN. A commit takes along what was written, unless by another operation than `inserting`.
+
+    A transaction that wrote anything is not aborted.
+    """
+    conditions = [T.id == _KEY, T.type != constant(TxnType.COMPACTION), *_unchanged(PLAIN if commits else PLAIN & ~COMPONENTS)]
+    if commits:
+        conditions.append(~sa.exists(sa.select(constant(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting"))))
+    ended = sa.update(transactions).where(*conditions).values(_ENDED).returning(T.id, T.type).cte("ended")
+    is_ended = sa.exists(sa.select(constant(1)).select_from(ended))
+    query = sa.select(ended.c.id, ended.c.type).add_cte(sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed"))
+    if commits:
+        completed = sa.update(transaction_components).where(C.transaction_id == _KEY, is_ended).values(committed_ms=_NOW)
+        query = query.add_cte(completed.cte("completed"))
+    return query.add_cte(_logged(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY))) if logs else query
+
+
+@cache
+def _aborting(logs: bool, consecutive: bool) -> sa.Select[Any]:
+    """Abort `count` transactions that hold nothing but locks and write ids; none if one has ended, holds more, compacts or is read-only.
+
+    Those from `lowest` to `highest` are found by one
+    walk of the index, others one by one.
+    """
+    found = (
+        sa.select(T.id)
+        .where(
+            T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
+            *(T.type != constant(each) for each in (TxnType.COMPACTION, TxnType.READ_ONLY)),
+            *_unchanged(PLAIN & ~COMPONENTS),
+        )
+        .order_by(T.id)
+        .with_for_update()
+        .cte("found")
+    )
+    are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == _COUNT
+    they = T.id.between(_LOWEST, _HIGHEST) if consecutive else T.id.in_(sa.select(found.c.id))
+    ended = sa.update(transactions).where(they, are_all).values(_ENDED).returning(T.id).cte("ended")
+    freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
+    number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
+    query = sa.select(number.c.number).add_cte(freed)
+    return query.add_cte(_logged(number, _MESSAGE, number.c.number > constant(0))) if logs else query
+
+
+@cache
+def _allocating(logs: bool) -> sa.Select[Any]:
+    """Allocate the first write id of a transaction, `lowest`, unless it has some or may have none."""
+    held = (
+        sa.update(transactions)
+        .where(
+            T.id == _LOWEST,
+            is_open(T),
+            T.type != constant(TxnType.READ_ONLY),
+            T.holds.bitwise_and(constant(WRITE_IDS)) == constant(0),
+        )
+        .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
+        .returning(T.id, T.holds)
+        .cte("held")
+    )
+    is_held = sa.exists(sa.select(constant(1)).select_from(held))
+    in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
+    taken = _taking(is_held, sa.not_(in_range))
+    first = taken.c.next - _COUNT
+    names = (sa.bindparam(name, type_=sa.String()) for name in Key._fields)
+    row = sa.select(held.c.id, *names, first).select_from(held.join(taken, sa.true()))
+    given = sa.insert(write_ids).from_select([*WRITE_ID_COLUMNS], row, include_defaults=False).cte("given")
+    query = sa.select(first).add_cte(given)
+    return query.add_cte(_logged_allocation(taken, first)) if logs else query
+
+
+def _logged_allocation(taken: sa.CTE, first: sa.ColumnElement[int]) -> sa.CTE:
+    """Return the insert of the event of write ids that were taken."""
+    return _logged(taken, _replaced(_MESSAGE, IN_PLACE_OF_WRITE_ID, constant(BEFORE_WRITE_ID).concat(sa.cast(first, sa.Text()))))
+
+
+def _listed(name: str, table: sa.Table, columns: Sequence[str]) -> sa.TableValuedAlias:
+    """Return rows whose values are given as one list for each column, bound as `name_column`."""
+    lists = (
+        sa.cast(
+            sa.bindparam(f"{name}_{column}"),
+            postgresql.ARRAY(sa.BigInteger() if isinstance(table.c[column].type, sa.Integer) else sa.Text()),
+        )
+        for column in columns
+    )
+    return sa.func.unnest(*lists).table_valued(*columns).render_derived(name=name)
+
+
+def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return {f"{name}_{column}": list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
+
+
+@cache
+def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
+    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may meet another."""
+    waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
+    conditions = [
+        waiting == sa.bindparam("queues", type_=sa.BigInteger()),
+        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
+    ]
+    transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
+    if in_transaction:
+        conditions.append(sa.exists(sa.select(constant(1)).where(T.id == transaction, is_open(T))))
+    values = [sa.cast(sa.bindparam(name), locks.c[name].type) for name in NewLock._fields]
+    locked = (
+        sa.insert(locks)
+        .from_select([*NewLock._fields], sa.select(*values).where(*conditions), include_defaults=False)
+        .returning(locks.c.id)
+        .cte("locked")
+    )
+    parts = _listed("part", lock_components, PART_COLUMNS[1:])
+    rows = sa.select(locked.c.id, *parts.c).select_from(locked.join(parts, sa.true()))
+    query = sa.select(locked.c.id).add_cte(
+        sa.insert(lock_components).from_select([*PART_COLUMNS], rows, include_defaults=False).cte("added")
+    )
+    if not noting:
+        return query
+    intents = _listed("intent", transaction_components, INTENT_COLUMNS[1:-1])
+    noted = sa.select(transaction, *intents.c, number_of(transaction, intents.c)).select_from(locked.join(intents, sa.true()))
+    return query.add_cte(sa.insert(transaction_components).from_select([*INTENT_COLUMNS], noted, include_defaults=False).cte("noted"))
+
+
+def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.CTE:
+    """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
+
+    None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
+    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
+    statement began and the counter is still the version of then: ranges only come together with another one.
+    """
+    names = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
+    before = write_id_counters.alias("before")
+    xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")
+    version = sa.select(xmin).where(*(before.c[name] == value for name, value in names.items()))
+    had = [
+        sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
+        sa.exists(
+            sa.select(constant(1)).where(
+                I.transaction_id.between(_LOWEST, _HIGHEST),
+                I.catalog == names["catalog"],
+                *(bare(I[name]) == names[name] for name in ("database", "table")),
+            )
+        ),
+    ]
+    unchanged = sa.and_(sa.literal_column("write_id_counters.xmin") == version.scalar_subquery(), *map(sa.not_, had))
+    insert = postgresql.insert(write_id_counters).from_select(
+        [*names, "next", "last_transaction"],
+        sa.select(*names.values(), _COUNT + constant(1), _HIGHEST).where(where),
+        include_defaults=False,
+    )
+    return (
+        insert.on_conflict_do_update(
+            index_elements=[*names],
+            where=sa.or_(W.last_transaction < _LOWEST, free, unchanged),
+            set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
+        )
+        .returning(W.next)
+        .cte("taken")
+    )
+
+
+@cache
+def _allocating_range(logs: bool) -> sa.Select[Any]:
+    """Allocate the first write ids of `count` transactions from `lowest` to `highest` as one range.
+
+    Their rows are neither changed nor held: of one that ends meanwhile it is as if it did so afterwards.
+    """
+    may = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST))
+    taken = _taking(may.scalar_subquery() == _COUNT, sa.false())
+    first = taken.c.next - _COUNT
+    values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
+    row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
+    query = sa.select(first).add_cte(sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given"))
+    return query.add_cte(_logged_allocation(taken, first)) if logs else query
+
+
+class PostgreSQL(FastPaths):
+    """One statement that commits by itself. A lock takes three in a transaction, since it waits for its turn before it looks."""
+
+    def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
+        user, host, agent = who
+        rows = database.change(
+            lambda session: session.rows(
+                _opening(event is not None),
+                counter=counters.TRANSACTION,
+                count=count,
+                type_value=kind,
+                user_value=user,
+                host_value=host,
+                agent_value=agent,
+                now=now,
+                most=most,
+                **_event(event),
+            )
+        )
+        return sorted(id_ for (id_,) in rows) or None
+
+    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+        if hint.changes:  # the portable path takes as long
+            return None
+        parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
+        row = database.change(lambda session: session.row(_ending(True, event is not None), **parameters))
+        return None if row is None else Ended(*row)
+
+    def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
+        logs, which = event is not None, {"key": keys[0], "lowest": keys[0], "highest": keys[-1], "keys": list(keys)}
+        statement = _ending(False, logs) if len(keys) == 1 else _aborting(logs, is_range(keys))
+        parameters = {**which, "count": len(keys), "now": now, "new_state": ABORTED, **_event(event)}
+        row = database.change(lambda session: session.row(statement, **parameters))
+        return list(keys) if row is not None and row[0] else None
+
+    def try_allocate(
+        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+    ) -> int | None:
+        ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
+        statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)
+        row = database.change(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
+        return None if row is None else int(row[0])
+
+    def try_lock(
+        self,
+        database: Database,
+        lock: NewLock,
+        parts: Sequence[Component],
+        intents: Sequence[Intent],
+        types: Collection[int],
+        given: Mapping[Key, GivenWriteId],
+    ) -> int | None:
+        queues, within_tables, reached = reach(parts, types)
+        listed = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
+        if intents:
+            listed |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
+        transaction = lock.transaction_id
+
+        def work(session: Session) -> Answer:
+            if transaction:
+                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+            wait_turn(session, queues)
+            return session.later(
+                _locking(bool(intents), bool(transaction), within_tables),
+                **lock._asdict(),
+                **listed,
+                **reached,
+                queues=len(queues),
+                names=queues,
+            )
+
+        added = database.write(work)
+        return added.key if added.rows else None
