@@ -36,11 +36,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> object:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Spread the tests over the processes of `-n` by file."""
     from tests.support.parallel import ByFile
 
-    return ByFile(config)
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -9,9 +11,9 @@ from xdist.scheduler import LoadScopeScheduling
 class ByFile(LoadScopeScheduling):
     """The tests of a file run in one process, in their order; files come in the order of the collection."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, log: Any) -> None:
         config.option.loadscopereorder = False
-        super().__init__(config)
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.split("::", 1)[0]
