@@ -29,7 +29,7 @@ from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDes
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.catalog import CAPABILITIES  # noqa: E402
 from metastore.spark.compactor import Compactor  # noqa: E402
-from tests.servers import serving  # noqa: E402
+from tests.support.servers import serving  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc."
 COLUMNS = "id bigint, customer int, amount double, status string, note string"

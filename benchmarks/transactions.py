@@ -56,7 +56,7 @@ from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E40
 from metastore.store.database import Database  # noqa: E402
 from metastore.wire.protocol import Dialect, decode, write_message  # noqa: E402
 from metastore.wire.settings import WireSettings  # noqa: E402
-from tests.servers import serving  # noqa: E402
+from tests.support.servers import serving  # noqa: E402
 
 Call = Callable[..., Any]
 Step = tuple[str, Call, str]

@@ -1,4 +1,4 @@
-"""Fixtures for all tests; those that make databases and servers stand in `databases.py` and `servers.py`."""
+"""Fixtures for all tests; databases and servers are made by `tests/support`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from metastore.store.database import Database
-from tests import databases
+from tests.support import databases
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import COMMAND, ROOT, environment, serving
 
 
 def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from metastore.store import migrate, schema, transactions, write_ids
 from metastore.store.database import Database, Session
 from metastore.store.drivers import mysql
 from metastore.store.write_ids import Key, Range
-from tests import databases
+from tests.support import databases
 
 CHANGES_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
 CHANGES_SCHEMA = re.compile(r"\s*(ALTER|CREATE|DROP) (TABLE|INDEX|UNIQUE INDEX)")

@@ -1,4 +1,4 @@
-"""Imports point downwards, as `docs/design.md` says, and a library is used only where its matter belongs."""
+"""Imports point downwards, as `docs/architecture.md` says, and a library is used only where its matter belongs."""
 
 import ast
 from collections.abc import Iterator

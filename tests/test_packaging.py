@@ -1,5 +1,7 @@
 """The wheel holds all that a server needs: it is built, installed into a fresh environment and serves from there."""
 
+import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -9,16 +11,45 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.servers import ROOT, serving
+from tests.support.servers import ROOT, serving
+
+
+def build(folder: Path, kind: str, source: Path = ROOT, **variables: str) -> Path:
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(source)]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **variables})
+    (built,) = folder.iterdir()
+    return built
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    return build(tmp_path_factory.mktemp("wheel"), "wheel", METASTORE_CODEC="")
+
+
+def modules(wheel: Path) -> list[str]:
+    return [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith((".so", ".pyd"))]
+
+
+def test_the_wheel_carries_the_compiled_codec(wheel: Path) -> None:
+    sources = sorted(path.stem for path in ROOT.glob("metastore/wire/codec/*.pyx"))
+    assert sources
+    assert sorted(Path(name).name.split(".")[0] for name in modules(wheel)) == sources
+    assert all(name.startswith("metastore/wire/codec/") for name in modules(wheel))
+    assert not wheel.name.endswith("-none-any.whl")
+
+
+def test_without_a_compiler_the_wheel_is_pure(tmp_path: Path) -> None:
+    built = build(tmp_path, "wheel", METASTORE_CODEC="", CC="/no/compiler")
+    assert built.name.endswith("-none-any.whl")
+    assert not modules(built)
+
+
+def test_the_wheel_of_a_source_distribution_is_compiled_too(wheel: Path, tmp_path: Path) -> None:
+    source, unpacked, built = tmp_path / "sdist", tmp_path / "source", tmp_path / "wheel"
+    shutil.unpack_archive(build(source, "sdist"), unpacked)
+    (folder,) = unpacked.iterdir()
+    assert not list(folder.rglob("*.so"))
+    assert modules(build(built, "wheel", folder, METASTORE_CODEC="")) == modules(wheel)
 
 
 def test_the_wheel_carries_the_interface_and_the_migrations(wheel: Path) -> None:

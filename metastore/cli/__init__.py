@@ -14,9 +14,13 @@ The exit status is 0 for success, 1 for a failure that the error names, 2 for a 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+import metastore
 from metastore.cli import browse, call, compactions, compactor, db, locks, serve, show_config, txns
+from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
     name="metastore",
@@ -25,6 +29,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"metastore {metastore.__version__}, {IMPLEMENTATION} codec")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and whether the codec is compiled."),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
 app.command("serve")(serve.serve)
 app.add_typer(db.app, name="db")
 app.command("config")(show_config.show_config)

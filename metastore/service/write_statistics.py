@@ -298,9 +298,7 @@ def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:
 def _checked(
     table: Table, new: Sequence[ColumnStatistics]
 ) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], Sequence[ColumnStatisticsObj]]]:
-    """Return a key for each place, and by these keys what is written: places with the same structs, as `wire/repetition.py` leaves them,
-    share it. MetaError.
-    """
+    """Return a key for each place, and by these keys what is written: places with the same structs share it. MetaError."""
     names = frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
     fitting: set[tuple[str, str]] = set()
     keys = [tuple(map(id, each.statsObj or ())) for each in new]

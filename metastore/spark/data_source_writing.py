@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 from metastore.acid import buckets, keeper, statistics
 from metastore.acid.files import FsspecFiles
 from metastore.acid.partitions import found_or_added
-from metastore.acid.transactions import Agent, Transaction, component, server_timeout
+from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
@@ -163,22 +163,33 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: N803  # Spark's name
         """Give the files their places and commit; a batch that is there already is aborted instead. The errors of a DataFrame's commit."""
-        plan = next(message.plan for message in messages if isinstance(message, Written))
+        plan = next((message.plan for message in messages if isinstance(message, Written)), None) or self._plan_without_tasks()
         finish(plan, _files(messages), batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
         """Abort the transaction and remove what was written; where no task told of it, the query's open transactions."""
         plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
-        for plan in plans.values():
+        for plan in plans.values() or self._open_plans():
             give_up(plan)
+
+    def _plan_without_tasks(self) -> Plan:
+        """Return the plan of a batch that no task wrote for: that of the query's newest transaction. TransactionLost where none is open."""
+        plans = self._open_plans()
         if not plans:
-            request = self._request
-            name = request.agent(once.parameter_of(FsspecFiles().read, request.checkpoint)).name
-            with connect(request.uri) as client:
-                found = client.get_open_txns_info().open_txns
-            left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
-            for key in left:
-                give_up(Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone))
+            info = self._request.info
+            raise TransactionLost(f"the transaction of this batch of {info.database}.{info.name} is no longer open; nothing was written")
+        newest = max(plans, key=lambda plan: plan.transaction)
+        return replace(newest, write_id=resumed(newest).write_id(newest.info.database, newest.info.name))
+
+    def _open_plans(self) -> list[Plan]:
+        """Return plans, without write ids, of the transactions that the query has open."""
+        request = self._request
+        query = once.parameter_of(FsspecFiles().read, request.checkpoint)
+        name = request.agent(query).name
+        with connect(request.uri) as client:
+            found = client.get_open_txns_info().open_txns
+        left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
+        return [Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone, query) for key in left]
 
 
 def _task_number() -> int:

@@ -51,7 +51,7 @@ class Region(Generic[K, V]):
         """Keep a value, and return it."""
         with self._lock:
             while len(self._values) >= self.limit and key not in self._values:
-                del self._values[next(iter(self._values))]
+                self._values.pop(next(iter(self._values)), None)
             self._values[key] = value
         return value
 

@@ -126,46 +126,24 @@ class Rows:
 
 
 class _Bodies:
-    """The descriptors of partitions that are about to be written. Equal parts of one request are one object: see `wire/repetition.py`."""
+    """The descriptors of partitions that are about to be written. Hundreds of partitions in turn have the same: it is encoded once."""
 
     def __init__(self) -> None:
         self.by_hash: dict[int, str] = {}
-        self._columns: dict[int, int] = {}
-        self._storage: dict[tuple[object, ...], int] = {}
-        self._last: tuple[Any, ...] = ()
-        self._hashes_of_last: tuple[int | None, int] = None, 0
+        self._parts: tuple[Any, ...] = ()
+        self._hashes: tuple[int | None, int] = None, 0
+        self._columns: descriptors.Columns | None = None
+        self._hash_of_columns: int | None = None
 
     def hashes(self, sd: StorageDescriptor) -> tuple[int | None, int]:
-        """Return the hashes of the column list and of the storage format. Hundreds of partitions in turn have the same ones."""
+        """Return the hashes of the column list and of the storage format."""
         parts = descriptors.parts(sd)
-        if parts != self._last:
-            self._last, self._hashes_of_last = parts, (self._hash_of_columns(sd), self._hash_of_storage(sd))
-        return self._hashes_of_last
-
-    def _hash_of_columns(self, sd: StorageDescriptor) -> int | None:
-        if sd.cols is None:
-            return None
-        found = self._columns.get(id(sd.cols))
-        if found is None:
-            found = self._columns[id(sd.cols)] = self._add(descriptors.encode_columns(sd.cols))
-        return found
-
-    def _hash_of_storage(self, sd: StorageDescriptor) -> int:
-        if sd.parameters or sd.sortCols or sd.bucketCols:
-            return self._add(descriptors.encode_storage(sd))
-        key = (
-            sd.inputFormat,
-            sd.outputFormat,
-            sd.compressed,
-            sd.numBuckets,
-            sd.storedAsSubDirectories,
-            id(sd.serdeInfo),
-            id(sd.skewedInfo),
-        )
-        found = self._storage.get(key)
-        if found is None:
-            found = self._storage[key] = self._add(descriptors.encode_storage(sd))
-        return found
+        if parts != self._parts:
+            if sd.cols != self._columns:
+                self._columns = sd.cols
+                self._hash_of_columns = None if sd.cols is None else self._add(descriptors.encode_columns(sd.cols))
+            self._parts, self._hashes = parts, (self._hash_of_columns, self._add(descriptors.encode_storage(sd)))
+        return self._hashes
 
     def _add(self, body: str) -> int:
         hash_ = descriptors.hash_of(body)

@@ -18,7 +18,6 @@ from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.wire.dispatch import Dispatcher
-from metastore.wire.memory import Memory
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
@@ -54,7 +53,6 @@ class Connection:
         sock.settimeout(None)
         self._client = Client(address)
         self._feed = Feed(self._receive)
-        self._memory = Memory()
         self._dialect: Dialect | None = None
         self._state = threading.Lock()
         self._between_messages = True
@@ -136,7 +134,7 @@ class Connection:
         try:
             if self._dialect is None:
                 self._dialect = recognise(self._feed)
-            message = read_message(self._feed, self._dialect, self._settings, self._dispatcher.choose, self._memory)
+            message = read_message(self._feed, self._dialect, self._settings, self._dispatcher.choose)
         except Unreadable as error:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)

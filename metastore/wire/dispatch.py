@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload, TType
+from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire.encoding import Encoded
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
-from metastore.wire.protocol import Dialect, Message, decode, write_encoded, write_message
+from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.signatures import Signature, signature
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
@@ -121,11 +120,10 @@ class Dispatcher:
         """Encode a result. Raises TApplicationException if it is not what the method returns."""
         try:
             result: Any = called.result()
-            if isinstance(value, Encoded):
-                return write_encoded(dialect, message.name, message.seqid, result, value)
             if value is not None:
                 if message.name in OLD_RESULTS and speaks_2_3(client):
-                    result = _with_success(result, OLD_RESULTS[message.name](value))
+                    old = OLD_RESULTS[message.name]
+                    result = old.result(success=old.value(value))
                 elif called.returns:
                     result.success = value
                 else:
@@ -152,11 +150,3 @@ class Dispatcher:
 
     def _tell_end(self, call: Call, subject: str, failed: Exception | None) -> None:
         self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))
-
-
-def _with_success(result: Any, value: TPayload) -> Any:
-    """Return a result struct whose `success` has another struct's type."""
-    spec = {**result.thrift_spec, 0: (TType.STRUCT, "success", type(value), False)}
-    out = type(type(result).__name__, (TPayload,), {"thrift_spec": spec})()
-    out.success = value
-    return out

@@ -5,28 +5,14 @@ It never calls a method.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
-from thriftpy2.thrift import TMessageType, TPayload
-from thriftpy2.transport import TCyMemoryBuffer
+from thriftpy2.thrift import TPayload
 
-from metastore.wire import repetition
-from metastore.wire.decoder import BinaryDecoder, CompactDecoder
-from metastore.wire.encoding import Encoded
-from metastore.wire.memory import Memory
-from metastore.wire.outline import Outline
+from metastore.wire.codec import DECODERS, ENCODERS
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import EndOfStream, Exact, Feed, Malformed, frame_feed
-
-_Binary: Any = TCyBinaryProtocol
-_Compact: Any = TCompactProtocol
-
-Choose = Callable[[str, int], type[TPayload] | None]
-"""From the name of a method and the type of the message to the struct that it holds; None to pass over it."""
+from metastore.wire.transport import Choose, EndOfStream, Feed, Malformed, frame_feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +79,17 @@ def _guess(start: bytes) -> str:
     return "no Thrift message"
 
 
-def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose, memory: Memory | None = None) -> Message:
-    """Read the next message; `memory` is what the connection's earlier ones leave to it. Raises EndOfStream, OSError, Unreadable."""
-    memory = memory or Memory()
+def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: Choose) -> Message:
+    """Read the next message. Raises EndOfStream, OSError, Unreadable."""
     if not dialect.framed:
-        return _read(feed, dialect.protocol, settings, choose, memory)
+        return _read(feed, dialect.protocol, settings, choose)
     size = int.from_bytes(feed.exactly(4), "big", signed=True)
     if not 0 <= size <= settings.max_message_size:
         raise Unreadable(f"A frame of {size} bytes; split the request or raise max_message_size, which is "
                          f"{settings.max_message_size}")  # fmt: skip
     frame = frame_feed(feed.exactly(size))
     try:
-        return _read(frame, dialect.protocol, settings, choose, memory)
+        return _read(frame, dialect.protocol, settings, choose)
     except Unreadable as error:
         error.resumable = True
         raise
@@ -116,107 +101,21 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
 
 def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayload]) -> Any:
     """Read a message that is here as a whole once more, into another struct."""
-    return _read_carefully(frame_feed(data), protocol, settings, lambda *_: cls).body
+    return _read(frame_feed(data), protocol, settings, lambda *_: cls).body
 
 
-def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose, memory: Memory) -> Message:
-    """Walk over a binary message, then let the Cython protocol decode it; the Python one reads what that can not."""
-    if protocol != "binary":
-        return _read_carefully(feed, protocol, settings, choose)
-    again = None if feed.at else memory.known(feed.pending)
-    if again is not None:
-        (name, arguments, fields), seqid = again
-        data, feed.pending = feed.pending, b""
-        return Message(name, TMessageType.CALL, seqid, _decoded(arguments, fields), data)
-    outline = Outline(feed, settings.max_message_size, settings.max_container_size, memory.alike)
-    name, seqid = "", 0
+def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
+    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size)
     try:
-        name, kind, seqid, begin = outline.header()
-        cls = choose(name, kind)
-        end = outline.end(begin, cls)
+        body = decoder.read(choose)
     except (EndOfStream, OSError):
         raise
     except Exception as error:
-        raise _unreadable(error, name, seqid) from error
-    with memoryview(outline.data) as walked:
-        data = bytes(walked[:end])
-        feed.unread(bytes(walked[end:]))
-    if cls is None:
-        return Message(name, kind, seqid, None, data)
-    if not outline.careful:
-        try:
-            body = repetition.decoded(cls, data, outline, begin, _decoded, memory.alike)
-            if body is None:
-                body = _decoded(cls, data[begin:])
-                memory.note(name, cls, data, begin)
-            return Message(name, kind, seqid, body, data)
-        except (UnicodeDecodeError, MemoryError):
-            pass  # text that is no UTF-8 has no place in a struct: the Python decoder notes where it stands
-    return _read_carefully(frame_feed(data), "binary", settings, choose)
-
-
-def _decoded(cls: type[TPayload], data: bytes) -> TPayload:
-    body = cls()
-    _Binary(TCyMemoryBuffer(data), strict_decode=True).read_struct(body)
-    return body
-
-
-def _read_carefully(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
-    source = Exact(feed, settings.max_message_size)
-    decoder = (BinaryDecoder if protocol == "binary" else CompactDecoder)(source, settings.max_container_size)
-    name, seqid, body = "", 0, None
-    try:
-        name, kind, seqid = decoder.message()
-        cls = choose(name, kind)
-        if cls is None:
-            decoder.skip()
-        else:
-            body = cls()
-            decoder.read(body)
-    except (EndOfStream, OSError):
-        raise
-    except Exception as error:
-        raise _unreadable(error, name, seqid) from error
-    return Message(name, kind, seqid, body, source.finish(), decoder.invalid_text)
-
-
-def _unreadable(error: Exception, name: Any, seqid: int) -> Unreadable:
-    reason = str(error) if isinstance(error, Malformed | RecursionError) else f"{type(error).__name__}: {error}"
-    return Unreadable(reason, name if isinstance(name, str) else "", seqid)
-
-
-class _Parts(list[bytes]):
-    """A transport to write to: it gathers."""
-
-    write = list.append
+        reason = str(error) if isinstance(error, Malformed | RecursionError) else f"{type(error).__name__}: {error}"
+        raise Unreadable(reason, decoder.name, decoder.seqid) from error
+    return Message(decoder.name, decoder.type, decoder.seqid, body, decoder.finish(), decoder.invalid_text)
 
 
 def write_message(dialect: Dialect, name: str, kind: int, seqid: int, body: TPayload) -> bytes:
-    """Return the message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
-    if dialect.protocol == "binary":
-        buffer = TCyMemoryBuffer()
-        binary = _Binary(buffer)
-        binary.write_message_begin(name, kind, seqid)
-        binary.write_struct(body)
-        return _frame(dialect, buffer.getvalue())
-    parts = _Parts()
-    compact = _Compact(parts)
-    compact.write_message_begin(name, kind, seqid)
-    compact.write_struct(body)
-    return _frame(dialect, b"".join(parts))
-
-
-def write_encoded(dialect: Dialect, name: str, seqid: int, result: TPayload, value: Encoded) -> bytes:
-    """Return the reply whose `success` field is `value`; `result` is the method's empty result struct."""
-    data = value.encode_success(dialect.protocol)
-    if data is None:
-        result.success = value.value()  # type: ignore[attr-defined]  # each result struct has its own type for it
-        return write_message(dialect, name, TMessageType.REPLY, seqid, result)
-    ttype = type(result).thrift_spec[0][0]
-    version = 0x80010000 | TMessageType.REPLY
-    head = struct.pack(f"!Ii{len(name)}sibh", version, len(name), name.encode(), seqid, ttype, 0)
-    return _frame(dialect, b"".join((head, data, b"\0")))
-
-
-def _frame(dialect: Dialect, data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data if dialect.framed else data
+    """Return the message as bytes. Raises TDecodeException or another error for a value of the wrong type."""
+    return ENCODERS[dialect.protocol](name, kind, seqid, body, dialect.framed)

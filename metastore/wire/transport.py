@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from thriftpy2.thrift import TPayload
+
 CHUNK = 64 * 1024
+Choose = Callable[[str, int], type[TPayload] | None]
+"""From the name of a method and the type of the message to the struct that it holds; None to pass over it."""
 
 
 class EndOfStream(Exception):
@@ -65,49 +69,3 @@ class Feed:
 def frame_feed(frame: bytes) -> Feed:
     """Return the feed of a message that is here as a whole."""
     return Feed(lambda _: b"", frame)
-
-
-class Exact:
-    """What the Python decoders read one message from: exact reads, counted against the limit."""
-
-    __slots__ = ("_at", "_buffer", "_feed", "_limit", "_past", "_taken")
-
-    def __init__(self, feed: Feed, limit: int) -> None:
-        self._feed = feed
-        self._limit = limit
-        self._buffer = b""
-        self._at = 0
-        self._taken = 0
-        self._past: list[bytes] = []
-
-    @property
-    def room(self) -> int:
-        """How many bytes the message may still have."""
-        return self._limit - self._taken
-
-    def read(self, size: int) -> bytes:
-        """Return `size` bytes; raises EndOfStream, TooLarge, Malformed for a negative size."""
-        if size < 0:
-            raise Malformed(f"A size of {size} bytes")
-        self._taken += size
-        if self._taken > self._limit:
-            raise TooLarge(self._limit)
-        end = self._at + size
-        if end > len(self._buffer):
-            parts = [self._buffer[self._at :]]
-            missing = size - len(parts[0])
-            self._past.append(self._buffer[: self._at])
-            while missing > 0:
-                parts.append(self._feed.some(CHUNK))
-                missing -= len(parts[-1])
-            self._buffer = b"".join(parts)
-            self._at, end = 0, size
-        out = self._buffer[self._at : end]
-        self._at = end
-        return out
-
-    def finish(self) -> bytes:
-        """Give what was read beyond the message back to the feed and return the message's bytes."""
-        self._feed.unread(self._buffer[self._at :])
-        self._past.append(self._buffer[: self._at])
-        return b"".join(self._past)

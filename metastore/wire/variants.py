@@ -26,6 +26,12 @@ def _args(method: str, inner: type[TPayload]) -> type[TPayload]:
     return _variant(cls, {1: (TType.STRUCT, cls.thrift_spec[1][1], inner, False)}, f"{method}_args")
 
 
+def _result(method: str, inner: type[TPayload]) -> type[TPayload]:
+    """Return the result struct of a method, with `inner` as the type of its `success`."""
+    cls = getattr(idl.service, f"{method}_result")
+    return _variant(cls, {0: (TType.STRUCT, "success", inner, False)}, f"{method}_result")
+
+
 _Partitions23 = _variant(
     idl.AddDynamicPartitions,
     {
@@ -111,5 +117,15 @@ def _open_txns(value: Any) -> TPayload:
     return _OpenTxns23(**vars(value))
 
 
-OLD_RESULTS: dict[str, Callable[[Any], TPayload]] = {"get_open_txns": _open_txns}
-"""From a method to what makes its result the one that 2.3 knows: there the open transactions are a set."""
+@dataclass(frozen=True, slots=True)
+class OldResult:
+    """A result that a 2.3 client knows with other fields."""
+
+    result: Any
+    """The method's result struct as 2.3 has it."""
+    value: Callable[[Any], TPayload]
+    """Makes its `success` of today's."""
+
+
+OLD_RESULTS: dict[str, OldResult] = {"get_open_txns": OldResult(_result("get_open_txns", _OpenTxns23), _open_txns)}
+"""By method. In 2.3 the open transactions are a set."""

@@ -10,7 +10,7 @@ from metastore import idl
 from metastore.cli import app
 from metastore.cli.compactions import duration, reason
 from metastore.client import Client, connect
-from tests.servers import serving
+from tests.support.servers import serving
 
 
 def run(*arguments: str) -> Result:

@@ -9,7 +9,7 @@ from metastore import idl
 from metastore.cli import app
 from metastore.cli.txns import age
 from metastore.client import Client, connect
-from tests.servers import serving
+from tests.support.servers import serving
 
 
 def run(*arguments: str) -> Result:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from tests.hive4.conftest import Story
-from tests.spark.sessions import session
+from tests.support.spark_session import session
 
 pytestmark = pytest.mark.slow
 BUCKETS = 4

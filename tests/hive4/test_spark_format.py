@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from tests.hive4.conftest import Story
-from tests.spark.sessions import session
 from tests.spark.test_streaming_sink import feed
+from tests.support.spark_session import session
 
 pytestmark = [
     pytest.mark.slow,

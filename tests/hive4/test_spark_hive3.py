@@ -17,10 +17,10 @@ from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from tests.hive4.conftest import Place
-from tests.hive4.hive import OPENED, settings, variables, write_configuration
-from tests.hive4.jars import INGEST_ARTIFACTS, STREAMING, jars_of
-from tests.spark.conftest import definition
-from tests.spark.sessions import session
+from tests.support.acid_tables import definition
+from tests.support.hive import OPENED, settings, variables, write_configuration
+from tests.support.jars import INGEST_ARTIFACTS, STREAMING, jars_of
+from tests.support.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SMALL = {"orc.stripe.size": "8192", "orc.row.index.stride": "1000", "no_auto_compaction": "true"}

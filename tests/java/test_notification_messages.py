@@ -23,8 +23,8 @@ from metastore.idl import (
     Table,
     TxnType,
 )
-from tests.hive4.jars import classpath, jars_of
-from tests.servers import serving
+from tests.support.jars import classpath, jars_of
+from tests.support.servers import serving
 
 pytestmark = pytest.mark.slow
 

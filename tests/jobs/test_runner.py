@@ -15,7 +15,7 @@ from metastore.jobs import JOBS, Job, Runner
 from metastore.service.context import Metastore
 from metastore.store import leases
 from metastore.store.database import Database
-from tests.servers import serving
+from tests.support.servers import serving
 
 PATIENCE = 60.0
 

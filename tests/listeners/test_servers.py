@@ -14,7 +14,7 @@ from metastore import idl
 from metastore.client import connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.listeners.hooks import SEEN
-from tests.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import COMMAND, ROOT, environment, serving
 
 HOOKS = "tests.listeners.hooks"
 KINDS = ("init", "pre_event", "transactional", "post_event", "end_function")

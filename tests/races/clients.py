@@ -32,9 +32,9 @@ from metastore.idl import (
 )
 from metastore.service.context import Call
 from metastore.service.context import Client as Caller
-from metastore.wire.encoding import Encoded
 from metastore.wire.errors import failure
 from metastore.wire.methods import METHODS
+from tests.support.replies import in_structs
 
 T = TypeVar("T")
 CONTEXT = get_context("fork")
@@ -95,8 +95,7 @@ class Within:
             for field, value in zip(arguments.thrift_spec.values(), args, strict=False):
                 setattr(arguments, field[1], value)
             try:
-                found = METHODS[method](Call(self._metastore, self._client, method), arguments)
-                return found.value() if isinstance(found, Encoded) else found
+                return in_structs(method, METHODS[method](Call(self._metastore, self._client, method), arguments))
             except MetastoreError as error:
                 reply = failure(method, error, self._client)
                 if isinstance(reply, TApplicationException):

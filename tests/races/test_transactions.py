@@ -23,7 +23,7 @@ from metastore.rules.snapshots import of_reply
 from metastore.service import house_keeping, locks, transactions
 from metastore.service.context import Call, Client, Metastore
 from metastore.store import schema
-from tests.service.txns import (
+from tests.support.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,

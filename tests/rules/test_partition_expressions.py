@@ -20,7 +20,7 @@ from metastore.rules.filters import (
 )
 from metastore.rules.filters.expressions import Call, Column, Constant
 from metastore.rules.partition_names import DEFAULT_PARTITION, partition_values
-from tests.rules.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 NOT_UNDERSTOOD = {"year(d) = 2020"}
 """Functions whose objects hold more than is read here."""

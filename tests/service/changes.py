@@ -7,7 +7,7 @@ from metastore.service import notifications
 from metastore.service.context import Call, Client
 from metastore.store import schema
 from metastore.store.write_ids import Key
-from tests.service import txns
+from tests.support import txns
 
 TABLE = Key("hive", "db", "t")
 

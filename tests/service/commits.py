@@ -8,7 +8,7 @@ from typing import Any
 
 from metastore.listeners.events import Event
 from metastore.store.database import Database
-from tests.databases import execute
+from tests.support.databases import execute
 
 Spoil = Callable[[Event, Any], None]
 

@@ -1,23 +1,18 @@
-"""A metastore on each database, and what the tests of its services share."""
+"""A metastore on each database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from copy import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from metastore.app import build, close
 from metastore.config import Config
-from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Client, Metastore
-from metastore.service.names import TableName
-
-MetastoreMaker = Callable[..., Metastore]
-Statements = Callable[[], AbstractContextManager[list[str]]]
+from metastore.service.context import Call, Metastore
+from tests.support.catalog import MetastoreMaker, Statements, call_of
 
 
 @pytest.fixture
@@ -50,11 +45,6 @@ def metastore(make_metastore: MetastoreMaker) -> Metastore:
     return made
 
 
-def call_of(metastore: Metastore, method: str = "test", user: str = "alice") -> Call:
-    """Return a call as the wire makes it."""
-    return Call(metastore, Client("127.0.0.1:1", user=user), method)
-
-
 @pytest.fixture
 def call(metastore: Metastore) -> Call:
     """A call of the user alice."""
@@ -81,72 +71,3 @@ def statements(metastore: Metastore) -> Statements:
             metastore.database.observer = None
 
     return collect
-
-
-def columns_of(*columns: tuple[str, str]) -> list[FieldSchema]:
-    """Return columns without comments."""
-    return [FieldSchema(name=name, type=kind) for name, kind in columns]
-
-
-def make_database(call: Call, name: str) -> None:
-    """Make a database at its default place."""
-    from metastore.service.databases import create_database
-
-    create_database(call, Database(name=name))
-
-
-def make_table(
-    call: Call,
-    name: str,
-    columns: Sequence[tuple[str, str]] = (("a", "int"), ("b", "string")),
-    keys: Sequence[tuple[str, str]] = (),
-    database: str = "default",
-    kind: str = "MANAGED_TABLE",
-    parameters: dict[str, str] | None = None,
-    **options: object,
-) -> TableName:
-    """Make a table and return its full name; further options are those of `create_table`."""
-    from metastore.service.create_table import create_table
-
-    sd = StorageDescriptor(
-        cols=columns_of(*columns),
-        inputFormat="in",
-        outputFormat="out",
-        serdeInfo=SerDeInfo(serializationLib="lib", parameters={}),
-        parameters={},
-    )
-    table = Table(
-        dbName=database,
-        tableName=name,
-        owner="alice",
-        sd=sd,
-        partitionKeys=columns_of(*keys),
-        parameters=parameters or {},
-        tableType=kind,
-    )
-    create_table(call, table, **options)  # type: ignore[arg-type]
-    return TableName(call.config.default_catalog, database, name)
-
-
-def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]], parameters: dict[str, str] | None = None) -> None:
-    """Add partitions that look like the table, at their default places."""
-    from metastore.service.add_partitions import add_partitions as add
-    from metastore.service.tables import get_table
-
-    sd = copy(get_table(call, name).sd)
-    sd.location = None  # type: ignore[assignment]  # the default place
-    add(
-        call,
-        name,
-        [
-            Partition(
-                values=list(each),
-                dbName=name.database,
-                tableName=name.table,
-                catName=name.catalog,
-                parameters=dict(parameters or {}),
-                sd=sd,
-            )
-            for each in values
-        ],
-    )

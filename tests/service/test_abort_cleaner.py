@@ -14,8 +14,8 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table
 from tests.service import acid
 from tests.service.cleaning import MAJOR, names, rush, shown, stuck, work, written
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
 from tests.service.test_initiator import acid_table, get_table_of
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 
 def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) -> None:

@@ -21,8 +21,8 @@ from metastore.service.partitions import get_partition, get_partition_names, get
 from metastore.service.tables import drop_table
 from metastore.store.drivers import ReferenceViolation
 from tests.service.commits import failing_commits
-from tests.service.conftest import MetastoreMaker, call_of, make_table
-from tests.service.recording import Before, Remembering, Within, listening
+from tests.support.catalog import MetastoreMaker, call_of, make_table
+from tests.support.recording import Before, Remembering, Within, listening
 
 NAME = TableName("hive", "default", "t")
 

@@ -28,8 +28,8 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
 from metastore.store.drivers import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
-from tests.service.recording import Before, Remembering, Within, listening
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
+from tests.support.recording import Before, Remembering, Within, listening
 
 NAME = TableName("hive", "default", "t")
 

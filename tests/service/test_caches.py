@@ -14,7 +14,7 @@ from metastore.service.partitions import get_partitions
 from metastore.service.tables import get_table
 from metastore.store import descriptors
 from metastore.store.caches import Caches, Counts, FrozenDict, FrozenList, Region, frozen
-from tests.service.conftest import add_partitions, make_table
+from tests.support.catalog import add_partitions, make_table
 
 
 def test_the_oldest_value_goes_first() -> None:

@@ -12,8 +12,8 @@ from metastore.store import followers, schema
 from metastore.store.database import Database, Session
 from metastore.store.drivers import BrokenAtCommit
 from tests.service.changes import TABLE, completed, events, judged_by, left, of_another
-from tests.service.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write
 from tests.service.waiting import beside
+from tests.support.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write
 
 
 def test_one_that_another_client_ended_is_not_committed(logged: Call) -> None:

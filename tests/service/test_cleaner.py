@@ -13,8 +13,8 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table
 from tests.service import acid
 from tests.service.cleaning import MINOR, names, rush, shown, states, stuck, work, written
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions
 from tests.service.test_initiator import acid_table, get_table_of
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions
 
 
 def test_what_a_compaction_replaced_is_deleted_and_its_writes_forgotten(call: Call) -> None:

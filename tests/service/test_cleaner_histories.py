@@ -24,9 +24,9 @@ from metastore.service.house_keeping import forget_ended
 from metastore.service.tables import drop_table
 from metastore.service.transactions import get_open_transactions
 from metastore.service.write_ids import get_valid_write_ids
-from tests.service import txns
-from tests.service.conftest import MetastoreMaker, call_of
 from tests.service.test_initiator import acid_table
+from tests.support import txns
+from tests.support.catalog import MetastoreMaker, call_of
 
 Snapshot = tuple[WriteIds, Transactions]
 NUMBERS = iter(range(1_000_000))

@@ -29,7 +29,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table, dry_run
 from metastore.service.names import TableName
-from tests.service.conftest import add_partitions, columns_of, make_table
+from tests.support.catalog import add_partitions, columns_of, make_table
 
 NAME = TableName("hive", "default", "t")
 

@@ -22,7 +22,8 @@ from metastore.store.database import Database, Session
 from metastore.store.fast_paths import mysql_statements
 from metastore.store.transactions import COMPONENTS, hold
 from tests.service.changes import completed, events, judged_by, left, of_another
-from tests.service.txns import (
+from tests.service.waiting import beside, waited_for
+from tests.support.txns import (
     DELETE,
     INSERT,
     READ,
@@ -39,7 +40,6 @@ from tests.service.txns import (
     rows,
     write,
 )
-from tests.service.waiting import beside, waited_for
 
 
 def state(call: Call, key: int) -> object:

@@ -26,7 +26,7 @@ from metastore.rules.compactions import (
 from metastore.service import compactions
 from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call, Metastore
-from tests.service.conftest import MetastoreMaker
+from tests.support.catalog import MetastoreMaker
 
 DATABASES = (f"d{number}" for number in count())
 OBJECTS = st.tuples(st.sampled_from(["t", "u"]), st.sampled_from([None, "p=1"]))

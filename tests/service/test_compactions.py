@@ -31,8 +31,9 @@ from metastore.service.names import TableName
 from metastore.service.write_statistics import set_statistics
 from metastore.store import compactions as store
 from metastore.store import schema
-from tests.service import acid, txns
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.service import acid
+from tests.support import txns
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 T = TableName("hive", "db", "t")

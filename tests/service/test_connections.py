@@ -20,11 +20,11 @@ from metastore.service.context import Call, Metastore
 from metastore.store import schema
 from metastore.store.database import Session
 from metastore.warehouse.locations import parse
-from tests.databases import execute
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
-from tests.service.recording import Remembering, Within, listening
 from tests.service.test_races import KEYS, together
-from tests.service.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.databases import execute
+from tests.support.recording import Remembering, Within, listening
+from tests.support.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
 
 
 def test_more_threads_than_connections(make_metastore: MetastoreMaker, metastore: Metastore, call: Call) -> None:

@@ -17,7 +17,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table
-from tests.service.conftest import Statements, columns_of, make_table
+from tests.support.catalog import Statements, columns_of, make_table
 
 FLAGS: dict[str, Any] = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
 

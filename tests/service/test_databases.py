@@ -8,7 +8,7 @@ from metastore.idl import Catalog, CreationMetadata, Database, PrincipalType
 from metastore.service import catalogs, databases, tables
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 
 def path_of(location: str) -> str:

@@ -26,10 +26,10 @@ from metastore.service.create_table import create_table
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
-from metastore.wire.encoding import Encoded
 from metastore.wire.methods import METHODS
-from tests.service.conftest import Statements, add_partitions, make_table
 from tests.service.test_statistics import numbers, of
+from tests.support.catalog import Statements, add_partitions, make_table
+from tests.support.replies import in_structs
 
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
 BASIC = '{"BASIC_STATS":"true"}'
@@ -259,8 +259,7 @@ def answer(call: Call, method: str, **fields: object) -> Any:
     arguments = getattr(service, f"{method}_args")()
     (spec,) = arguments.thrift_spec.values()
     setattr(arguments, spec[1], spec[2](**fields))
-    value = METHODS[method](call, arguments)
-    return value.value() if isinstance(value, Encoded) else value
+    return in_structs(method, METHODS[method](call, arguments))
 
 
 def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> None:

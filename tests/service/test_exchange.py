@@ -27,8 +27,8 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partition_names, get_partitions
 from metastore.store.drivers import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
-from tests.service.conftest import add_partitions, call_of, make_database, make_table
-from tests.service.recording import Before, Remembering, Within, listening
+from tests.support.catalog import add_partitions, call_of, make_database, make_table
+from tests.support.recording import Before, Remembering, Within, listening
 
 KEYS = (("y", "string"), ("m", "string"))
 SOURCE, TARGET = TableName("hive", "default", "source"), TableName("hive", "default", "target")

@@ -15,8 +15,8 @@ from metastore.service.context import Call
 from metastore.service.expressions import Dropped, get_partition_names_by_expression, get_partitions_by_expression
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partition_names
-from tests.rules.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 NAME = TableName("hive", "default", "t")
 NOTHING = b"\xff"

@@ -22,10 +22,10 @@ from metastore.service import fast_paths, notifications, transactions, write_ids
 from metastore.service.context import Call
 from metastore.store import schema
 from metastore.store.drivers import FEW
-from tests.service import txns
 from tests.service.changes import of_another
-from tests.service.conftest import MetastoreMaker, call_of
-from tests.service.txns import DELETE, EXCL_WRITE, EXCLUSIVE, INSERT, READ, SELECT, UPDATE, WRITE
+from tests.support import txns
+from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.txns import DELETE, EXCL_WRITE, EXCLUSIVE, INSERT, READ, SELECT, UPDATE, WRITE
 
 BOTH = "postgresql mysql"
 MAX_OPEN = 200

@@ -24,7 +24,8 @@ from metastore.store.drivers import BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, hold
 from tests.service.changes import of_another
-from tests.service.txns import (
+from tests.service.waiting import beside
+from tests.support.txns import (
     EXCLUSIVE,
     INSERT,
     READ,
@@ -42,7 +43,6 @@ from tests.service.txns import (
     rows,
     write,
 )
-from tests.service.waiting import beside
 
 
 def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:

@@ -28,9 +28,9 @@ from metastore.store.schema import (
     write_notifications,
 )
 from metastore.store.write_ids import Key
-from tests.service.conftest import add_partitions, make_database, make_table
-from tests.service.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
 from tests.service.waiting import beside
+from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
 
 KEYS = [("k", "string")]
 TABLES = (*ORDER, lock_components)

@@ -4,7 +4,7 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, MissingArg
 from metastore.idl import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
 from metastore.service import functions
 from metastore.service.context import Call
-from tests.service.conftest import make_database
+from tests.support.catalog import make_database
 
 
 def function(name: str | None, database: str = "default", **fields: object) -> Function:

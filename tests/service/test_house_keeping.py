@@ -17,9 +17,9 @@ from metastore.store import followers, schema
 from metastore.store import house_keeping as row_functions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
-from tests.service.conftest import MetastoreMaker, call_of
-from tests.service.recording import Remembering, Within, listening
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.recording import Remembering, Within, listening
+from tests.support.txns import (
     EXCLUSIVE,
     INSERT,
     READ,

@@ -13,7 +13,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
 from tests.service import acid
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}

@@ -21,9 +21,9 @@ from metastore.store import tables
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
-from tests.service.recording import Before, listening
 from tests.service.test_statistics import numbers, of, texts
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
+from tests.support.recording import Before, listening
 
 NAME = TableName("hive", "default", "t")
 

@@ -10,7 +10,7 @@ from metastore.service import partitions, tables
 from metastore.service.context import Call
 from metastore.service.databases import create_database
 from metastore.service.names import TableName
-from tests.service.conftest import add_partitions, make_table
+from tests.support.catalog import add_partitions, make_table
 
 
 def test_a_partition_name_of_800_characters(call: Call) -> None:

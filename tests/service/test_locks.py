@@ -7,8 +7,8 @@ from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction
 from metastore.idl import LockComponent, LockLevel, LockRequest, LockState, LockType
 from metastore.service import locks
 from metastore.service.context import Call
-from tests.service.conftest import MetastoreMaker, Statements, call_of
-from tests.service.txns import begin, begin_one
+from tests.support.catalog import MetastoreMaker, Statements, call_of
+from tests.support.txns import begin, begin_one
 
 READ, WRITE, EXCLUSIVE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE
 GRANTED, WAITING = LockState.ACQUIRED, LockState.WAITING

@@ -21,7 +21,7 @@ from metastore.store.drivers import (  # noqa: E402  # see above
 )
 from metastore.store.drivers.mysql import collation  # noqa: E402  # see above
 from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
-from tests import databases  # noqa: E402  # see above
+from tests.support import databases  # noqa: E402  # see above
 
 ADD, ALL = "INSERT INTO waiting VALUES (%(a)s, %(b)s)", "SELECT a, b FROM waiting ORDER BY a"
 

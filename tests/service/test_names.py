@@ -15,7 +15,7 @@ from metastore.service.context import Call
 from metastore.service.databases import create_database, drop_database, get_database, get_databases
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table, get_tables
-from tests.service.conftest import MetastoreMaker, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 
 SPECIAL = ["a-b", "a b", "a.b", "a@b", "x$y", ".hidden", "50%", "%2e%2e", "a:b", "'q'", '"', "`", "a=b", "a..b"]
 HOSTILE = [

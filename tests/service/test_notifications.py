@@ -57,7 +57,7 @@ from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store import notifications as rows
-from tests.service.conftest import MetastoreMaker, Statements, add_partitions, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_database, make_table
 
 
 def events(call: Call, after: int = 0, **wanted: Any) -> list[NotificationEvent]:

@@ -20,10 +20,10 @@ from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.store import schema
-from tests.service.conftest import Statements, add_partitions, call_of, make_table
-from tests.service.recording import Within, listening
 from tests.service.test_races import during, other, rows
 from tests.service.test_statistics import numbers, of, texts
+from tests.support.catalog import Statements, add_partitions, call_of, make_table
+from tests.support.recording import Within, listening
 
 __all__ = ["other"]
 NAME = TableName("hive", "default", "t")

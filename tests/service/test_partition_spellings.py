@@ -39,8 +39,8 @@ from metastore.service.add_partitions import append_partition_by_name
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition_by_name, drop_partitions
 from metastore.service.names import TableName
-from tests.service.conftest import add_partitions, call_of, make_table
-from tests.service.txns import begin_one
+from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.txns import begin_one
 
 STORED = "at=10%3A00/dt=x"
 SPELLINGS = [STORED, "AT=10:00/Dt=x", "dt=x/at=10%3a00", "At=%310:00/DT=x"]

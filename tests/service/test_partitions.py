@@ -19,7 +19,7 @@ from metastore.service.expressions import (
     get_partitions_by_expression,
 )
 from metastore.service.names import TableName
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 NOWHERE = TableName("hive", "default", "nope")
 

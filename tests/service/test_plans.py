@@ -30,9 +30,9 @@ from metastore.service.exchange import exchange_partitions
 from metastore.service.privileges import list_privileges
 from metastore.store import locks as lock_rows
 from metastore.store.database import Session
-from tests.service.conftest import add_partitions, make_database, make_table
 from tests.service.test_statistics import numbers, of
-from tests.service.txns import (
+from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.txns import (
     EXCLUSIVE,
     INSERT,
     READ,

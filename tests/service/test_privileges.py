@@ -22,7 +22,7 @@ from metastore.service.create_table import create_table
 from metastore.service.databases import drop_database
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table
-from tests.service.conftest import add_partitions, make_database, make_table
+from tests.support.catalog import add_partitions, make_database, make_table
 
 USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE
 GLOBAL, DATABASE, TABLE = HiveObjectType.GLOBAL, HiveObjectType.DATABASE, HiveObjectType.TABLE

@@ -19,8 +19,9 @@ from metastore.store import schema
 from metastore.store.caches import QuietQueue
 from metastore.store.database import Session
 from metastore.store.locks import NewLock
-from tests.service.conftest import MetastoreMaker, Statements, call_of, make_database, make_table
-from tests.service.txns import (
+from tests.service.waiting import beside
+from tests.support.catalog import MetastoreMaker, Statements, call_of, make_database, make_table
+from tests.support.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,
@@ -36,7 +37,6 @@ from tests.service.txns import (
     count,
     rows,
 )
-from tests.service.waiting import beside
 
 ACQUIRED, WAITING = LockState.ACQUIRED, LockState.WAITING
 

@@ -37,9 +37,9 @@ from metastore.store import schema
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.warehouse.locations import parse
-from tests.databases import execute
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.service.recording import Before, Remembering, Within, listening
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.databases import execute
+from tests.support.recording import Before, Remembering, Within, listening
 
 Work = Callable[[Call], object]
 WAITING = {

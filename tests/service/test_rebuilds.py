@@ -19,8 +19,8 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.tables import drop_table, get_table, update_creation_metadata
 from metastore.store import schema
-from tests.service.conftest import Statements, make_database, make_table
-from tests.service.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
+from tests.support.catalog import Statements, make_database, make_table
+from tests.support.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
 
 
 def rebuild(call: Call, transaction: int, table: str = "v") -> int:

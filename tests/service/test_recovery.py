@@ -25,9 +25,9 @@ from metastore.service.recovery import recover, take_back
 from metastore.service.tables import find_table
 from metastore.store import databases, tables
 from metastore.warehouse import Journal
-from tests.servers import Server, serving
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_database, make_table
 from tests.service.hooks import FOLDER, pipes
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.servers import Server, serving
 
 
 def descriptor() -> StorageDescriptor:

@@ -13,7 +13,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.server import get_config_value, get_meta_conf, set_meta_conf
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 NAME = TableName("hive", "default", "t")
 

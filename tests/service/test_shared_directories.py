@@ -25,7 +25,7 @@ from metastore.service.expressions import Dropped, drop_partitions_by_expression
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import get_partition, get_partition_names
-from tests.service.conftest import (
+from tests.support.catalog import (
     MetastoreMaker,
     Statements,
     add_partitions,

@@ -13,8 +13,8 @@ from metastore.service.drop_partitions import drop_partitions
 from metastore.service.tables import drop_table
 from tests.service import acid
 from tests.service.cleaning import MAJOR, shown, states
-from tests.service.conftest import add_partitions
 from tests.service.test_initiator import acid_table
+from tests.support.catalog import add_partitions
 
 
 def assert_it_goes_when_both_end(call: Call, folder: Path, dropping: int, reader: int) -> None:

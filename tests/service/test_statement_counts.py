@@ -18,7 +18,7 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.exchange import exchange_partitions
 from metastore.service.names import TableName
-from tests.service.conftest import Statements, add_partitions, make_database, make_table
+from tests.support.catalog import Statements, add_partitions, make_database, make_table
 
 READS: dict[str, tuple[int, Callable[[Call, TableName], object]]] = {
     "get_database": (1, lambda call, name: databases.get_database(call, "hive", "default")),

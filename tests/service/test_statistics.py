@@ -34,7 +34,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
 from metastore.service.tables import get_table, truncate_table
 from metastore.store.schema import partition_statistics
-from tests.service.conftest import Statements, add_partitions, make_table
+from tests.support.catalog import Statements, add_partitions, make_table
 
 
 def column(name: str, kind: str, **data: object) -> ColumnStatisticsObj:

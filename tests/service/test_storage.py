@@ -19,7 +19,7 @@ from metastore.service.catalogs import create_catalog, create_startup_objects, d
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, columns_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
 KEYS = [("k", "string")]

@@ -19,7 +19,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
-from tests.service.conftest import add_partitions, make_database, make_table
+from tests.support.catalog import add_partitions, make_database, make_table
 
 
 def path_of(location: str) -> str:

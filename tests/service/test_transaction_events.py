@@ -20,8 +20,8 @@ from metastore.service.tables import get_table
 from metastore.store import notifications as log_rows
 from metastore.store import schema
 from metastore.store.transactions import RANGES
-from tests.service.conftest import MetastoreMaker, make_table
-from tests.service.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
+from tests.support.catalog import MetastoreMaker, make_table
+from tests.support.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
 
 ALLOCATED = (schema.write_ids, schema.write_id_ranges)
 Wanted = list[tuple[str, dict[str, object]]]

@@ -14,8 +14,8 @@ from metastore.store import locks as lock_rows
 from metastore.store import schema
 from metastore.store.drivers import Row
 from metastore.store.locks import Held
-from tests.service.conftest import MetastoreMaker, call_of
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.txns import (
     DELETE,
     EXCL_WRITE,
     EXCLUSIVE,

@@ -24,7 +24,7 @@ from metastore.rules.snapshots import format_transactions, of_reply, snapshot
 from metastore.rules.transactions import Intent, Write, conflict
 from metastore.service import house_keeping, locks, transactions
 from metastore.service.context import Call
-from tests.service.txns import (
+from tests.support.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,

@@ -23,8 +23,8 @@ from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
 from metastore.store.drivers import Row
-from tests.service.conftest import MetastoreMaker, Statements
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker, Statements
+from tests.support.txns import (
     INSERT,
     READ,
     SELECT,

@@ -18,9 +18,9 @@ from metastore.service.context import Call
 from metastore.store import transactions as transaction_store
 from metastore.store.database import Session
 from metastore.store.schema import transactions as transaction_rows
-from tests.service.conftest import MetastoreMaker, add_partitions, call_of, make_table
-from tests.service.recording import Remembering, Within, listening
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.recording import Remembering, Within, listening
+from tests.support.txns import (
     DELETE,
     INSERT,
     SELECT,

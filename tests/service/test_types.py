@@ -10,7 +10,7 @@ from metastore.service import partition_marks, types
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from tests.service.conftest import MetastoreMaker, make_table
+from tests.support.catalog import MetastoreMaker, make_table
 
 NAME = TableName("hive", "default", "t")
 DONE = PartitionEventType.LOAD_DONE

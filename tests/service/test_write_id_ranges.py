@@ -23,7 +23,8 @@ from metastore.store.database import Session
 from metastore.store.fast_paths import postgresql
 from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
 from metastore.store.write_ids import Key, Range
-from tests.service.txns import (
+from tests.service.waiting import beside, waited_for
+from tests.support.txns import (
     INSERT,
     READ,
     UPDATE,
@@ -45,7 +46,6 @@ from tests.service.txns import (
     valid,
     write,
 )
-from tests.service.waiting import beside, waited_for
 
 KEY = Key("hive", "db", "t")
 STORED = (schema.write_ids, schema.write_id_ranges)

@@ -16,8 +16,8 @@ from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.store import compactions, schema
 from metastore.store.compactions import Object
-from tests.service.conftest import MetastoreMaker, call_of, make_database, make_table
-from tests.service.txns import (
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.txns import (
     INSERT,
     READ,
     abort,

@@ -7,9 +7,9 @@ from metastore.rules.snapshots import format_transactions, of_reply
 from metastore.service import replication, transactions, write_ids
 from metastore.service.context import Call
 from metastore.store import schema
-from tests.service.conftest import Statements, call_of
-from tests.service.recording import Remembering, Within, listening
-from tests.service.txns import (
+from tests.support.catalog import Statements, call_of
+from tests.support.recording import Remembering, Within, listening
+from tests.support.txns import (
     INSERT,
     READ,
     UPDATE,

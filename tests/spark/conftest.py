@@ -2,82 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
 from metastore.client import Client, connect
-from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table
+from metastore.idl import CreateTableRequest, FieldSchema
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
-from tests.servers import Server, serving
-from tests.spark.sessions import session
-
-if TYPE_CHECKING:
-    from tests.spark.cluster import Cluster
-
-FORMATS = {
-    "orc": (
-        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-        "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-        "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
-    ),
-    "parquet": (
-        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
-        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
-        "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
-    ),
-    "text": (
-        "org.apache.hadoop.mapred.TextInputFormat",
-        "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
-        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
-    ),
-    "json": (
-        "org.apache.hadoop.mapred.TextInputFormat",
-        "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
-        "org.apache.hadoop.hive.serde2.JsonSerDe",
-    ),
-}
-TableMaker = Callable[..., AcidTable]
-
-
-def definition(
-    name: str,
-    columns: str,
-    keys: str = "",
-    *,
-    insert_only: bool = False,
-    file_format: str = "orc",
-    buckets: int = 0,
-    bucketed_by: tuple[str, ...] = (),
-    location: Path | None = None,
-    parameters: dict[str, str] | None = None,
-) -> Table:
-    """Return a transactional table of the database `default`."""
-    input_format, output_format, serde = FORMATS[file_format]
-    kind = "insert_only" if insert_only else "default"
-    return Table(
-        dbName="default",
-        tableName=name,
-        owner="tests",
-        tableType="MANAGED_TABLE",
-        partitionKeys=_fields(keys),
-        parameters={"transactional": "true", "transactional_properties": kind, "bucketing_version": "2", **(parameters or {})},
-        sd=StorageDescriptor(
-            cols=_fields(columns),
-            inputFormat=input_format,
-            outputFormat=output_format,
-            numBuckets=buckets,
-            bucketCols=list(bucketed_by),
-            serdeInfo=SerDeInfo(serializationLib=serde, parameters={}),
-            parameters={},
-            sortCols=[],
-            location=None if location is None else str(location),
-        ),
-    )
+from tests.support.acid_tables import TableMaker, definition
+from tests.support.cluster import Cluster
+from tests.support.servers import Server, serving
+from tests.support.spark_session import session
 
 
 @pytest.fixture(scope="session")
@@ -150,16 +88,9 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
         client.drop_table("default", name, True)
 
 
-def _fields(text: str) -> list[FieldSchema]:
-    """Read `a int, b struct<c:string,d:int>`: columns apart by comma and space, types without spaces."""
-    return [FieldSchema(*part.split(" ", 1)) for part in text.split(", ")] if text else []
-
-
 @pytest.fixture
 def cluster(spark: SparkSession, tmp_path: Path) -> Iterator[Cluster]:
     """A server that can be killed, and one table on it."""
-    from tests.spark.cluster import Cluster  # makes its table by `definition`
-
     made = Cluster(spark, tmp_path)
     yield made
     made.stop()

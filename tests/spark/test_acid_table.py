@@ -19,7 +19,7 @@ from metastore.spark.compactor import Compactor
 from metastore.spark.merging import SeveralMatches
 from metastore.spark.table import CanNotChange
 from metastore.spark.writing import WrongColumns
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
 
 EMP = "id int, name string, salary int"
 

@@ -17,7 +17,7 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.compactor import Compactor
 from metastore.spark.hashing import bucket_of
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
 
 VERSIONS = pytest.mark.parametrize("version", ["1", "2"])
 COUNT = 5

@@ -13,8 +13,8 @@ from metastore.idl import FieldSchema
 from metastore.spark import AcidTable, compacting
 from metastore.spark.bucket_tasks import rewritten
 from metastore.spark.compactor import Compactor
-from tests.servers import Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import Server
 
 
 class Compaction:

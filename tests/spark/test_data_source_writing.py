@@ -13,18 +13,20 @@ import pyarrow as pa
 import pyspark
 import pytest
 from pyspark import TaskContext
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
+from metastore.acid.transactions import TransactionLost
 from metastore.client import Client
 from metastore.idl import TxnState
 from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.compactor import Compactor
 from metastore.spark.streaming_sink import committed
-from tests.servers import ROOT, Server
-from tests.spark.conftest import TableMaker
 from tests.spark.test_streaming_sink import feed, ids
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import ROOT, Server
 
 pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
 ALL_TYPES = (
@@ -232,6 +234,31 @@ def test_a_stream_that_tells_all_each_time_overwrites(spark: SparkSession, make_
     feed(tmp_path / "source", 0, 1)
     stream(spark, table, tmp_path / "source", tmp_path / "checkpoint", "complete")
     assert read(table) == [(19, "n1"), (9, "n0")]
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "complete"])
+def test_a_batch_without_any_task_is_committed(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, tmp_path: Path, overwrite: bool
+) -> None:
+    from metastore.spark.data_source import HiveAcidDataSource  # which Spark 3.5 can not import
+
+    table = make_table("id int, name string")
+    rows = spark.createDataFrame([(1, "a")], "id int, name string")
+    table.insert(rows)
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.mkdir()
+    (checkpoint / "metadata").write_text('{"id":"c0ffee00-0000-4000-8000-000000000000"}')
+    options = {"table": table.name, "uri": server.uri, "checkpointlocation": str(checkpoint)}  # as Spark gives them
+    source = HiveAcidDataSource(options)  # type: ignore[arg-type]
+    writer = source.streamWriter(rows.schema, overwrite)
+    CloudPickleSerializer().dumps(writer)  # as Spark does for its tasks: the transaction begins
+    assert open_transactions(client) == 1
+    source.streamWriter(rows.schema, overwrite).commit([], 0)  # type: ignore[attr-defined]
+    assert open_transactions(client) == 0
+    assert read(table) == ([] if overwrite else [(1, "a")])
+    assert list(committed(AcidTableInfo.load(client, *table.name.split("."))).values()) == [0]
+    with pytest.raises(TransactionLost, match="no longer open"):
+        source.streamWriter(rows.schema, overwrite).commit([], 1)  # type: ignore[attr-defined]
 
 
 def test_a_stream_without_a_checkpoint_of_its_own_is_refused(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo
 from metastore.spark.compactor import Compactor
 from metastore.streaming import StreamingConnection
-from tests.servers import Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import Server
 
 Columns = list[tuple[str, str]]
 OLD = "id int, a string, s struct<x:int,y:string>, k int"

@@ -19,7 +19,7 @@ import pytest
 from metastore.cli import compactor
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
-from tests.spark.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
+from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 MASTER = "local-cluster[2,1,1024]"

@@ -20,9 +20,9 @@ from metastore.client import connect
 from metastore.idl import ShowCompactRequest
 from metastore.spark.compactor import Compactor, Outcome
 from metastore.spark.table import CanNotChange
-from tests.servers import COMMAND
 from tests.spark import driver
-from tests.spark.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
+from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
+from tests.support.servers import COMMAND
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -16,8 +16,8 @@ from metastore.spark.catalog import Folder
 from metastore.spark.compactor import Compactor
 from metastore.spark.selecting import select
 from metastore.streaming import StreamingConnection
-from tests.servers import Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import Server
 
 
 def ids(table: AcidTable) -> list[int]:

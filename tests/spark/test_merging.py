@@ -13,7 +13,7 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import WrongColumns
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.work import CanNotChange
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
 
 COLUMNS = "id int, v string, s struct<x:int,inner:struct<y:string,z:int>>"
 ROWS = "select 1 id, 'a' v, named_struct('x', 1, 'inner', named_struct('y', 'p', 'z', 2)) s, 'k' p"

@@ -11,7 +11,7 @@ from metastore.client import Client
 from metastore.idl import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from metastore.spark import AcidTable
 from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
-from tests.spark.conftest import FORMATS, TableMaker
+from tests.support.acid_tables import FORMATS, TableMaker
 
 
 def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:

@@ -13,8 +13,8 @@ from metastore.client import Client
 from metastore.idl import LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable, transaction
 from metastore.spark.work import CanNotChange, Work
-from tests.spark.conftest import TableMaker
 from tests.spark.test_partition_values import ids, save
+from tests.support.acid_tables import TableMaker
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 

@@ -17,8 +17,8 @@ from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from metastore.spark.hadoop import FileError
 from metastore.streaming import NotStreamable, Rows, StreamingConnection
-from tests.servers import Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import Server
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 VALUES = [

@@ -14,7 +14,7 @@ from metastore.idl import TxnState
 from metastore.spark import AcidTable, readers
 from metastore.spark.catalog import WrongColumns
 from metastore.spark.work import CanNotChange
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
 
 
 def open_transactions(client: Client) -> set[int]:

@@ -18,8 +18,8 @@ from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.once import PARAMETER, add_parameter
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
 from metastore.spark.work import Work
-from tests.servers import ROOT, Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import ROOT, Server
 
 COLUMNS = "id int, name string"
 

@@ -19,8 +19,8 @@ from metastore.spark import AcidTable
 from metastore.spark.assignment import DoesNotFit
 from metastore.spark.compactor import Compactor
 from metastore.spark.faithful import CanNotKeep
-from tests.servers import Server
-from tests.spark.conftest import TableMaker
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import Server
 
 NANOSECONDS = 1_700_000_000_123_456_789
 

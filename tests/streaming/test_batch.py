@@ -38,9 +38,9 @@ from metastore.streaming import (
     StreamingConnection,
     TransactionBatch,
 )
-from tests.servers import ROOT, Server
 from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import events, rows
+from tests.support.servers import ROOT, Server
 
 Connect = Callable[..., StreamingConnection]
 

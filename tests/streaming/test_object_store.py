@@ -14,8 +14,8 @@ from pyarrow import orc
 
 from metastore.client import connect
 from metastore.streaming import StreamingConnection
-from tests.servers import Server, serving
 from tests.streaming.conftest import TableMaker
+from tests.support.servers import Server, serving
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
 from metastore.service.context import Call, Metastore
-from metastore.wire.encoding import Encoded
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import Handler
 from metastore.wire.server import ServerThread
@@ -77,12 +76,6 @@ def _wait(call: Call, _args: Any) -> list[str]:
     return ["waited"]
 
 
-def _names(_call: Call, _args: Any) -> Encoded:
-    names = ["a=1", "a=2"]
-    data = b"\x0b" + len(names).to_bytes(4, "big") + b"".join(len(n).to_bytes(4, "big") + n.encode() for n in names)
-    return Encoded([data[:5], data[5:]], lambda: names)
-
-
 HANDLERS: dict[str, Handler] = {
     **fb303.METHODS,
     "get_table": _get_table,
@@ -92,7 +85,8 @@ HANDLERS: dict[str, Handler] = {
     "alter_table": _raise(ValueError("a bug")),
     "get_databases": lambda _call, _args: [42],
     "get_all_databases": _wait,
-    "get_role_names": _names,
+    "get_role_names": lambda _call, _args: ["a=1", "a=2"],
+    "allocate_table_write_ids": lambda _call, _args: idl.AllocateTableWriteIdsResponse(txnToWriteIds=[(7, 1), (8, 2)]),
     "get_partition_names": _raise(errors.MetaError("no names")),
     "get_open_txns": lambda _call, _args: idl.GetOpenTxnsResponse(txn_high_water_mark=7, open_txns=[3, 5], abortedBits=b""),
     "create_ischema": _raise(errors.NoSuchObject("no database")),

@@ -25,7 +25,7 @@ from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Dialect, Message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.variants import OLD_REQUESTS
-from tests.service.conftest import add_partitions, call_of, make_table
+from tests.support.catalog import add_partitions, call_of, make_table
 
 TEXTS = {
     **dict.fromkeys(("dbname", "db_name", "dbName", "databaseName"), "default"), **dict.fromkeys(("tbl_name", "tblName", "tableName"), "t"),

@@ -24,8 +24,8 @@ from metastore.store import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
-from tests.rules.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
-from tests.service.conftest import add_partitions, call_of, make_table
+from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 SURE, UNSURE = EXPRESSIONS["ds = '2020'", "4.0.1"], EXPRESSIONS["year(d) = 2020", "3.1.3"]
 

@@ -29,7 +29,7 @@ from metastore.store import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
-from tests.service.conftest import add_partitions, call_of, make_table
+from tests.support.catalog import add_partitions, call_of, make_table
 
 BY_NAMES, BY_VALUES, BY_EXPR = PartitionFilterMode.BY_NAMES, PartitionFilterMode.BY_VALUES, PartitionFilterMode.BY_EXPR
 VALUES = [["a", "1"], ["a", "2"], ["b", "1"], ["b", "3"]]

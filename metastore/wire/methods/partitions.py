@@ -37,10 +37,8 @@ from metastore.service.expressions import (
     get_partitions_by_expression,
 )
 from metastore.service.names import TableName
-from metastore.wire.encoding import Encoded
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
-from metastore.wire.partition_lists import encoded
 
 
 def _name(call: Call, args: Any) -> TableName:
@@ -193,14 +191,12 @@ def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
     return DropPartitionsResult(partitions=_project(dropped, request) if request.needResult is not False else None)
 
 
-def _get_partitions_by_expr(call: Call, args: Any) -> Encoded:
+def _get_partitions_by_expr(call: Call, args: Any) -> PartitionsByExprResult:
     request = args.req
     found, unknown = get_partitions_by_expression(
         call, unpack.target(call, request), request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
     )
-    return encoded(
-        _project(found, request), lambda found: PartitionsByExprResult(partitions=found, hasUnknownPartitions=unknown), {2: unknown}
-    )
+    return PartitionsByExprResult(partitions=_project(found, request), hasUnknownPartitions=unknown)
 
 
 def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprResult:
@@ -214,32 +210,32 @@ def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprR
     )
 
 
-def _get_partitions_by_names(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions_by_names(call, _name(call, args), args.names))
+def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_names(call, _name(call, args), args.names)
 
 
-def _get_partitions_by_names_req(call: Call, args: Any) -> Encoded:
+def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
     found = _project(partitions.get_partitions_by_names(call, name, request.names), request)
     if request.get_col_stats:
         exactness.add_to_partitions(call, name, found, request.engine, accuracy.seen_by(request.validWriteIdList))
-    return encoded(found, lambda found: GetPartitionsByNamesResult(partitions=found))
+    return GetPartitionsByNamesResult(partitions=found)
 
 
-def _get_partitions_req(call: Call, args: Any) -> Encoded:
+def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
     request = args.req
     found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts))
-    return encoded(_project(found, request), lambda found: PartitionsResponse(partitions=found))
+    return PartitionsResponse(partitions=_project(found, request))
 
 
-def _get_partitions_by_filter_req(call: Call, args: Any) -> Encoded:
+def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
     request = args.req
     found = partitions.get_partitions_by_filter(call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts))
-    return encoded(_project(found, request))
+    return _project(found, request)
 
 
-def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> Encoded:
+def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse:
     request = args.req
     name = unpack.target(call, request)
     if request.partNames is not None:
@@ -248,7 +244,7 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> Encoded:
         found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts))
     else:
         found = partitions.get_partitions(call, name, unpack.limit(request.maxParts))
-    return encoded(_project(found, request), lambda found: GetPartitionsPsWithAuthResponse(partitions=found))
+    return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
 
 
 def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
@@ -269,8 +265,8 @@ def _get_partition(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals)
 
 
-def _get_partitions(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts)))
+def _get_partitions(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts))
 
 
 def _partial(args: Any) -> list[str]:
@@ -280,12 +276,12 @@ def _partial(args: Any) -> list[str]:
     return values
 
 
-def _get_partitions_ps(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts)))
+def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
 
 
-def _get_partitions_by_filter(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts)))
+def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts))
 
 
 def _get_partition_names(call: Call, args: Any) -> list[str]:
@@ -304,14 +300,12 @@ def _get_partition_with_auth(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals, _principal(args))
 
 
-def _get_partitions_with_auth(call: Call, args: Any) -> Encoded:
-    return encoded(partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args)))
+def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args))
 
 
-def _get_partitions_ps_with_auth(call: Call, args: Any) -> Encoded:
-    return encoded(
-        partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args))
-    )
+def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
+    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args))
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:

@@ -16,8 +16,6 @@ from metastore.rules.snapshots import Snapshot
 from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.wire import statistics_lists
-from metastore.wire.encoding import Encoded
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 
@@ -64,10 +62,10 @@ def _get_table_req(call: Call, args: Any) -> TableStatsResult:
     return TableStatsResult(tableStats=found.statsObj)
 
 
-def _get_partitions_req(call: Call, args: Any) -> Encoded:
+def _get_partitions_req(call: Call, args: Any) -> PartitionsStatsResult:
     request = args.request
     found = statistics.get_stored(call, unpack.target(call, request), request.partNames, request.colNames, request.engine, _seen(request))
-    return statistics_lists.encoded(found, PartitionsStatsResult())
+    return PartitionsStatsResult(partStats=found)  # type: ignore[arg-type]  # rows stand for structs, see wire/codec
 
 
 def _get_aggregated(call: Call, args: Any) -> AggrStats:

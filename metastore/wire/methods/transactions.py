@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import (
+    AllocateTableWriteIdsResponse,
     GetOpenTxnsResponse,
     GetValidWriteIdsResponse,
     HeartbeatTxnRangeResponse,
@@ -15,7 +16,6 @@ from metastore.idl import (
 from metastore.service import rebuilds, replication, transactions, write_ids
 from metastore.service.commit import commit_transaction, latest_in_conflict
 from metastore.service.context import Call
-from metastore.wire import write_id_lists
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
 
@@ -31,6 +31,11 @@ def _heartbeat_txn_range(call: Call, args: Any) -> HeartbeatTxnRangeResponse:
 
 def _abort_txns(call: Call, args: Any) -> None:
     transactions.abort_transactions(call, args.rqst.txn_ids or ())
+
+
+def _allocate_table_write_ids(call: Call, args: Any) -> AllocateTableWriteIdsResponse:
+    found = write_ids.allocate_write_ids(call, args.rqst)
+    return AllocateTableWriteIdsResponse(txnToWriteIds=[*found.items()])  # type: ignore[list-item]  # rows stand for structs, see wire/codec
 
 
 def _get_valid_write_ids(call: Call, args: Any) -> GetValidWriteIdsResponse:
@@ -62,7 +67,7 @@ METHODS: dict[str, Handler] = {
     "seed_txn_id": lambda call, args: transactions.seed_transaction_id(
         call, required(call, required(call, args.rqst, "rqst").seedTxnId, "rqst.seedTxnId")
     ),
-    "allocate_table_write_ids": lambda call, args: write_id_lists.encoded(write_ids.allocate_write_ids(call, args.rqst)),
+    "allocate_table_write_ids": _allocate_table_write_ids,
     "get_valid_write_ids": _get_valid_write_ids,
     "add_write_ids_to_min_history": lambda call, args: write_ids.add_to_history(call, args.txnId, args.writeIds or {}),
     "get_max_allocated_table_write_id": _get_max_allocated_table_write_id,

@@ -1,0 +1,72 @@
+# cython: language_level=3
+"""Prepare the declarations of structs for the compiled decoder and encoder: once for each class, when its first message comes."""
+
+from metastore.wire.codec import limits
+
+cdef dict _plans = {}
+cdef Py_ssize_t _slots = 0
+
+
+cdef class Type:
+    pass
+
+
+cdef class Field:
+    pass
+
+
+cdef class Plan:
+    pass
+
+
+cdef Plan plan_of(cls, bint shares=False):
+    """Return the plan of a class; one that shares has slots for its structs and containers."""
+    global _slots
+    cdef Plan plan = _plans.get((cls, shares))
+    cdef Field field
+    if plan is not None:
+        return plan
+    specs = cls.thrift_spec
+    plan = Plan()
+    plan.cls = cls
+    plan.defaults = dict(vars(cls()))
+    plan.fields = []
+    plan.first = min(specs, default=0)
+    plan.by_number = [None] * (max(specs, default=-1) + 1 - plan.first)
+    _plans[cls, shares] = plan
+    for number, spec in specs.items():
+        place = cls.__name__, spec[1]
+        field = Field()
+        field.owner = plan
+        field.name = spec[1]
+        field.number = number
+        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS)
+        field.nested = field.type.ttype in (STRUCT, LIST, SET, MAP)
+        field.slot = -1
+        if place in limits.SHARED_FIELDS or (shares and field.nested):
+            field.slot = _slots
+            _slots += 1
+        plan.fields.append(field)
+        plan.by_number[number - plan.first] = field
+    return plan
+
+
+cdef Py_ssize_t count_slots():
+    return _slots
+
+
+cdef Type _type(int ttype, spec, bint shares):
+    cdef Type type_ = Type()
+    type_.ttype = ttype
+    type_.sent = STRING if ttype == BINARY else ttype
+    if ttype == STRUCT:
+        type_.plan = plan_of(spec, shares)
+    elif ttype in (LIST, SET):
+        type_.element = _inner(spec, shares)
+    elif ttype == MAP:
+        type_.key, type_.element = _inner(spec[0], False), _inner(spec[1], False)
+    return type_
+
+
+cdef Type _inner(spec, bint shares):
+    return _type(spec[0], spec[1], shares) if isinstance(spec, tuple) else _type(spec, None, shares)

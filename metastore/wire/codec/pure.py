@@ -1,0 +1,341 @@
+"""Check and decode messages of the binary and the compact protocol in Python: simple rather than fast.
+
+Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are no UTF-8 are noted with the
+name of their field while the rest of the message is read on. It never guesses: an unknown type ends the message.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar
+
+from thriftpy2.thrift import TPayload, TType
+
+from metastore.wire.codec.limits import MAX_DEPTH, container_error, depth_error, size_error, type_error, version_error
+from metastore.wire.transport import CHUNK, Choose, Feed, Malformed, TooLarge
+
+Header = tuple[str, int, int]
+"""Method name, message type, sequence id."""
+
+
+class Source:
+    """The bytes of one message: exact reads, counted against the limit."""
+
+    def __init__(self, feed: Feed, limit: int) -> None:
+        self._feed = feed
+        self._limit = limit
+        self._data = bytearray()
+        self._at = 0
+
+    @property
+    def room(self) -> int:
+        """How many bytes the message may still have."""
+        return self._limit - self._at
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes; raises EndOfStream, TooLarge, Malformed for a negative size."""
+        if size < 0:
+            raise size_error(size)
+        out = self.peek(size)
+        self._at += size
+        return out
+
+    def peek(self, size: int) -> bytes:
+        """Return the next `size` bytes, which stay; raises EndOfStream, TooLarge."""
+        end = self._at + size
+        if end > self._limit:
+            raise TooLarge(self._limit)
+        while len(self._data) < end:
+            self._data += self._feed.some(CHUNK)
+        return bytes(self._data[self._at : end])
+
+    def finish(self) -> bytes:
+        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        self._feed.unread(bytes(self._data[self._at :]))
+        return bytes(self._data[: self._at])
+
+
+class Decoder:
+    """One message. Its attributes say what was read, as far as the reading came.
+
+    The rules of both protocols stand here: match fields by id and type, skip the unknown.
+    """
+
+    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
+        self.name = ""
+        self.type = 0
+        self.seqid = 0
+        self.invalid_text: str | None = None
+        """The first field whose bytes are no UTF-8, as `Struct.field`; its text has replacement characters."""
+        self.source = Source(feed, max_message_size)
+        self._max_container_size = max_container_size
+        self._field = ""
+
+    def read(self, choose: Choose) -> Any:
+        """Return the struct of the message, in the class that `choose` gives for its name and type; None where it gives none.
+
+        Raises Malformed, TooLarge, EndOfStream.
+        """
+        self.name, self.type, self.seqid = self._message()
+        cls = choose(self.name, self.type)
+        if cls is None:
+            return self._skip(TType.STRUCT, MAX_DEPTH)
+        obj = cls()
+        self._struct(obj, MAX_DEPTH)
+        return obj
+
+    def finish(self) -> bytes:
+        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        return self.source.finish()
+
+    def _message(self) -> Header:
+        """Read what stands before the struct of a message."""
+        raise NotImplementedError
+
+    def _enter(self) -> int:
+        return 0
+
+    def _leave(self, state: int) -> None:
+        pass
+
+    def _field_header(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def _list_header(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def _map_header(self) -> tuple[int, int, int]:
+        raise NotImplementedError
+
+    def _scalar(self, ttype: int) -> Any:
+        raise NotImplementedError
+
+    def _string(self) -> bytes:
+        raise NotImplementedError
+
+    def _struct(self, obj: TPayload, depth: int) -> None:
+        depth = self._deeper(depth)
+        state, outer = self._enter(), self._field
+        specs = type(obj).thrift_spec
+        while True:
+            ttype, fid = self._field_header()
+            if ttype == TType.STOP:
+                break
+            spec = specs.get(fid)
+            if spec is None or not _same(ttype, spec[0]):
+                self._skip(ttype, depth)
+                continue
+            name = str(spec[1])
+            self._field = f"{type(obj).__name__}.{name}"
+            setattr(obj, name, self._value(spec[0], spec[2] if len(spec) > 3 else None, depth))
+        self._field = outer
+        self._leave(state)
+
+    def _value(self, ttype: int, spec: Any, depth: int) -> Any:
+        if ttype == TType.BINARY:
+            return self._string()
+        if ttype == TType.STRING:
+            return self._text()
+        if ttype == TType.STRUCT:
+            obj = spec()
+            self._struct(obj, depth)
+            return obj
+        if ttype in (TType.LIST, TType.SET):
+            depth = self._deeper(depth)
+            sent, size = self._list_header()
+            self._check_size(size)
+            etype, espec = spec if isinstance(spec, tuple) else (spec, None)
+            if not _same(sent, etype):
+                for _ in range(size):
+                    self._skip(sent, depth)
+                return []
+            return [self._value(etype, espec, depth) for _ in range(size)]
+        if ttype == TType.MAP:
+            return self._map(spec, self._deeper(depth))
+        return self._scalar(ttype)
+
+    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
+        ktype, kspec = spec[0] if isinstance(spec[0], tuple) else (spec[0], None)
+        vtype, vspec = spec[1] if isinstance(spec[1], tuple) else (spec[1], None)
+        sent_key, sent_value, size = self._map_header()
+        self._check_size(size)
+        out: dict[Any, Any] = {}
+        if size and not (_same(sent_key, ktype) and _same(sent_value, vtype)):
+            for _ in range(size):
+                self._skip(sent_key, depth)
+                self._skip(sent_value, depth)
+            return out
+        for _ in range(size):
+            key = self._value(ktype, kspec, depth)
+            out[tuple(key) if isinstance(key, list) else key] = self._value(vtype, vspec, depth)
+        return out
+
+    def _text(self) -> str:
+        data = self._string()
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            self.invalid_text = self.invalid_text or self._field
+            return data.decode(errors="replace")
+
+    def _skip(self, ttype: int, depth: int) -> None:
+        if ttype == TType.STRING:
+            self._string()
+        elif ttype == TType.STRUCT:
+            depth = self._deeper(depth)
+            state = self._enter()
+            while (inner := self._field_header()[0]) != TType.STOP:
+                self._skip(inner, depth)
+            self._leave(state)
+        elif ttype in (TType.LIST, TType.SET):
+            depth = self._deeper(depth)
+            etype, size = self._list_header()
+            self._check_size(size)
+            for _ in range(size):
+                self._skip(etype, depth)
+        elif ttype == TType.MAP:
+            depth = self._deeper(depth)
+            ktype, vtype, size = self._map_header()
+            self._check_size(size)
+            for _ in range(size):
+                self._skip(ktype, depth)
+                self._skip(vtype, depth)
+        else:
+            self._scalar(ttype)
+
+    def _deeper(self, depth: int) -> int:
+        if depth <= 0:
+            raise depth_error()
+        return depth - 1
+
+    def _check_size(self, size: int) -> None:
+        if not 0 <= size <= min(self._max_container_size, self.source.room):
+            raise container_error(size, self._max_container_size)
+
+
+def _same(sent: int, declared: int) -> bool:
+    return sent == (TType.STRING if declared == TType.BINARY else declared)
+
+
+class BinaryDecoder(Decoder):
+    """The binary protocol, with and without the version header."""
+
+    _SCALARS: ClassVar[dict[int, struct.Struct]] = {
+        TType.BOOL: struct.Struct("!?"), TType.BYTE: struct.Struct("!b"), TType.I16: struct.Struct("!h"),
+        TType.I32: struct.Struct("!i"), TType.I64: struct.Struct("!q"), TType.DOUBLE: struct.Struct("!d"),
+    }  # fmt: skip
+
+    def _message(self) -> Header:
+        size = self._i32()
+        if size >= 0:
+            name, kind = self.source.read(size), self.source.read(1)[0]
+        elif size & 0xFFFF0000 == 0x80010000:
+            name, kind = self._string(), size & 0xFF
+        else:
+            raise version_error(size)
+        return name.decode(errors="replace"), kind, self._i32()
+
+    def _i32(self) -> int:
+        return int.from_bytes(self.source.read(4), "big", signed=True)
+
+    def _field_header(self) -> tuple[int, int]:
+        ttype = self.source.read(1)[0]
+        return (0, 0) if ttype == TType.STOP else (ttype, int.from_bytes(self.source.read(2), "big", signed=True))
+
+    def _list_header(self) -> tuple[int, int]:
+        return self.source.read(1)[0], self._i32()
+
+    def _map_header(self) -> tuple[int, int, int]:
+        return self.source.read(1)[0], self.source.read(1)[0], self._i32()
+
+    def _string(self) -> bytes:
+        return self.source.read(self._i32())
+
+    def _scalar(self, ttype: int) -> Any:
+        form = self._SCALARS.get(ttype)
+        if form is None:
+            raise type_error(ttype)
+        return form.unpack(self.source.read(form.size))[0]
+
+
+class CompactDecoder(Decoder):
+    """The compact protocol: variable-length integers, field ids as differences, booleans inside field headers."""
+
+    _TYPES = (
+        TType.STOP, TType.BOOL, TType.BOOL, TType.BYTE, TType.I16, TType.I32, TType.I64, TType.DOUBLE,
+        TType.STRING, TType.LIST, TType.SET, TType.MAP, TType.STRUCT,
+    )  # fmt: skip
+
+    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
+        super().__init__(feed, max_message_size, max_container_size)
+        self._last_id = 0
+        self._header_bool: bool | None = None
+
+    def _message(self) -> Header:
+        start, version = self.source.read(2)
+        if start != 0x82 or version & 0x1F != 1:
+            raise Malformed(f"Version {start:#x} {version & 0x1F} is not that of the compact protocol")
+        seqid = self._varint()
+        return self._string().decode(errors="replace"), version >> 5, seqid
+
+    def _enter(self) -> int:
+        outer, self._last_id = self._last_id, 0
+        return outer
+
+    def _leave(self, state: int) -> None:
+        self._last_id = state
+
+    def _varint(self) -> int:
+        out = shift = 0
+        while True:
+            byte = self.source.read(1)[0]
+            out |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return out
+            shift += 7
+            if shift > 63:
+                raise Malformed("An integer of more than ten bytes")
+
+    def _zigzag(self) -> int:
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def _type(self, code: int) -> int:
+        if code >= len(self._TYPES):
+            raise type_error(code)
+        return self._TYPES[code]
+
+    def _field_header(self) -> tuple[int, int]:
+        byte = self.source.read(1)[0]
+        code = byte & 0x0F
+        if code == 0:
+            return 0, 0
+        self._last_id = self._last_id + (byte >> 4) if byte >> 4 else self._zigzag()
+        self._header_bool = code == 1 if code in (1, 2) else None
+        return self._type(code), self._last_id
+
+    def _list_header(self) -> tuple[int, int]:
+        byte = self.source.read(1)[0]
+        return self._type(byte & 0x0F), self._varint() if byte >> 4 == 15 else byte >> 4
+
+    def _map_header(self) -> tuple[int, int, int]:
+        size = self._varint()
+        types = self.source.read(1)[0] if size else 0
+        return self._type(types >> 4), self._type(types & 0x0F), size
+
+    def _string(self) -> bytes:
+        return self.source.read(self._varint())
+
+    def _scalar(self, ttype: int) -> Any:
+        if ttype == TType.BOOL:
+            if self._header_bool is not None:
+                out, self._header_bool = self._header_bool, None
+                return out
+            return self.source.read(1)[0] == 1
+        if ttype == TType.BYTE:
+            return int.from_bytes(self.source.read(1), "big", signed=True)
+        if ttype in (TType.I16, TType.I32, TType.I64):
+            return self._zigzag()
+        if ttype == TType.DOUBLE:
+            return struct.unpack("<d", self.source.read(8))[0]
+        raise type_error(ttype)

@@ -1,0 +1,129 @@
+"""Make and empty the databases that the tests run on: SQLite files, and databases of a PostgreSQL, a MariaDB and a MySQL server.
+
+The servers' addresses come from METASTORE_TEST_POSTGRESQL, METASTORE_TEST_MYSQL (MariaDB) and METASTORE_TEST_MYSQL8; without them
+`.ci/databases start` is run, and its servers stay for the next run (`.ci/databases stop` ends them). It never touches a database
+that it did not make.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.engine import URL, make_url
+
+MYSQL8 = pytest.param("mysql8", marks=pytest.mark.mysql8)
+SERVERS = ("postgresql", "mysql", MYSQL8)
+KINDS = ("sqlite", *SERVERS)
+_NUMBERS = count()
+
+
+@cache
+def server(kind: str) -> URL:
+    """Return the URL of a database server; in CI a missing one is a failure, elsewhere a skip."""
+    variable = f"METASTORE_TEST_{kind.upper()}"
+    if variable not in os.environ:
+        script = Path(__file__).parents[2] / ".ci" / "databases"
+        command = [sys.executable, str(script), "start", *(["--mysql8"] if kind == "mysql8" else [])]
+        started = subprocess.run(command, capture_output=True, text=True, check=False)
+        if started.returncode != 0:
+            message = f"{variable} is not set and .ci/databases start failed: {started.stderr[-1000:]}"
+            pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
+        os.environ.update(line.split("=", 1) for line in started.stdout.splitlines() if "=" in line)
+    return make_url(os.environ[variable])
+
+
+def connect(url: URL) -> Any:
+    """Open an autocommit connection to a server's database."""
+    if url.get_backend_name() == "postgresql":
+        import psycopg
+
+        return psycopg.connect(
+            host=url.host, port=url.port or 5432, user=url.username, password=url.password, dbname=url.database,
+            autocommit=True,
+        )  # fmt: skip
+    import pymysql
+
+    return pymysql.connect(
+        host=url.host or "127.0.0.1", port=url.port or 3306, user=url.username, password=url.password or "",
+        database=url.database, autocommit=True,
+    )  # fmt: skip
+
+
+def execute(url: URL, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements on a server and return the rows of the last."""
+    with closing(connect(url)) as connection, closing(connection.cursor()) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+def fresh(kind: str, folder: Path) -> Iterator[str]:
+    """Make a database with nothing in it, yield its URL, and drop it."""
+    name = f"metastore_test_{os.getpid()}_{next(_NUMBERS)}"
+    if kind == "sqlite":
+        path = folder / f"{name}.db"
+        yield f"sqlite:///{path}"
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        return
+    url = server(kind)
+    execute(url, f"CREATE DATABASE {name}")
+    try:
+        yield url.set(database=name).render_as_string(hide_password=False)
+    finally:
+        execute(url, f"DROP DATABASE {name}" + (" WITH (FORCE)" if kind == "postgresql" else ""))
+
+
+class Migrated:
+    """One database of a kind with the current schema; each test gets it, or for SQLite a copy of it, without rows."""
+
+    def __init__(self, kind: str, url: str) -> None:
+        from metastore.store import migrate
+        from metastore.store.database import Database
+
+        self.kind = kind
+        self.url = url
+        database = Database(url)
+        migrate.upgrade(database)
+        database.close()
+        if kind == "sqlite":
+            with closing(sqlite3.connect(str(make_url(url).database))) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def take(self, folder: Path) -> Iterator[str]:
+        """Yield the URL of an empty database with the schema."""
+        if self.kind == "sqlite":
+            path = folder / "metastore.db"
+            shutil.copy(str(make_url(self.url).database), path)
+            yield f"sqlite:///{path}"
+        else:
+            yield self.url
+            self._empty()
+
+    def _empty(self) -> None:
+        url = make_url(self.url)
+        schema = "current_schema()" if self.kind == "postgresql" else "DATABASE()"
+        rows = execute(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")
+        tables = [name for (name,) in rows if name != "alembic_version"]
+        if self.kind == "postgresql":
+            execute(url, f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+        else:
+            used = " UNION ".join(
+                [
+                    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment > 1",
+                    *(f"(SELECT '{table}' FROM `{table}` LIMIT 1)" for table in tables),
+                ]
+            )
+            live = "SET foreign_key_checks = 0 /*!80000 , information_schema_stats_expiry = 0 */"
+            execute(url, live, *(f"TRUNCATE `{table}`" for (table,) in execute(url, live, used)))

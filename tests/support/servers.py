@@ -1,0 +1,69 @@
+"""Run `metastore serve` as a process of its own, for tests that need a real server. Never waits for a fixed time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+READY = "ready on "
+COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that accepts calls."""
+
+    process: subprocess.Popen[str]
+    uri: str
+    log: Path
+
+
+def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables for a server whose data lies below `home`, without settings of the user who runs the tests."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_")}
+    return {
+        **inherited,
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "PYTHONPATH": str(ROOT),
+        **(changes or {}),
+    }
+
+
+@contextmanager
+def serving(
+    *options: str,
+    home: Path,
+    command: Sequence[str] = COMMAND,
+    variables: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+) -> Iterator[Server]:
+    """Start a server on a free port, yield it when it is ready, and end it; its log stands in `Server.log`."""
+    home.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(prefix="server-", suffix=".log", dir=home)
+    with os.fdopen(number, "w") as log:
+        process = subprocess.Popen(
+            [*command, "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE, stderr=log, text=True, env=environment(home, variables), cwd=cwd,
+        )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline().strip()
+        assert line.startswith(READY), f"the server is not ready: {line!r}\n{Path(name).read_text()[-3000:]}"
+        yield Server(process, line.removeprefix(READY), Path(name))
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        finally:
+            process.stdout.close()
