@@ -52,7 +52,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 
 
 def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | TransactionAborted | None:
-    """Commit a transaction on the portable path, or abort it and return why; None for one that is committed already."""
+    """Commit a transaction on the portable way, or abort it and return why; None for one that is committed already."""
     if request.replLastIdInfo is not None:
         replication.note_last_id(call, session, request.replLastIdInfo)
     parameters = _held_parameters(session, request) if request.keyValue is not None else None

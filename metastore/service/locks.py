@@ -82,7 +82,7 @@ def _wanted(call: Call, request: LockRequest) -> _Wanted:
 
 
 def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
-    """Ask for a lock on the portable path; holders that are too late to keep it back are given up first."""
+    """Ask for a lock on the portable way; holders that are too late to keep it back are given up first."""
     while True:
         answer = call.database.write(lambda session: _add(call, session, request, wanted))
         if isinstance(answer, LockResponse):

@@ -71,7 +71,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
 def _allocate(
     call: Call, session: Session, key: Key, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Allocate write ids on the portable path; return those that transactions had already, and the new ones. MetaError."""
+    """Allocate write ids on the portable way; return those that transactions had already, and the new ones. MetaError."""
     if sources:
         known = transactions.targets(session, request.replPolicy or "", list(sources))
         if len(known) < len(sources):
