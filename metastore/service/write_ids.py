@@ -71,7 +71,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
 def _allocate(
     call: Call, session: Session, key: Key, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Allocate write ids on the portable path; return those that transactions had already, and the new ones. MetaError."""
+    """Allocate write ids on the portable way; return those that transactions had already, and the new ones. MetaError."""
     if sources:
         known = transactions.targets(session, request.replPolicy or "", list(sources))
         if len(known) < len(sources):
@@ -80,9 +80,7 @@ def _allocate(
     locked = transactions.lock_many_later(session, ids)
     ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
-    found = transactions.all_locked(locked)
-    if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
-        raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
+    found = _may_write(key, ids, transactions.all_locked(locked))
     if request.reallocate:
         followers.forget_write_ids(session, key, ids)
     elif held is None and found[0].holds & (WRITE_IDS | RANGES):
@@ -100,6 +98,13 @@ def _allocate(
         if call.listeners.transactional:
             call.listeners.within([_event(call, key, new)], session)
     return have, new
+
+
+def _may_write(key: Key, ids: Sequence[int], found: list[Transaction]) -> list[Transaction]:
+    """Return the locked transactions. MetaError unless all are there, open, and not read-only."""
+    if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
+        raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
+    return found
 
 
 def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> range:
