@@ -195,8 +195,8 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
 def _task_number() -> int:
     context: Any = TaskContext.get()
     number = int(context.partitionId())
-    if number >= buckets.MOST_BUCKETS:
-        raise CanNotPlace(f"more than {buckets.MOST_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
+    if number >= buckets.MAX_BUCKETS:
+        raise CanNotPlace(f"more than {buckets.MAX_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
     return number
 
 
