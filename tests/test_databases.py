@@ -16,6 +16,7 @@ from sqlalchemy.engine import make_url
 from metastore.errors import MetaError
 from metastore.store import migrate, schema, transactions, write_ids
 from metastore.store.database import Database, Session
+from metastore.store.drivers import mysql
 from metastore.store.write_ids import Key, Range
 from tests.support import databases
 
@@ -86,10 +87,10 @@ class BrokenOff(Exception):
 def test_a_server_that_waits_in_vain_for_another_one_s_migration_changes_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrate, "PATIENCE", 0)
+    monkeypatch.setattr(mysql, "MIGRATION_PATIENCE", 0)
     with contextmanager(databases.fresh)(kind, tmp_path) as url, contextmanager(opened)(url) as database:
         with connected(database) as other:
-            assert other.execute(sa.text(f"SELECT GET_LOCK({migrate.LOCK_NAME}, 0)")).scalar() == 1
+            assert other.execute(sa.text(f"SELECT GET_LOCK({mysql.MIGRATION_LOCK}, 0)")).scalar() == 1
             with pytest.raises(MetaError, match="another server"):
                 migrate.upgrade(database)
         assert migrate.current(database) is None

@@ -85,6 +85,38 @@ def test_imports_point_downwards(path: Path) -> None:
     assert list(violations(path)) == []
 
 
+def name_of(path: Path) -> str:
+    """Return the whole name of a module or package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def dependencies() -> dict[str, set[str]]:
+    """Return by module the modules that it imports; `from package import name` means the module of that name if there is one."""
+    names = {name_of(path) for path in MODULES}
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        own = found.setdefault(name_of(path), set())
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                own |= names.intersection(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                modules = {f"{node.module}.{alias.name}" for alias in node.names}
+                own |= names.intersection(modules)
+                if modules - names:
+                    own |= names.intersection({str(node.module)})
+    return found
+
+
+def test_no_modules_import_each_other() -> None:
+    """Not in a circle either, and not inside functions or for types alone."""
+    left = dependencies()
+    while free := {name for name, needs in left.items() if not needs & left.keys() - {name}}:
+        for name in free:
+            del left[name]
+    assert sorted(left) == []
+
+
 def test_the_base_modules_know_only_errors() -> None:
     base = LAYERS[-2]
     found = {

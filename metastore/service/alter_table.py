@@ -100,8 +100,6 @@ def alter_table(
                     current.move_directory(*move)
             elif _lies_elsewhere(before, after):
                 current.make_directories([after.sd.location], reach)
-            if new_name != name and is_transactional(after):
-                followers.renamed(session, Key(*name), Key(*new_name))
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
 
         current.write(work)

@@ -17,7 +17,7 @@ from metastore.rules.transactions import CHANGES, WITHOUT_CONFLICTS, Intent
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import fast_paths
-from metastore.store.database import SeenQueue
+from metastore.store.caches import QuietQueue
 from metastore.store.fast_paths import FIRST, LAST, WRITE_ID, Ended
 from metastore.store.locks import Component, GivenWriteId, NewLock
 from metastore.store.notifications import LogRow
@@ -100,7 +100,7 @@ def try_allocate(call: Call, key: Key, transactions: Sequence[int]) -> dict[int,
     return None if first is None else dict(zip(transactions, range(first, first + count), strict=True))
 
 
-def allocated(call: Call, key: Key, write_ids: Mapping[int, int], seen: SeenQueue | None) -> None:
+def allocated(call: Call, key: Key, write_ids: Mapping[int, int], seen: QuietQueue | None) -> None:
     """Note write ids that transactions have in a table, and what was `seen` of the queue of its database before they were asked for."""
     for transaction, number in write_ids.items():
         hint = call.client.hints.find(transaction)

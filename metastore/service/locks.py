@@ -249,7 +249,7 @@ def show_locks(
     catalog, name = database_name(database or None, None, call.config.default_catalog)
     wanted_table = normalize(table) if table else None
     wanted_partition = canonical_name(partition) if partition else None
-    rows = locks.all_of(call.database)
+    rows = call.database.read(locks.all_of)
     if not rows:
         return []
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}

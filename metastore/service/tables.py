@@ -45,7 +45,7 @@ def on_known_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T
     but the notification log, which is told inside the transaction, the table is read. NoSuchObject, and what `work` raises.
     """
     database, listeners = call.database, call.listeners
-    known = tables.remembered(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
+    known = tables.cached(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
     if known is not None:
         try:
             return work(known)
@@ -53,7 +53,7 @@ def on_known_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T
             raise
         except MetastoreError:
             pass  # the table may be another one by now
-    found = database.read(lambda session: tables.find_and_remember(database, session, *name))
+    found = database.read(lambda session: tables.find_and_cache(database, session, *name))
     if found is None:
         raise NoSuchObject(f"{name} table not found")
     return work(found)

@@ -26,7 +26,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import components, followers, known_write_ids, locks, transactions, write_ids
+from metastore.store import components, followers, locks, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
 from metastore.store.write_ids import Key, Mark, Range
@@ -35,10 +35,6 @@ MOST_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
-MOST_KNOWN = 4
-"""Of so many tables at most a snapshot goes by what is remembered of each; it asks for each by itself."""
-MOST_WRITTEN = 10_000
-"""Tables that are remembered because transactions write to them."""
 
 
 def key_of(call: Call, name: str) -> Key:
@@ -142,34 +138,21 @@ def get_valid_write_ids(
     """
     keys = {name: key_of(call, name) for name in names}
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
-    wanted, written, known = set(keys.values()), call.database.written_tables, call.database.known_write_ids
-    settled, few = seen.settled, len(wanted) <= MOST_KNOWN
-    view = known_write_ids.View(seen.mark, seen.exceptions, settled)
-
-    def work(session: Session) -> write_ids.Snapshot:
-        made, left = write_ids.Snapshot({}, {}, {}), wanted
-        if few:
-            left = known_write_ids.snapshot(session, known, made, wanted, view)
-        if left and left.isdisjoint(written):
-            found = write_ids.seen_whole(session, left)
-            made.marks.update((key, mark) for key, mark in found.items() if mark.transaction <= settled)
-            left = found.keys() - made.marks.keys()
-            if few:
-                left = known_write_ids.remember(session, known, made, left, view)
-        if left:
-            marks, unseen, ranges = _partly_seen(session, left, seen)
-            written.difference_update(wanted)
-            if len(written) < MOST_WRITTEN:
-                written.update(key for key, mark in marks.items() if mark.transaction > settled)
-            made.marks.update(marks)
-            made.unseen.update(unseen)
-            made.ranges.update(ranges)
-        return made
-
-    if not wanted:
+    if not keys:
         return []
-    marks, unseen, ranges = call.database.read(work)
+    marks, unseen, ranges = call.database.read(lambda session: _seen(session, set(keys.values()), seen))
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
+
+
+def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+    """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
+    counted = write_ids.seen_whole(session, keys)
+    whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
+    left = counted.keys() - whole.keys()
+    if not left:
+        return write_ids.Snapshot(whole, {}, {})
+    marks, unseen, ranges = _partly_seen(session, left, seen)
+    return write_ids.Snapshot({**marks, **whole}, unseen, ranges)
 
 
 def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:

@@ -14,7 +14,7 @@ from metastore.acid.orc_files import cast
 from metastore.acid.portions import Divider, Portion
 from metastore.acid.types import arrow_type, with_timestamps
 from metastore.spark.assignment import DoesNotFit
-from metastore.spark.data_source_writing import Plan, Staged, staged_folder
+from metastore.spark.data_source_plan import Plan, Staged, staged_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark import TaskContext
@@ -28,11 +28,12 @@ from metastore.acid.files import FsspecFiles
 from metastore.acid.partitions import found_or_added
 from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
 from metastore.client import connect
-from metastore.idl import AbortTxnRequest, DataOperationType, LockType, Table, TxnState, TxnType
+from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import once
 from metastore.spark.alive import Alive
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
+from metastore.spark.data_source_plan import Plan, Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,33 +46,6 @@ LEASE = 3600.0
 
 class CanNotPlace(Exception):
     """The files of the tasks can not be brought together in the table."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What tasks and commit know of one write."""
-
-    uri: str
-    table: Table
-    transaction: int
-    write_id: int
-    overwrite: bool
-    zone: str
-    query: str = ""
-    """The parameter that notes a stream's batches."""
-
-    @property
-    def info(self) -> AcidTableInfo:
-        return AcidTableInfo(self.table)
-
-
-class Staged(NamedTuple):
-    """A file of one partition; `statement` and `name` say where it belongs."""
-
-    path: str
-    partition: str
-    statement: int
-    name: str
 
 
 @dataclass
@@ -314,8 +288,3 @@ def _remove_staged(plan: Plan, storage: Storage) -> None:
     for path in storage.below(storage.path(plan.info.location)):
         if path.rstrip("/").rpartition("/")[2].startswith(begin):
             storage.remove_directory(path)
-
-
-def staged_folder(plan: Plan) -> str:
-    """Return a new folder for one attempt of a task."""
-    return f"{plan.info.location}/{staging_name(plan.transaction, uuid4().hex)}"

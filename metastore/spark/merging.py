@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
@@ -33,14 +33,15 @@ from metastore.spark.faithful import check_kept
 from metastore.spark.reading import FOLDER, ROW_ID
 from metastore.spark.work import Work
 
-if TYPE_CHECKING:
-    from metastore.spark.table import AcidTable
-
 SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""
 ALL = "*"
 """What stands for all columns in a clause."""
 SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
+
+
+Counts = dict[str, int]
+Run = Callable[[Callable[[Work, AcidTableInfo], Counts]], Counts]
 
 
 class SeveralMatches(Exception):
@@ -66,8 +67,9 @@ class _Plan(NamedTuple):
 class MergeBuilder:
     """Clauses are looked at in the order in which they are given; `execute` does the merge in one transaction."""
 
-    def __init__(self, table: AcidTable, source: DataFrame, condition: Expression, alias: str) -> None:
-        self._table = table
+    def __init__(self, run: Run, source: DataFrame, condition: Expression, alias: str) -> None:
+        """`run` does an operation on the table in a transaction."""
+        self._run = run
         self._source = source
         self._condition = condition
         self._alias = alias
@@ -107,12 +109,10 @@ class MergeBuilder:
 
     def execute(self) -> dict[str, int]:
         """Do it; return how many rows were updated, deleted and inserted. SeveralMatches, CanNotChange, WrongColumns."""
-        return self._table._run(self._execute)  # noqa: SLF001  # the builder is a part of the table
+        return self._run(self._execute)
 
     def _execute(self, work: Work, info: AcidTableInfo) -> dict[str, int]:
-        from metastore.spark.table import lock_to_change
-
-        statement = lock_to_change(work, info)
+        statement = writing.lock_to_change(work, info)
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             plan = self._planned(info, work.rows(info, row_id=True, folder=True), new)
@@ -196,8 +196,6 @@ class MergeBuilder:
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
     def _write(self, work: Work, info: AcidTableInfo, plan: _Plan, statement: int) -> dict[str, int]:
-        from metastore.spark.table import tell
-
         matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
@@ -211,10 +209,10 @@ class MergeBuilder:
         fresh += [plan.inserted] if plan.inserted is not None and inserted else []
         if updated or deleted:
             gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, FOLDER)
-            tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
+            writing.tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
         if fresh:
             reached = writing.insert(work, info, reduce(lambda left, right: left.unionByName(right), fresh), statement=statement)
-            tell(work, info, reached, DataOperationType.INSERT)
+            writing.tell(work, info, reached, DataOperationType.INSERT)
         return {"updated": updated, "deleted": deleted, "inserted": inserted}
 
 

@@ -17,7 +17,6 @@ from typing import TypeVar
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from metastore.acid import statistics
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
@@ -131,7 +130,7 @@ class AcidTable:
                 give_way(self._spark, info)
             work.lock(info, lock, DataOperationType.UPDATE if overwrite else DataOperationType.INSERT)
             reached = writing.insert(work, info, writing.fitted(info, rows), statement=statement, overwrite=overwrite)
-            tell(work, info, reached, DataOperationType.INSERT)
+            writing.tell(work, info, reached, DataOperationType.INSERT)
 
         self._run(run)
 
@@ -170,12 +169,12 @@ class AcidTable:
 
     def merge(self, source: DataFrame, condition: Expression) -> MergeBuilder:
         """Begin a merge of `source` into the table; see `MergeBuilder`. Conditions name columns by `alias`es or, where clear, alone."""
-        return MergeBuilder(self, source, condition, self._alias)
+        return MergeBuilder(self._run, source, condition, self._alias)
 
     @contextmanager
     def _matched(self, work: Work, info: AcidTableInfo, condition: Expression | None) -> Iterator[tuple[DataFrame, int]]:
         """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
-        statement = lock_to_change(work, info)
+        statement = writing.lock_to_change(work, info)
         rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
         found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -274,18 +273,6 @@ def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
         raise CanNotChange(f"{info.full_name} is insert-only: its rows have no ids")
 
 
-def lock_to_change(work: Work, info: AcidTableInfo) -> int:
-    """Lock a table against all other writers that update or delete, and return the number of the statement.
-
-    CanNotChange for an insert-only table, or one that the transaction has overwritten.
-    """
-    if info.is_insert_only:
-        raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
-    statement = work.next_statement(info)
-    work.lock(info, LockType.EXCL_WRITE, DataOperationType.UPDATE)
-    return statement
-
-
 def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, statement: int) -> int:
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
@@ -293,12 +280,5 @@ def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | 
         reached = writing.delete(work, info, gone.select(ROW_ID, FOLDER), statement=statement)
         if new is not None:
             reached = sorted({*reached, *writing.insert(work, info, new, statement=statement)})
-        tell(work, info, reached, operation)
+        writing.tell(work, info, reached, operation)
     return count
-
-
-def tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
-    """Tell the metastore what was written, before the commit."""
-    statistics.forget(work.txn, info.table, partitions)
-    if partitions:
-        work.txn.wrote_partitions(info.database, info.name, partitions, operation)

@@ -1,30 +1,18 @@
-"""One transaction of a Spark program over any number of transactional tables: all that it writes is seen at once, or nothing.
-
-    with transaction(spark) as txn:
-        txn.table("sales.orders").insert(orders)
-        txn.table("sales.stock").update("id = 7", {"left": "left - 1"})
-
-Each operation sees what was committed when it began - after its locks were given - and what the transaction itself has written.
-"""
+"""A transaction and what of Spark it needs: locks, snapshots and statement numbers of tables. It knows no operation on a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore import log
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
 from metastore.idl import DataOperationType, LockType
-from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
+from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.hadoop import Files
 from metastore.spark.reading import rows
 from metastore.spark.selecting import Selected, select
-
-if TYPE_CHECKING:
-    from metastore.spark.table import AcidTable
 
 
 class CanNotChange(Exception):
@@ -42,12 +30,6 @@ class Work:
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
         self._overwritten: set[str] = set()
         self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
-
-    def table(self, name: str) -> AcidTable:
-        """Return a table, named as in `AcidTable.forName`, whose operations belong to this transaction."""
-        from metastore.spark.table import AcidTable
-
-        return AcidTable.within(self, *table_name(self.spark, name))
 
     def load(self, database: str, table: str) -> AcidTableInfo:
         """Read what the metastore says about a table. NoSuchObjectException, NotTransactional."""
@@ -99,15 +81,3 @@ class Work:
                 self.txn.commit()
             except Exception as error:  # noqa: BLE001  # nothing was written: what the server thinks of it no longer matters
                 log.get("metastore.spark").warning("reader could not end its transaction", transaction=self.txn.id, reason=str(error))
-
-
-@contextmanager
-def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
-    """Open a transaction; leaving the block commits it, an error aborts it.
-
-    `uri` is the metastore's, by default that of Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails:
-    then nothing of it is seen.
-    """
-    work = Work(spark, uri)
-    with work.txn:
-        yield work

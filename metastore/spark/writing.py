@@ -21,12 +21,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import TimestampType
 
-from metastore.acid import buckets
+from metastore.acid import buckets, statistics
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
 from metastore.acid.partitions import found_or_added
-from metastore.idl import Table
+from metastore.idl import DataOperationType, LockType, Table
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
@@ -38,7 +38,7 @@ from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import as_hive_writes, to_write
 from metastore.spark.reading import ROW_ID, key_texts, time_zone
-from metastore.spark.work import Work
+from metastore.spark.work import CanNotChange, Work
 
 BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
@@ -322,3 +322,22 @@ def task_of(file: Status) -> int:
     if int(match[1]) >= buckets.MOST_BUCKETS:
         raise FileError(f"{file.path}: more than {buckets.MOST_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
     return int(match[1])
+
+
+def lock_to_change(work: Work, info: AcidTableInfo) -> int:
+    """Lock a table against all other writers that update or delete, and return the number of the statement.
+
+    CanNotChange for an insert-only table, or one that the transaction has overwritten.
+    """
+    if info.is_insert_only:
+        raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
+    statement = work.next_statement(info)
+    work.lock(info, LockType.EXCL_WRITE, DataOperationType.UPDATE)
+    return statement
+
+
+def tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
+    """Tell the metastore what was written, before the commit."""
+    statistics.forget(work.txn, info.table, partitions)
+    if partitions:
+        work.txn.wrote_partitions(info.database, info.name, partitions, operation)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -22,6 +22,7 @@ from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
+from metastore.store.caches import Caches
 from metastore.store.drivers import (
     DRIVERS,
     BrokenAtCommit,
@@ -29,7 +30,6 @@ from metastore.store.drivers import (
     ReferenceViolation,
     Retry,
     Row,
-    SQLiteDriver,
     Unavailable,
     UniqueViolation,
     Unreachable,
@@ -38,14 +38,6 @@ from metastore.store.drivers import (
 from metastore.store.pool import Pool
 
 T = TypeVar("T")
-
-
-class SeenQueue(NamedTuple):
-    """What a process saw of the queue of a database's locks (see `store.locks`)."""
-
-    changes: int
-    quiet: set[Hashable]
-    """In which tables nothing was to be met, by locks that wait for which types."""
 
 
 ATTEMPTS = 20
@@ -61,13 +53,33 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_database", "cursor", "waits")
+    __slots__ = ("_before_commit", "_database", "cursor", "waits")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
         self.cursor = cursor
         self.waits = False
         """Whether there may be statements that wait for the next one."""
+        self._before_commit: dict[Callable[[Session, Collection[Any]], None], set[Any]] = {}
+
+    @property
+    def caches(self) -> Caches:
+        """What the process remembers of the database."""
+        return self._database.caches
+
+    def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
+        """Let the last step of the transaction be some work, once, on all items that it is asked for."""
+        self._before_commit.setdefault(work, set()).add(item)
+
+    def end(self) -> None:
+        """Do what is to be done before the commit."""
+        for work, items in self._before_commit.items():
+            work(self, items)
+
+    @property
+    def notes_changes(self) -> bool:
+        """Whether fast paths go by numbers of changes, which have to be kept then (see `Driver`)."""
+        return self._database.driver.notes_changes
 
     @property
     def kind(self) -> str:
@@ -148,8 +160,7 @@ class Session:
 
     def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
         """Insert one row, later; the answer has its key."""
-        driver = self._database.driver
-        return self.later(self._database.returning_key(clause) if driver.name == "postgresql" else clause, **params)
+        return self._database.driver.insert_keyed(self, clause, params)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
@@ -157,14 +168,10 @@ class Session:
         if given:
             self._database.driver.insert_below(self, above, table, columns, given)
 
-    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
-        """Return the insert of one row."""
-        return self._database.inserting(table, columns)
-
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
         if params:
-            self.executemany(self._database.insert_missing(table), params)
+            self.executemany(self._database.ignoring(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
@@ -229,58 +236,21 @@ class Database:
         self.url = parsed
         self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
         self.observer: Callable[[str], None] | None = None
-        self.cache: dict[Any, Any] = {}
-        """Immutable rows by key, kept for the life of the process (see `store.descriptors`)."""
-        self.remembered_tables: dict[tuple[str, str, str], Any] = {}
-        """Tables by their names, as they were read last: they may have changed since (see `store.tables`)."""
-        self.known_write_ids: dict[Any, Any] = {}
-        """Those of tables that transactions write to (see `store.known_write_ids`)."""
-        self.written_tables: set[tuple[str, str, str]] = set()
-        """Other tables of which the last snapshot did not see all write ids: most likely the next one does not either."""
-        self.queues: dict[str, SeenQueue] = {}
-        """What was seen last of the queues of locks, by their names."""
-        self.without_locks = False
-        """Whether there was no lock when all were asked for last."""
+        self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)
-        self._returning: dict[Insert, Insert] = {}
-        self._missing: dict[str, Insert] = {}
-        self._inserting: dict[tuple[str, ...], Insert] = {}
+        self._ignoring: dict[str, Insert] = {}
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.close()
 
-    def returning_key(self, clause: Insert) -> Insert:
-        """Return the insert with RETURNING of its table's key."""
-        found = self._returning.get(clause)
-        if found is None:
-            table: Any = clause.table
-            found = self._returning[clause] = clause.returning(*table.primary_key.columns)
-        return found
-
-    def inserting(self, table: sa.Table, columns: Sequence[str]) -> Insert:
-        """Return the insert of one row; values are bound by the columns' names."""
-        key = (table.name, *columns)
-        found = self._inserting.get(key)
-        if found is None:
-            found = self._inserting[key] = sa.insert(table).values({column: sa.bindparam(column) for column in columns})
-        return found
-
-    def insert_missing(self, table: sa.Table) -> Insert:
+    def ignoring(self, table: sa.Table) -> Insert:
         """Return an insert into all columns of a table that leaves rows with a known key alone."""
-        found = self._missing.get(table.name)
+        found = self._ignoring.get(table.name)
         if found is None:
-            if self.driver.name == "mysql":
-                found = sa.insert(table).prefix_with("IGNORE")
-            elif self.driver.name == "postgresql":
-                from sqlalchemy.dialects import postgresql
-
-                found = postgresql.insert(table).on_conflict_do_nothing()
-            else:
-                found = sa.insert(table).prefix_with("OR IGNORE")
-            self._missing[table.name] = found
+            found = self._ignoring[table.name] = self.driver.ignoring(table)
         return found
 
     def read(self, work: Callable[[Session], T]) -> T:
@@ -299,10 +269,8 @@ class Database:
         return self._changing(work, None)
 
     def _changing(self, work: Callable[[Session], T], begin: str | None) -> T:
-        if isinstance(self.driver, SQLiteDriver):
-            with self.driver.writer():
-                return self._attempt(work, begin)
-        return self._attempt(work, begin)
+        with self.driver.writing():
+            return self._attempt(work, begin)
 
     def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
         """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""
@@ -357,7 +325,9 @@ class Database:
         cursor = connection.cursor()
         self.driver.later(cursor, begin)
         try:
-            result = work(Session(self, cursor))
+            session = Session(self, cursor)
+            result = work(session)
+            session.end()
         except BaseException as error:
             with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
                 self.driver.rollback(cursor)
@@ -383,8 +353,7 @@ class Database:
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
         self._pool.distrust(connection)
-        for remembered in (self.known_write_ids, self.written_tables, self.queues):
-            remembered.clear()
+        self.caches.forget_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:
         """Raise what a driver's error means to the store, if it means anything to it."""

@@ -1,7 +1,7 @@
 """Column lists and storage formats: stored once per table under a hash of their content, decoded once per process.
 
-A descriptor never changes, so what was decoded is kept for ever and shared by all structs that are returned: never change a list or
-struct that came from here in place.
+A descriptor never changes, so what was decoded is kept in the caches, and shared by all structs that are returned: its lists and dicts can
+not be changed in place, and its structs must not.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from metastore.errors import MetaError
 from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
+from metastore.store.caches import FrozenDict, FrozenList, frozen
 from metastore.store.clauses import Among
 from metastore.store.database import Database, Session
 from metastore.store.drivers import Retry
@@ -87,30 +88,26 @@ def insert(session: Session, table_id: int, bodies: Iterable[tuple[int, str]]) -
 
 def columns(database: Database, hash_: int, body: str) -> Columns:
     """Return the decoded column list, shared."""
-    found = database.cache.get(hash_)
-    return _decoded(database, hash_, body) if found is None else found
-
-
-def _decoded(database: Database, hash_: int, body: str) -> Columns:
-    found = database.cache[hash_] = [FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body)]
+    found: Columns | None = database.caches.columns.get(hash_)
+    if found is None:
+        found = FrozenList(FieldSchema(name, type_, comment) for name, type_, comment in orjson.loads(body))
+        database.caches.columns.put(hash_, found)
     return found
 
 
-def share(database: Database, columns: Columns) -> Columns:
-    """Return the one list in this process that equals `columns`, so that equal lists are compared by identity."""
-    body = encode_columns(columns)
-    hash_ = hash_of(body)
-    found = database.cache.get(hash_)
-    return _decoded(database, hash_, body) if found is None else found
+def share(database: Database, listed: Columns) -> Columns:
+    """Return the one list in this process that equals a list of columns, so that equal lists are compared by identity."""
+    body = encode_columns(listed)
+    return columns(database, hash_of(body), body)
 
 
 class StorageFormat:
     """A decoded storage format from which storage descriptors are made; its parts are shared by all of them."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_rest")
 
     def __init__(self, body: str) -> None:
-        raw: dict[str, Any] = orjson.loads(body)
+        raw: dict[str, Any] = frozen(orjson.loads(body))
         name, library, parameters, description, serializer, deserializer, kind = raw["serde"]
         names, values, places = raw["skew"]
         self._fields = {
@@ -122,11 +119,16 @@ class StorageFormat:
             "numBuckets": raw["buckets"],
             "serdeInfo": SerDeInfo(name, library, parameters, description, serializer, deserializer, kind),
             "bucketCols": raw["bucket_columns"],
-            "sortCols": [Order(column, order) for column, order in raw["sort_columns"]],
+            "sortCols": FrozenList(Order(column, order) for column, order in raw["sort_columns"]),
             "parameters": raw["parameters"],
-            "skewedInfo": SkewedInfo(names, values, {tuple(key): value for key, value in places}),
+            "skewedInfo": SkewedInfo(names, values, FrozenDict((tuple(key), value) for key, value in places)),
             "storedAsSubDirectories": raw["subdirectories"],
         }
+        self._rest = tuple(self._fields.values())[2:]
+
+    def row_at(self, location: str | None, columns: Columns | None) -> tuple[Any, ...]:
+        """Return the fields of a storage descriptor of this format, in the order of their declaration."""
+        return columns, location, *self._rest
 
     def at(self, location: str | None, columns: Columns | None) -> StorageDescriptor:
         """Return a storage descriptor of this format."""
@@ -138,24 +140,28 @@ class StorageFormat:
 
 def storage(database: Database, hash_: int, body: str) -> StorageFormat:
     """Return the decoded storage format, shared."""
-    found = database.cache.get(hash_)
-    if found is None:
-        found = database.cache[hash_] = StorageFormat(body)
-    return found
+    found: StorageFormat | None = database.caches.storage_formats.get(hash_)
+    return database.caches.storage_formats.put(hash_, StorageFormat(body)) if found is None else found
 
 
-def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> None:
-    """Bring descriptors of a table into the cache; one query if any is missing there.
+def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> dict[int, Any]:
+    """Return decoded descriptors of a table by their hashes: column lists and storage formats; one query for those that are not cached.
 
     Raises Retry when the table was dropped since its partitions were read.
     """
-    missing = [hash_ for hash_ in hashes if hash_ not in database.cache]
+    caches = database.caches
+    found: dict[int, Any] = {}
+    for hash_ in hashes:
+        value = caches.columns.get(hash_)
+        found[hash_] = caches.storage_formats.get(hash_) if value is None else value
+    missing = [hash_ for hash_, value in found.items() if value is None]
     if missing:
-        found = session.rows(BODIES, table_id=table_id, hashes=missing)
-        for hash_, body in found:
-            columns(database, hash_, body) if body.startswith("[") else storage(database, hash_, body)
-        if len(found) < len(missing):
+        rows = session.rows(BODIES, table_id=table_id, hashes=missing)
+        for hash_, body in rows:
+            found[hash_] = (columns if body.startswith("[") else storage)(database, hash_, body)
+        if len(rows) < len(missing):
             raise Retry(f"table {table_id} lacks descriptors that its partitions name")
+    return found
 
 
 def delete(session: Session, table_id: int) -> None:

@@ -85,24 +85,32 @@ FORGET_PARTITIONS = [
 ]
 
 
+def invalidate(session: Session, catalog: str, database: str, table: str | None = None) -> None:
+    """Let nobody rely any more on what was cached of a table or database, here and in other processes.
+
+    Whoever renames or drops a table, or gives transactions other write ids in it, comes through here. The queue of the database's locks is
+    changed right before the commit: all locks there wait from then on.
+    """
+    if table is not None:
+        session.caches.tables.discard((catalog, database, table))
+    session.before_commit(locks.change, locks.queue(catalog, database))
+
+
 def rename_table(session: Session, old: Key, new: Key) -> None:
-    """Let the rows of a table follow it to another name or database. `renamed` has to be called at the end of the transaction."""
+    """Let the rows of a table follow it to another name or database."""
     names = {"new_database": new.database, "new_table": new.table}
     for room in MAKE_ROOM:
         session.execute(room, catalog_key=old.catalog, **names)
     for rename in RENAME_TABLE:
         session.execute(rename, **named(old), **names)
-
-
-def renamed(session: Session, old: Key, new: Key) -> None:
-    """Let nobody rely any more on what was seen of the locks of a table's databases. All locks there wait from then on."""
-    locks.change(session, {locks.queue(*key[:2]) for key in (old, new)})
+    for key in (old, new):
+        invalidate(session, *key)
 
 
 def forget_write_ids(session: Session, table: Key, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions in it, which ascend, since they are given others."""
     write_ids_rows.forget(session, table, transactions)
-    locks.change(session, [locks.queue(*table[:2])])
+    invalidate(session, *table)
 
 
 def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
@@ -115,14 +123,14 @@ def forget_table(session: Session, table: Key) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in FORGET_TABLE:
         session.execute(statement, **named(table))
-    locks.change(session, [locks.queue(*table[:2])])
+    invalidate(session, *table)
 
 
 def forget_database(session: Session, catalog: str, database: str) -> None:
     """Remove the rows of all tables of a database that is dropped."""
     for statement in FORGET_DATABASE:
         session.execute(statement, catalog_key=catalog, database_key=database)
-    locks.change(session, [locks.queue(catalog, database)])
+    invalidate(session, catalog, database)
 
 
 def forget_partitions(session: Session, table: Key, names: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ order is the order in which the requests of a database see each other, whatever 
 there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
 
 While that row is held its `changes` are raised on MariaDB by who adds an exclusive lock, of any kind. So what was seen not to be there for
-readers and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: `Database.queues` remembers it.
-The others look in the statement that adds the lock.
+readers and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: the region `lock_queues` of the
+caches has it. The others look in the statement that adds the lock.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import sqlalchemy as sa
 from metastore.idl import LockType
 from metastore.store import components
 from metastore.store.answer import Answer
+from metastore.store.caches import QuietQueue
 from metastore.store.clauses import Among, unsynced
 from metastore.store.components import Intent
-from metastore.store.database import Database, SeenQueue, Session
+from metastore.store.database import Database, Session
 from metastore.store.drivers import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
 from metastore.store.write_ids import Key
@@ -31,8 +32,6 @@ L, C, Q, T = locks.c, lock_components.c, lock_queues.c, transactions.c
 ACQUIRED, WAITING = "a", "w"
 COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
-MOST_QUEUES, MOST_QUIET = 10_000, 1_000
-"""How many queues are remembered, and of each how many sets of tables."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
 CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
 FIELDS = (
@@ -58,7 +57,6 @@ FIELDS = (
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
-ANY = sa.select(L.id).limit(sa.literal_column("1"))
 _OF_TYPES = (Among(C.database, "databases"), Among(C.type, "types"))
 _WITHIN = sa.or_(C.table.is_(None), Among(C.table, "tables"))
 IN_DATABASES = ALL.where(*_OF_TYPES)
@@ -167,7 +165,7 @@ class GivenWriteId(NamedTuple):
     """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
 
     write_id: int
-    seen: SeenQueue | None
+    seen: QuietQueue | None
 
 
 def queue(catalog: str, database: str) -> str:
@@ -175,34 +173,32 @@ def queue(catalog: str, database: str) -> str:
     return f"{catalog}.{database}"
 
 
-def last_seen(database: Database, key: Key) -> SeenQueue | None:
+def last_seen(database: Database, key: Key) -> QuietQueue | None:
     """Return what was seen last of the queue of a table's database."""
-    return database.queues.get(queue(key.catalog, key.database))
+    return database.caches.lock_queues.get(queue(key.catalog, key.database))
 
 
-def quiet(database: Database, wanted: Reach) -> SeenQueue | None:
-    """Return what was seen of the only queue if nothing was to be met then; None if something may be."""
-    seen = database.queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
-    return None if seen is None or _reached(wanted) not in seen.quiet else seen
+def quiet(database: Database, wanted: Reach) -> QuietQueue | None:
+    """Return what was seen of the only queue if there was nothing to wait for then; None if there may be something."""
+    seen = database.caches.lock_queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
+    return seen if seen is not None and seen.is_quiet(_reached(wanted)) else None
 
 
 def saw_quiet(database: Database, wanted: Reach, changes: int) -> None:
-    """Remember for the `changes` of its only queue that nothing is to be met, if that holds while they stay."""
+    """Note for the `changes` of its only queue that there is nothing to wait for, if that holds while they stay."""
     (name,) = wanted.queues
-    seen = database.queues.get(name)
+    seen = database.caches.lock_queues.get(name)
     if seen is None or seen.changes != changes:
-        if len(database.queues) >= MOST_QUEUES:
-            database.queues.clear()
-        seen = database.queues[name] = SeenQueue(changes, set())
-    if COUNTED.issuperset(wanted.values["types"]) and len(seen.quiet) < MOST_QUIET:
-        seen.quiet.add(_reached(wanted))
+        seen = database.caches.lock_queues.put(name, QuietQueue(changes))
+    if COUNTED.issuperset(wanted.values["types"]):
+        seen.note(_reached(wanted), quiet=True)
 
 
 def forget_quiet(database: Database, wanted: Reach) -> None:
-    """Let the next one look again for what is to be met."""
-    seen = database.queues.get(wanted.queues[0])
+    """Let the next one look again for what is to be waited for."""
+    seen = database.caches.lock_queues.get(wanted.queues[0])
     if seen is not None:
-        seen.quiet.discard(_reached(wanted))
+        seen.note(_reached(wanted), quiet=False)
 
 
 def _reached(wanted: Reach) -> Hashable:
@@ -217,7 +213,7 @@ def change(session: Session, queues: Collection[str]) -> None:
 
 def _note_counted(session: Session, parts: Collection[Component]) -> None:
     """Do so in their turn for components that are about to be added of types that are counted, together with the next statement."""
-    if session.kind == "mysql" and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
+    if session.notes_changes and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
         session.later(CHANGE, names=sorted(counted))
 
 
@@ -263,15 +259,9 @@ def before(session: Session, key: int, parts: Collection[Component], types: Coll
     return _held(_meeting(session, reach(parts, types), key))
 
 
-def all_of(database: Database) -> list[Held]:
-    """Return the components of all locks, ascending by id. While there are none, only a first one is asked for."""
-
-    def look(session: Session) -> Sequence[Row]:
-        return [] if database.without_locks and session.row(ANY) is None else session.rows(ALL)
-
-    rows = database.read(look)
-    database.without_locks = not rows
-    return _held(rows) if rows else []
+def all_of(session: Session) -> list[Held]:
+    """Return the components of all locks, ascending by id."""
+    return _held(session.rows(ALL))
 
 
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:

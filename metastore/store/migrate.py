@@ -5,26 +5,15 @@ The check at start is one query; Alembic itself is loaded only when there is som
 
 from __future__ import annotations
 
-import fcntl
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
-from metastore.errors import MetaError, VersionMismatch
+from metastore.errors import VersionMismatch
 from metastore.store.database import Database
-from metastore.store.drivers import SQLiteDriver
-from metastore.store.drivers.mysql import collation
 
 VERSION = sa.select(sa.table("alembic_version", sa.column("version_num")).c.version_num)
-LOCK_NAME = "LEFT(CONCAT('metastore-', DATABASE()), 64)"
-"""SQL of the lock's name on MariaDB and MySQL, which takes no longer one."""
-PATIENCE = 300
-"""Seconds for which one server waits there until another has brought the schema up to date."""
-ADVISORY_LOCK = 0x6D657461  # any number that no other program on the database uses
 
 
 def directory() -> Path:
@@ -57,7 +46,7 @@ def upgrade(database: Database) -> bool:
     """
     if not _behind(database):
         return False
-    with _exclusive(database) as connection:
+    with database.driver.migrating(database.url) as connection:
         if not _behind(database):
             return False
         from alembic import command
@@ -79,38 +68,3 @@ def _behind(database: Database) -> bool:
             "it was made by a newer server; install that version"
         )
     return found != known[-1]
-
-
-@contextmanager
-def _exclusive(database: Database) -> Iterator[Any]:
-    """Hold the database's migration lock and yield a SQLAlchemy connection in a transaction."""
-    driver = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}[database.driver.name]
-    engine = sa.create_engine(database.url.set(drivername=driver), poolclass=sa.NullPool)
-    try:
-        if isinstance(database.driver, SQLiteDriver):
-            database.driver.path.parent.mkdir(parents=True, exist_ok=True)
-            with Path(f"{database.driver.path}.upgrade").open("wb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                with engine.begin() as connection:
-                    yield connection
-        elif database.driver.name == "postgresql":
-            with engine.begin() as connection:
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
-                yield connection
-        else:
-            with engine.begin() as connection:
-                if connection.execute(sa.text(f"SELECT GET_LOCK({LOCK_NAME}, :patience)"), {"patience": PATIENCE}).scalar() != 1:
-                    raise MetaError(
-                        f"database {database.url.render_as_string()}: another server has been bringing its schema up to date for "
-                        f"{PATIENCE} s; wait for it, and start again"
-                    )
-                _binary_collation(connection)
-                yield connection
-    finally:
-        engine.dispose()
-
-
-def _binary_collation(connection: Any) -> None:
-    """Let new tables compare text by its bytes, spaces at its end included, on MariaDB and MySQL."""
-    version, present = connection.execute(sa.text("SELECT version(), @@collation_database")).one()
-    connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation(version, present)}"))

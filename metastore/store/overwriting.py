@@ -46,7 +46,7 @@ class Written(NamedTuple):
 
 def possible(database: Database) -> bool:
     """Tell whether the database has these statements."""
-    return database.driver.name == "postgresql"
+    return database.driver.overwrites_statistics
 
 
 _KINDS = {"item": "text", "one": "text", "other": "text", "key": "bigint", "columns": "text", "named": "bigint"}

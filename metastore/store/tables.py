@@ -80,8 +80,6 @@ _state = itemgetter(*map(FIELDS.index, STATE))
 HELD = sa.select(*STATE).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
 HOLD = HELD.with_for_update(read=True)
 HOLD_EXCLUSIVELY = HELD.with_for_update()
-MOST_KNOWN = 200
-"""Rows of tables that a process remembers."""
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
 NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
 META = (
@@ -248,28 +246,26 @@ def find(database: Database, session: Session, catalog: str, database_name: str,
 
 
 class Known(NamedTuple):
-    """A table, never to be changed, as it was read by this call or an earlier one."""
+    """A table as it was read by this call or an earlier one."""
 
     table: Table
     state: Row | None
     """What its row said to an earlier call (`STATE`): whoever holds the row has to see that it still does."""
 
 
-def remembered(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
-    """Return a table as `find_and_remember` read it last, None if this process does not know it. It is the same object each time."""
-    return database.remembered_tables.get((catalog, database_name, name))
+def cached(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
+    """Return a table as `find_and_cache` read it last, None if this process does not know it."""
+    row = database.caches.tables.get((catalog, database_name, name))
+    return None if row is None else Known(_struct(database, row), _state(row))
 
 
-def find_and_remember(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
-    """Return a table as `find` does, and remember it."""
+def find_and_cache(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
+    """Return a table as `find` does, and keep its row."""
     row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
     if row is None:
         return None
-    if len(database.remembered_tables) >= MOST_KNOWN:
-        database.remembered_tables.clear()
-    table = _struct(database, row)
-    database.remembered_tables[catalog, database_name, name] = Known(table, _state(row))
-    return Known(table, None)
+    database.caches.tables.put((catalog, database_name, name), row)
+    return Known(_struct(database, row), None)
 
 
 def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:

@@ -360,7 +360,7 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
 
 def note_changes(session: Session, keys: Collection[Key], commit_id: int) -> None:
     """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
-    if session.kind == "mysql" and keys:
+    if session.notes_changes and keys:
         session.later(CHANGED[len(keys) == 1], commit_id=commit_id, **_naming(keys))
 
 

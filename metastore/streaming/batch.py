@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from metastore import idl, log
 from metastore.acid import statistics
-from metastore.acid.bucket_files import BucketFile
-from metastore.acid.transactions import TableSnapshot, TransactionLost, component, take_locks, take_snapshots
+from metastore.acid.bucket_files import BucketFile, Storage
+from metastore.acid.portions import Portion
+from metastore.acid.transactions import Agent, TableSnapshot, TransactionLost, component, take_locks, take_snapshots
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortTxnRequest,
@@ -28,12 +29,10 @@ from metastore.idl import (
     LockRequest,
     LockType,
     OpenTxnRequest,
+    Table,
     TxnType,
 )
 from metastore.rules.acid_directories import Base, delta_name, parse
-
-if TYPE_CHECKING:
-    from metastore.streaming.connection import StreamingConnection
 
 T = TypeVar("T")
 
@@ -67,13 +66,39 @@ class _Current:
         return self._write_id
 
 
+class Target(Protocol):
+    """What a batch needs of its connection: the table, its files, and how to divide records."""
+
+    uri: str
+    agent: Agent
+    patience: float
+    timeout: float
+    table: Table
+    static_partition: str | None
+    is_dynamic: bool
+    schema: Any
+    compression: str
+    storage: Storage
+
+    @property
+    def full_name(self) -> str: ...
+
+    def load(self, client: Client) -> Table: ...
+
+    def portions(self, records: Any) -> list[Portion]: ...
+
+    def location(self, partition: str) -> str: ...
+
+    def name_of(self, partition: str) -> str: ...
+
+
 class TransactionBatch:
     """Transactions that write into a table one after the other. For one thread; heartbeats run in one of their own.
 
     Its methods raise the Thrift exceptions of the server, OSError when it does not answer.
     """
 
-    def __init__(self, connection: StreamingConnection, count: int) -> None:
+    def __init__(self, connection: Target, count: int) -> None:
         if count < 1:
             raise ValueError(f"a batch of {count} transactions: give at least 1")
         self._connection = connection

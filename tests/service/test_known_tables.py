@@ -41,7 +41,7 @@ def part(call: Call) -> Partition:
     add_partitions(call, NAME, [["1"], ["2"]])
     part = get_partition(call, NAME, ["1"])
     alter_partitions(call, NAME, [part])
-    assert tables.remembered(call.database, *NAME) is not None
+    assert tables.cached(call.database, *NAME) is not None
     return part
 
 
@@ -141,9 +141,22 @@ def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition
     assert asked == [False, True]
 
 
-def test_few_tables_are_remembered(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_KNOWN", 2)
+def test_few_tables_are_cached(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = call.database.caches.tables
+    monkeypatch.setattr(cache, "limit", 2)
     for number in range(4):
         name = make_table(call, f"t{number}")
         assert on_known_table(call, name, lambda known: known.table.tableName) == f"t{number}"
-        assert len(call.database.remembered_tables) <= 2
+        assert len(cache) <= 2
+    assert tables.cached(call.database, *name) is not None
+
+
+def test_a_cached_table_is_not_changed_by_who_changes_what_it_returns(call: Call, part: Partition) -> None:
+    def spoil(known: Known) -> None:
+        known.table.parameters["a"] = "spoilt"
+        known.table.partitionKeys.clear()
+
+    on_known_table(call, NAME, spoil)
+    cached = tables.cached(call.database, *NAME)
+    assert cached is not None
+    assert cached.table == find_table(call, NAME)

@@ -52,6 +52,21 @@ def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
     return opened
 
 
+def test_the_names_of_pymysql_that_are_not_documented_are_there(connection: mysql_connection.Connection) -> None:
+    """All that the driver uses of them. A release without one of them needs another driver; pyproject.toml bounds the version."""
+    for name in ("_sock", "_next_seq_id", "_execute_command", "_force_close"):
+        assert hasattr(connection, name), name
+    for module, name in (
+        (pymysql.connections, "TEXT_TYPES"),
+        (pymysql.cursors, "RE_INSERT_VALUES"),
+        (pymysql.protocol, "FieldDescriptorPacket"),
+        (pymysql.converters, "decoders"),
+        (pymysql.converters, "through"),
+        (pymysql.converters, "escape_string"),
+    ):
+        assert hasattr(module, name), name
+
+
 @pytest.fixture
 def plain(driver: MySQLDriver) -> Iterator[Any]:
     """A cursor of PyMySQL's own, on a connection with the same settings."""

@@ -270,7 +270,8 @@ def test_reading_partitions_of_a_table_that_is_dropped_meanwhile(call: Call, mak
 
     def drop(text: str) -> None:
         if "FROM partitions" in text:
-            reader.database.cache.clear()
+            reader.database.caches.columns.clear()
+            reader.database.caches.storage_formats.clear()
         elif "FROM descriptors" in text:
             reader.database.observer = None
             tables.drop_table(call, name, delete_data=True)

@@ -192,7 +192,7 @@ def test_a_request_gives_up_holders_whose_transactions_timed_out(call: Call, mak
 def _held(call: Call) -> list[locks.Held]:
     from metastore.store import locks as lock_rows
 
-    return lock_rows.all_of(call.database)
+    return call.database.read(lock_rows.all_of)
 
 
 def test_asking_again_gives_up_holders_that_timed_out_meanwhile(call: Call, make_metastore: MetastoreMaker) -> None:

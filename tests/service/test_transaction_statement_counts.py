@@ -100,14 +100,6 @@ def test_locks(call: Call, counts: StatementCounts, size: int) -> None:
     counts(f"abort, {of}", lambda: abort(call, second))
 
 
-def test_locks_to_show(call: Call, counts: StatementCounts) -> None:
-    counts("none", lambda: locks.show_locks(call))
-    counts("none again", lambda: locks.show_locks(call))
-    ask(call, component(READ))
-    counts("the first", lambda: locks.show_locks(call))  # whether there is any, and all of them
-    counts("the first again", lambda: locks.show_locks(call))
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_write_ids(call: Call, counts: StatementCounts, size: int) -> None:
     for table in "tu":  # the counter of a table is made on the long way
@@ -117,8 +109,7 @@ def test_write_ids(call: Call, counts: StatementCounts, size: int) -> None:
     counts(f"allocate again, {of}", lambda: allocate(call, keys))  # those that were taken are given back
     counts(f"allocate in another table, {of}", lambda: allocate(call, keys, "u"))
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
-    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))
-    counts(f"get again, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # it is known that open transactions write to them
+    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # what is open, the counters, and what is not seen
     counts(f"get of an old snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:"))
     counts(f"get of a snapshot with holes, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999"))
     counts(f"get of a whole snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:100001::"))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from random import Random
 
 import pytest
 
-from metastore.service import house_keeping, write_ids
+from metastore.service import house_keeping, locks, tables, write_ids
+from metastore.service.alter_table import alter_table
 from metastore.service.compaction_view import write_ids as view
 from metastore.service.context import Call, Metastore
+from metastore.service.names import TableName
 from metastore.store import compactions, schema
 from metastore.store.compactions import Object
-from metastore.store.write_ids import Key
-from tests.support.catalog import MetastoreMaker
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.txns import (
     INSERT,
     READ,
@@ -103,30 +106,17 @@ class TestReaders:
     def test_snapshots_are_the_same(self, call: Call, twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = twins.texts()
         answers = []
-        written = call.database.written_tables
-        for most, read, known, remembered in (
-            (1000, 0, "tu", 0),
-            (1000, 0, "", 0),
-            (1000, 1, "t", 0),
-            (1000, 4, "", 0),
-            (1000, 1000, "u", 0),
-            (0, 4, "", 0),
-            (1000, 4, "", 2),
-            (1000, 4, "u", 3),
-        ):
+        for most, read in ((1000, 0), (1000, 1), (1000, 4), (1000, 1000), (0, 4)):
             monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)  # with the first of these the database judges all
             monkeypatch.setattr(write_ids, "READ_FOR_EXCEPTION", read)
-            monkeypatch.setattr(write_ids, "MOST_KNOWN", remembered)
             twins.same(lambda table: valid(call, f"db.{table}"))
             for text in texts:
-                written.clear()
-                written.update(Key("hive", "db", table) for table in known)
                 twins.same(lambda table, text=text: valid(call, f"db.{table}", valid_transactions=text))  # type: ignore[misc]
                 first, second, none = write_ids.get_valid_write_ids(call, ["db.u", "db.t", "db.v"], text)
                 assert shown(first) == shown(second)
                 assert none.writeIdHighWaterMark == 0
                 answers.append(shown(first))
-        assert answers == answers[: len(texts)] * 8
+        assert answers == answers[: len(texts)] * 5
 
     def test_snapshots_of_write_ids_are_the_same(self, call: Call, twins: Twins) -> None:
         for number in range(1, write_ids.max_allocated_write_id(call, "db", "t") + 1):
@@ -240,3 +230,81 @@ class TestHouseKeeping:
         for _ in range(2):
             forget_ended(hasty)
         assert count(call, [schema.transactions]) == {"transactions": 0}
+
+
+@pytest.fixture
+def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the objects that the first one makes
+    """A call to another server on the same database."""
+    return call_of(make_metastore())
+
+
+def test_what_is_new_and_gone_already_is_seen(call: Call, other: Call, make_metastore: MetastoreMaker) -> None:
+    """House keeping took away the rows of later write ids before they were read: all see them."""
+    hasty = make_metastore(txn_timeout=0.001)
+    first, second, reader = begin(call, 3)
+    for key in (first, second):
+        allocate(call, [key])
+    assert valid(call) == (1, [1], set(), 1)
+    for key in (first, second, reader):
+        commit(call, key)
+    for _ in range(2):
+        key = begin_one(other)
+        allocate(other, [key])
+        commit(other, key)
+    while count(call, [schema.write_ids, schema.write_id_ranges]) != {"write_ids": 0, "write_id_ranges": 0}:
+        house_keeping.forget_ended(hasty)
+    assert valid(call) == (4, [], set(), None)
+
+
+@pytest.mark.parametrize("how", ["rename", "drop"])
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_later_table_of_the_name_begins_anew(call: Call, other: Call, how: str, locked: bool) -> None:
+    make_database(call, "db")
+    name = transactional(call)
+    if locked:
+        locks.unlock(call, ask(call, component(READ))[0])
+    old = begin(call, 2)
+    for key in old:
+        allocate(call, [key])
+    assert valid(call) == (1, [1], set(), 1)
+    if how == "rename":
+        after = deepcopy(tables.get_table(other, name))
+        after.tableName = "new"
+        alter_table(other, name, after)
+    else:
+        tables.drop_table(other, name, delete_data=False)
+    assert valid(call) == (0, [], set(), None)
+    transactional(other)
+    new = begin(other, 3)
+    for key in new:
+        allocate(other, [key])
+    commit(other, new[1])
+    assert valid(call) == (3, [1, 3], set(), 1)
+    if how == "rename":
+        assert valid(call, "db.new") == (1, [1], set(), 1)
+
+
+def transactional(call: Call) -> TableName:
+    return make_table(call, "t", database="db", parameters={"transactional": "true", "transactional_properties": "insert_only"})
+
+
+def test_readers_beside_each_other_and_a_writer_agree(call: Call, other: Call) -> None:
+    first = begin_one(call)
+    allocate(call, [first])
+
+    def read(_: int) -> list[tuple[int, list[int], set[int], int | None]]:
+        return [valid(call, valid_transactions=f"1000000:{first}:{first}:") for _ in range(40)]
+
+    def give() -> None:
+        for key in begin(other, 60):
+            allocate(other, [key])
+
+    with ThreadPoolExecutor(4) as pool:
+        writer = pool.submit(give)
+        answers = list(pool.map(read, range(3)))
+        writer.result()
+    for found in answers:
+        marks = [mark for mark, *_ in found]
+        assert marks == sorted(marks)
+        assert all(unseen == [1] for _, unseen, *_ in found)
+    assert valid(call, valid_transactions=f"1000000:{first}:{first}:") == (61, [1], set(), 1)

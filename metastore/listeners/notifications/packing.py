@@ -10,7 +10,6 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -125,29 +124,8 @@ def _follow_each_other(ids: Sequence[int]) -> bool:
     return len(ids) > 1 and list(ids) == [*range(ids[0], ids[0] + len(ids))]
 
 
-class _Same:
-    """A table as a key that only itself is equal to."""
-
-    __slots__ = ("table",)
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-
-    def __hash__(self) -> int:
-        return id(self.table)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.table is self.table
-
-
-@lru_cache(maxsize=16)
-def _packed(same: _Same) -> str:
-    """Return a packed table. One that the server remembers comes again and again, and is never changed."""
-    return b64encode(to_bytes(same.table)).decode()
-
-
 def _packed_table(table: Table) -> str:
-    return _packed(_Same(table))
+    return b64encode(to_bytes(table)).decode()
 
 
 def _table(told: dict[str, Any]) -> Table:

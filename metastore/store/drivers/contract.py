@@ -10,17 +10,18 @@ BrokenAtCommit       it broke while the commit was on its way
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from typing import Any, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import URL, Connection, Dialect
+from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
-
-if TYPE_CHECKING:
-    from metastore.store.database import Session
 
 Row = tuple[Any, ...]
 FEW, MANY = 200, 10_000
@@ -60,6 +61,27 @@ class BrokenAtCommit(MetaError):
     """The connection broke while the commit was on its way: nobody knows what became of it."""
 
 
+class Session(Protocol):
+    """What a driver uses of `store.database.Session`."""
+
+    cursor: Any
+    waits: bool
+
+    def observe(self, text: str) -> None: ...
+
+    def execute(self, clause: ClauseElement, **params: Any) -> int: ...
+
+    def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def later(self, clause: ClauseElement, **params: Any) -> Answer: ...
+
+
+@cache
+def inserting(table: sa.Table, columns: tuple[str, ...]) -> Insert:
+    """Return the insert of one row; values are bound by the columns' names."""
+    return sa.insert(table).values({column: sa.bindparam(column) for column in columns})
+
+
 class Driver:
     """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
 
@@ -68,10 +90,22 @@ class Driver:
     begin = "BEGIN"
     advice = "try again"
     """What to do when a unit of work failed again and again."""
+    notes_changes = False
+    """Whether fast paths go by `changes` of the queues of locks and `last_change` of tables, so that these have to be kept."""
+    overwrites_statistics = False
+    """Whether it has the statements of `store.overwriting`."""
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
         raise AssertionError(self.name)
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Wait for this process's turn to write, where only one may at a time."""
+        return nullcontext()
+
+    def migrating(self, url: URL) -> AbstractContextManager[Any]:
+        """Hold the database's migration lock and return a SQLAlchemy connection in a transaction. MetaError where it can not be had."""
+        raise AssertionError(self.name, url)
 
     def convert(self, value: list[Any]) -> Any:
         """Return a list parameter in the form that `Among` is compiled for."""
@@ -106,13 +140,21 @@ class Driver:
         cursor.forget()
         cursor.execute("ROLLBACK")
 
+    def insert_keyed(self, session: Session, clause: Insert, params: dict[str, Any]) -> Answer:
+        """Insert one row, later; the answer has the key that the database gave it."""
+        return session.later(clause, **params)
+
+    def ignoring(self, table: sa.Table) -> Insert:
+        """Return the insert into all columns of a table that leaves a row alone whose key is there."""
+        raise AssertionError(self.name, table)
+
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         """Insert at least one row: all in one statement, or as one stream; `later` as in `Session.insert_later`."""
         each = [dict(zip(columns, row, strict=True)) for row in rows]
         if len(each) == 1:
-            (session.later if later else session.execute)(session.inserting(table, columns), **each[0])
+            (session.later if later else session.execute)(inserting(table, tuple(columns)), **each[0])
         else:
-            session.executemany(session.inserting(table, columns), each)
+            session.executemany(inserting(table, tuple(columns)), each)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
@@ -137,3 +179,14 @@ def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
     keys = list(table.primary_key.columns.keys())
     changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in keys)
     return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+
+
+@contextmanager
+def connected(url: URL, driver: str) -> Iterator[Connection]:
+    """Yield a SQLAlchemy connection in a transaction, of its own and not of a pool; `driver` as in SQLAlchemy's URLs."""
+    engine = sa.create_engine(url.set(drivername=driver), poolclass=sa.NullPool)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
+from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
@@ -18,14 +20,17 @@ from metastore.store.drivers.contract import (
     Refused,
     Retry,
     Row,
+    Session,
     Unavailable,
     UniqueViolation,
     Unstorable,
+    connected,
 )
 
-if TYPE_CHECKING:
-    from metastore.store.database import Session
-
+MIGRATION_LOCK = "LEFT(CONCAT('metastore-', DATABASE()), 64)"
+"""SQL of the migration lock's name, which may be no longer."""
+MIGRATION_PATIENCE = 300
+"""Seconds for which one server waits until another has brought the schema up to date."""
 MARK = "\x01"
 LONGEST_LIST = 2**30 - 1
 """Characters, of four bytes each. MySQL 8 has 32 bits for its bytes: a list in a UNION would else be cut after 255 of them."""
@@ -49,6 +54,7 @@ class MySQLDriver(Driver):
     """MariaDB or MySQL through PyMySQL, reading what is committed."""
 
     name = "mysql"
+    notes_changes = True
     advice = "try again; it also breaks the connection on a request larger than its max_allowed_packet"
 
     def __init__(self, url: URL) -> None:
@@ -98,6 +104,21 @@ class MySQLDriver(Driver):
     def all_later(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
         answers: list[Answer] = cursor.all_later(texts, params)
         return answers
+
+    @contextmanager
+    def migrating(self, url: URL) -> Iterator[Any]:
+        with connected(url, "mysql+pymysql") as connection:
+            if connection.execute(sa.text(f"SELECT GET_LOCK({MIGRATION_LOCK}, :patience)"), {"patience": MIGRATION_PATIENCE}).scalar() != 1:
+                raise MetaError(
+                    f"database {url.render_as_string()}: another server has been bringing its schema up to date for "
+                    f"{MIGRATION_PATIENCE} s; wait for it, and start again"
+                )
+            version, present = connection.execute(sa.text("SELECT version(), @@collation_database")).one()
+            connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation(version, present)}"))
+            yield connection
+
+    def ignoring(self, table: sa.Table) -> Insert:
+        return sa.insert(table).prefix_with("IGNORE")
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         if later and len(rows) <= FEW:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL
+from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
+from metastore.store.answer import Answer
 from metastore.store.drivers.contract import (
     FEW,
     MANY,
@@ -17,16 +21,17 @@ from metastore.store.drivers.contract import (
     ReferenceViolation,
     Retry,
     Row,
+    Session,
     Unavailable,
     UniqueViolation,
     Unstorable,
+    connected,
+    inserting,
     on_conflict,
 )
 
-if TYPE_CHECKING:
-    from metastore.store.database import Session
-
-
+ADVISORY_LOCK = 0x6D657461
+"""The migration lock: any number that no other program on the database uses."""
 WORTH = 8
 """Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
 
@@ -35,6 +40,7 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
+    overwrites_statistics = True
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
     it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled."""
@@ -80,10 +86,22 @@ class PostgreSQLDriver(Driver):
     def send(self, cursor: Any) -> None:
         cursor.send()
 
+    @contextmanager
+    def migrating(self, url: URL) -> Iterator[Any]:
+        with connected(url, "postgresql+psycopg") as connection:
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+            yield connection
+
+    def insert_keyed(self, session: Session, clause: Insert, params: dict[str, Any]) -> Answer:
+        return session.later(_returning_key(clause), **params)
+
+    def ignoring(self, table: sa.Table) -> Insert:
+        return postgresql.insert(table).on_conflict_do_nothing()
+
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         run: Callable[..., Any] = session.later if later else session.execute
         if len(rows) == 1:
-            run(session.inserting(table, columns), **dict(zip(columns, rows[0], strict=True)))
+            run(inserting(table, tuple(columns)), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
             given = Given(columns, rows)
@@ -122,6 +140,13 @@ class Given:
             self.values[column] = [self.values[column]] * len(rows)
         self.scalars = tuple(scalars)
         self.arrays = tuple(column for column in self.values if column not in scalars)
+
+
+@cache
+def _returning_key(clause: Insert) -> Insert:
+    """Return an insert with RETURNING of its table's key."""
+    table: Any = clause.table
+    return clause.returning(*table.primary_key.columns)
 
 
 @cache

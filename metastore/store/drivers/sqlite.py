@@ -7,18 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
+from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
-from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, UniqueViolation, on_conflict
-
-if TYPE_CHECKING:
-    from metastore.store.database import Session
+from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, Session, UniqueViolation, connected, on_conflict
 
 
 class SQLiteDriver(Driver):
@@ -59,6 +57,9 @@ class SQLiteDriver(Driver):
     def rollback(self, cursor: Any) -> None:
         cursor.execute("ROLLBACK")
 
+    def ignoring(self, table: sa.Table) -> Insert:
+        return sa.insert(table).prefix_with("OR IGNORE")
+
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
         if len(rows) == 1:
             super().insert_many(session, table, columns, rows, later=later)
@@ -86,8 +87,19 @@ class SQLiteDriver(Driver):
         return None
 
     @contextmanager
-    def writer(self) -> Iterator[None]:
-        """Wait for this process's turn to write."""
-        with Path(f"{self.path}.lock").open("wb") as file:
+    def writing(self) -> Iterator[None]:
+        with self._locked("lock"):
+            yield
+
+    @contextmanager
+    def migrating(self, url: URL) -> Iterator[Any]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked("upgrade"), connected(url, "sqlite") as connection:
+            yield connection
+
+    @contextmanager
+    def _locked(self, suffix: str) -> Iterator[None]:
+        """Hold a lock file beside the database."""
+        with Path(f"{self.path}.{suffix}").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -1,0 +1,43 @@
+"""What the tasks and the commit of one write of the format `hive_acid` know together. It writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import uuid4
+
+from metastore.idl import Table
+from metastore.rules.acid_directories import staging_name
+from metastore.spark.catalog import AcidTableInfo
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What tasks and commit know of one write."""
+
+    uri: str
+    table: Table
+    transaction: int
+    write_id: int
+    overwrite: bool
+    zone: str
+    query: str = ""
+    """The parameter that notes a stream's batches."""
+
+    @property
+    def info(self) -> AcidTableInfo:
+        return AcidTableInfo(self.table)
+
+
+class Staged(NamedTuple):
+    """A file of one partition; `statement` and `name` say where it belongs."""
+
+    path: str
+    partition: str
+    statement: int
+    name: str
+
+
+def staged_folder(plan: Plan) -> str:
+    """Return a new folder for one attempt of a task."""
+    return f"{plan.info.location}/{staging_name(plan.transaction, uuid4().hex)}"

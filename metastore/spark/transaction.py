@@ -1,0 +1,39 @@
+"""One transaction of a Spark program over any number of transactional tables: all that it writes is seen at once, or nothing.
+
+    with transaction(spark) as txn:
+        txn.table("sales.orders").insert(orders)
+        txn.table("sales.stock").update("id = 7", {"left": "left - 1"})
+
+Each operation sees what was committed when it began - after its locks were given - and what the transaction itself has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from metastore.spark.catalog import table_name
+from metastore.spark.table import AcidTable
+from metastore.spark.work import Work
+
+
+class TableTransaction(Work):
+    """A transaction whose tables are found by their names."""
+
+    def table(self, name: str) -> AcidTable:
+        """Return a table, named as in `AcidTable.forName`, whose operations belong to this transaction."""
+        return AcidTable.within(self, *table_name(self.spark, name))
+
+
+@contextmanager
+def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[TableTransaction]:
+    """Open a transaction; leaving the block commits it, an error aborts it.
+
+    `uri` is the metastore's, by default that of Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails:
+    then nothing of it is seen.
+    """
+    work = TableTransaction(spark, uri)
+    with work.txn:
+        yield work

@@ -1,0 +1,153 @@
+"""What a process remembers of its database: bounded regions with names and hit counts, emptied in one place.
+
+region           by                 holds                                        is right as long as
+columns          hash of content    decoded lists of columns                     always: content does not change
+storage_formats  hash of content    decoded storage formats                      always
+tables           names              rows of tables whose partitions changed      the row, which is locked before it counts, is the same
+lock_queues      name               where no lock was to be waited for           `changes` of the queue's row are the same
+
+What may be outdated is checked against the database by whoever uses it, so other processes need not tell. A statement that renames, drops
+or reallocates goes through `followers.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and dicts
+are those of `frozen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from threading import Lock
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Counts(NamedTuple):
+    """How a region has served."""
+
+    size: int
+    hits: int
+    misses: int
+
+
+class Region(Generic[K, V]):
+    """A cache of at most `limit` values; the one that was put there first goes first. Safe for threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.hits = self.misses = 0
+        self._values: dict[K, V] = {}
+        self._lock = Lock()
+
+    def get(self, key: K) -> V | None:
+        """Return a value, or None."""
+        found = self._values.get(key)
+        if found is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return found
+
+    def put(self, key: K, value: V) -> V:
+        """Keep a value, and return it."""
+        with self._lock:
+            while len(self._values) >= self.limit and key not in self._values:
+                self._values.pop(next(iter(self._values)), None)
+            self._values[key] = value
+        return value
+
+    def discard(self, key: K) -> None:
+        """Forget a value."""
+        self._values.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all values."""
+        with self._lock:
+            self._values.clear()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def counts(self) -> Counts:
+        """Return how it has served."""
+        return Counts(len(self), self.hits, self.misses)
+
+
+class QuietQueue:
+    """What was seen of the queue of a database's locks when its row had these `changes` (see `store.locks`)."""
+
+    __slots__ = ("_quiet", "changes")
+    LIMIT = 1000
+    """Sets of tables that are noted of one queue."""
+
+    def __init__(self, changes: int) -> None:
+        self.changes = changes
+        self._quiet: frozenset[Hashable] = frozenset()
+
+    def is_quiet(self, wanted: Hashable) -> bool:
+        """Tell whether there was nothing to wait for among what is wanted."""
+        return wanted in self._quiet
+
+    def note(self, wanted: Hashable, *, quiet: bool) -> None:
+        """Note whether there is nothing to wait for among what is wanted."""
+        if not quiet:
+            self._quiet -= {wanted}
+        elif len(self._quiet) < self.LIMIT:
+            self._quiet |= {wanted}
+
+
+class Caches:
+    """The regions of one process and database."""
+
+    def __init__(self) -> None:
+        self.columns: Region[int, Any] = Region(100_000)
+        self.storage_formats: Region[int, Any] = Region(100_000)
+        self.tables: Region[tuple[str, str, str], tuple[Any, ...]] = Region(200)
+        self.lock_queues: Region[str, QuietQueue] = Region(10_000)
+
+    def counts(self) -> dict[str, Counts]:
+        """Return by name how each region has served."""
+        return {name: region.counts() for name, region in vars(self).items()}
+
+    def forget_changed(self) -> None:
+        """Forget all that may be outdated: the database may be a standby that lacks the last changes."""
+        self.tables.clear()
+        self.lock_queues.clear()
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("this is shared with the cache of the process: copy it before you change it")
+
+
+class FrozenList(list[Any]):
+    """A list that can not be changed; a copy of it can."""
+
+    __slots__ = ()
+    append = extend = insert = remove = pop = clear = sort = reverse = __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dict that can not be changed; a copy of it can."""
+
+    __slots__ = ()
+    update = pop = popitem = clear = setdefault = __setitem__ = __delitem__ = __ior__ = _refuse
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def frozen(value: Any) -> Any:
+    """Return a JSON value whose lists and dicts, at any depth, can not be changed."""
+    if isinstance(value, list):
+        return FrozenList(map(frozen, value))
+    if isinstance(value, dict):
+        return FrozenDict((key, frozen(item)) for key, item in value.items())
+    return value

@@ -1,0 +1,120 @@
+"""What a process remembers is bounded and counted, and can not be changed through what is returned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
+from typing import Any
+
+import pytest
+
+from metastore.idl import FieldSchema
+from metastore.service.context import Call
+from metastore.service.partitions import get_partitions
+from metastore.service.tables import get_table
+from metastore.store import descriptors
+from metastore.store.caches import Caches, Counts, FrozenDict, FrozenList, Region, frozen
+from tests.support.catalog import add_partitions, make_table
+
+
+def test_the_oldest_value_goes_first() -> None:
+    region: Region[int, str] = Region(2)
+    for key in (1, 2, 1, 3):
+        region.put(key, str(key))
+    assert [region.get(key) for key in (1, 2, 3)] == [None, "2", "3"]
+    assert region.counts() == Counts(size=2, hits=2, misses=1)
+    region.discard(2)
+    region.discard(2)
+    assert len(region) == 1
+    region.clear()
+    assert region.counts() == Counts(size=0, hits=2, misses=1)
+
+
+def test_what_may_be_outdated_is_forgotten_and_what_never_is_stays() -> None:
+    caches = Caches()
+    for region in vars(caches).values():
+        region.put("key", "value")
+    caches.forget_changed()
+    assert {name: counts.size for name, counts in caches.counts().items()} == {
+        "columns": 1,
+        "storage_formats": 1,
+        "tables": 0,
+        "lock_queues": 0,
+    }
+
+
+CHANGES: list[Callable[[Any], object]] = [
+    lambda value: value["list"].append(1),
+    lambda value: value["list"].extend([1]),
+    lambda value: value["list"].insert(0, 1),
+    lambda value: value["list"].remove(1),
+    lambda value: value["list"].pop(),
+    lambda value: value["list"].clear(),
+    lambda value: value["list"].sort(),
+    lambda value: value["list"].reverse(),
+    lambda value: value["list"].__setitem__(0, 2),
+    lambda value: value["list"].__delitem__(0),
+    lambda value: value["list"].__iadd__([1]),
+    lambda value: value["list"].__imul__(2),
+    lambda value: value["list"][1].update(b=1),
+    lambda value: value.pop("list"),
+    lambda value: value.popitem(),
+    lambda value: value.clear(),
+    lambda value: value.setdefault("b", 1),
+    lambda value: value.__setitem__("b", 1),
+    lambda value: value.__delitem__("list"),
+    lambda value: value.__ior__({"b": 1}),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_frozen_value_refuses_each_change(change: Callable[[Any], object]) -> None:
+    value = frozen({"list": [1, {"a": "b"}]})
+    with pytest.raises(TypeError, match="copy it"):
+        change(value)
+    assert value == {"list": [1, {"a": "b"}]}
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy])
+def test_a_copy_of_a_frozen_value_can_be_changed(copied: Callable[[Any], Any]) -> None:
+    for value in (FrozenList([1]), FrozenDict(a=1)):
+        other = copied(value)
+        assert other == value
+        assert type(other) in (list, dict)
+
+
+@pytest.fixture(params=["table", "partition"])
+def storage(call: Call, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The storage descriptor of a table or of a partition, whose parts are in the cache."""
+    name = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, name, [["1"]])
+    yield get_table(call, name).sd if request.param == "table" else get_partitions(call, name)[0].sd
+    for hash_, columns in call.database.caches.columns._values.items():
+        assert descriptors.hash_of(descriptors.encode_columns(columns)) == hash_
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda sd: sd.cols.append(FieldSchema("c", "int", None)),
+        lambda sd: sd.parameters.update(a="b"),
+        lambda sd: sd.serdeInfo.parameters.update(a="b"),
+        lambda sd: sd.bucketCols.append("a"),
+        lambda sd: sd.sortCols.append(None),
+        lambda sd: sd.skewedInfo.skewedColNames.append("a"),
+        lambda sd: sd.skewedInfo.skewedColValueLocationMaps.update({("a",): "b"}),
+    ],
+)
+def test_what_is_returned_of_the_cache_can_not_be_changed(storage: Any, change: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match="copy it"):
+        change(storage)
+
+
+def test_a_descriptor_is_read_once(call: Call) -> None:
+    name = make_table(call, "t", keys=[("p", "string")])
+    add_partitions(call, name, [["1"], ["2"]])
+    before = call.database.caches.counts()["storage_formats"]
+    get_partitions(call, name)
+    after = call.database.caches.counts()["storage_formats"]
+    assert (after.size, after.misses) == (before.size, before.misses)
+    assert after.hits > before.hits
