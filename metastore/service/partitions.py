@@ -79,9 +79,18 @@ class Principal(NamedTuple):
     groups: Sequence[str]
 
 
+Form = partitions.Form
+STRUCTS, TUPLES = partitions.Rows.structs, partitions.Rows.tuples
+"""What a function makes of the partitions that it found: structs, or the tuples that stand for them in a reply that changes nothing."""
+
+
+def _shows_privileges(principal: Principal | None, table: Table) -> bool:
+    return principal is not None and is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE"))
+
+
 def _shown_to(principal: Principal | None, table: Table, found: list[Partition]) -> list[Partition]:
     """Give partitions of a table with partition privileges what a principal may do; so far nothing is granted on partitions."""
-    if principal is not None and is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE")):
+    if principal is not None and _shows_privileges(principal, table):
         for partition in found:
             partition.privileges = PrincipalPrivilegeSet(
                 userPrivileges={principal.user: []} if principal.user is not None else {},
@@ -89,6 +98,14 @@ def _shown_to(principal: Principal | None, table: Table, found: list[Partition])
                 rolePrivileges={"public": []},
             )
     return found
+
+
+def _listed(
+    call: Call, session: Session, table: Table, rows: Sequence[Row], form: Form, principal: Principal | None = None
+) -> list[Partition]:
+    """Return the partitions of rows in a form; in structs where a principal is shown its privileges."""
+    made = partitions.Rows(call.database, session, table)
+    return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
 
 
 def get_partition(call: Call, name: TableName, values: Sequence[str] | None, principal: Principal | None = None) -> Partition:
@@ -127,12 +144,14 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
     return with_table(call, name, work)
 
 
-def get_partitions(call: Call, name: TableName, limit: int = -1, principal: Principal | None = None) -> list[Partition]:
+def get_partitions(
+    call: Call, name: TableName, limit: int = -1, principal: Principal | None = None, *, form: Form = STRUCTS
+) -> list[Partition]:
     """Return the first partitions, ascending by name; all with a negative limit. NoSuchObject."""
 
     def work(session: Session, table: Table) -> list[Partition]:
         _check_limit(call, session, table, limit)
-        return [] if limit == 0 else _shown_to(principal, table, partitions.listing(call.database, session, table, limit))
+        return [] if limit == 0 else _listed(call, session, table, partitions.listing(session, table, limit), form, principal)
 
     return with_table(call, name, work)
 
@@ -149,7 +168,7 @@ def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[st
     return call.database.read(work)
 
 
-def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] | None) -> list[Partition]:
+def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] | None, *, form: Form = STRUCTS) -> list[Partition]:
     """Return those of the named partitions that are there, ascending by name; names as in `get_partition_by_name`. NoSuchObject."""
     if wanted is None:
         raise MetaError(f"{name}: the list of partition names cannot be null")
@@ -158,19 +177,25 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
         if 0 <= call.config.limit_partition_request < len(wanted):
             _too_many(call, table, len(wanted))
         distinct = list(dict.fromkeys(wanted))
-        found = partitions.named(call.database, session, table, distinct) if wanted else []
-        if len(found) < len(distinct):
+        rows = partitions.named_rows(session, table, distinct) if wanted else []
+        if len(rows) < len(distinct):
             keys = [key.name for key in table.partitionKeys]
             stored = names_as_stored(call, table, (each for each in distinct if has_keys(each, keys)))
             if not {*stored} <= {*distinct}:
-                found = partitions.named(call.database, session, table, stored)
-        return [partition for _, _, partition in found]
+                rows = partitions.named_rows(session, table, stored)
+        return _listed(call, session, table, rows, form)
 
     return with_table(call, name, work)
 
 
 def get_partitions_by_values(
-    call: Call, name: TableName, values: Sequence[str] | None, limit: int = -1, principal: Principal | None = None
+    call: Call,
+    name: TableName,
+    values: Sequence[str] | None,
+    limit: int = -1,
+    principal: Principal | None = None,
+    *,
+    form: Form = STRUCTS,
 ) -> list[Partition]:
     """Return the partitions whose leading values agree; an empty value matches any. NoSuchObject, MetaError."""
 
@@ -178,7 +203,7 @@ def get_partitions_by_values(
         rows = _rows_by_values(call, session, table, values)
         rows = rows if limit < 0 else rows[:limit]
         check_count(call, table, len(rows), -1)
-        return _shown_to(principal, table, partitions.Rows(call.database, session, table).structs(rows))
+        return _listed(call, session, table, rows, form, principal)
 
     return with_table(call, name, work)
 
@@ -208,13 +233,13 @@ def _rows_by_values(call: Call, session: Session, table: Table, values: Sequence
     return [row for row in rows if matches(orjson.loads(row[2]))]
 
 
-def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limit: int = -1) -> list[Partition]:
+def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limit: int = -1, *, form: Form = STRUCTS) -> list[Partition]:
     """Return the partitions that pass a filter string, ascending by name. NoSuchObject; MetaError for a bad filter."""
 
     def work(session: Session, table: Table) -> list[Partition]:
         rows = rows_by_filter(call, session, table, text).rows
         check_count(call, table, len(rows), limit)
-        return partitions.Rows(call.database, session, table).structs(rows if limit < 0 else rows[:limit])
+        return _listed(call, session, table, rows if limit < 0 else rows[:limit], form)
 
     return with_table(call, name, work)
 

@@ -104,7 +104,7 @@ def share(database: Database, listed: Columns) -> Columns:
 class StorageFormat:
     """A decoded storage format from which storage descriptors are made; its parts are shared by all of them."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_rest")
 
     def __init__(self, body: str) -> None:
         raw: dict[str, Any] = frozen(orjson.loads(body))
@@ -124,6 +124,11 @@ class StorageFormat:
             "skewedInfo": SkewedInfo(names, values, FrozenDict((tuple(key), value) for key, value in places)),
             "storedAsSubDirectories": raw["subdirectories"],
         }
+        self._rest = tuple(self._fields.values())[2:]
+
+    def row_at(self, location: str | None, columns: Columns | None) -> tuple[Any, ...]:
+        """Return the fields of a storage descriptor of this format, in the order of their declaration."""
+        return columns, location, *self._rest
 
     def at(self, location: str | None, columns: Columns | None) -> StorageDescriptor:
         """Return a storage descriptor of this format."""

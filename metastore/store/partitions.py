@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -98,12 +98,8 @@ class Rows:
 
     def structs(self, rows: Sequence[Row]) -> list[Partition]:
         """Return the partitions of rows with the fields `FIELDS`."""
+        decoded, base = self._load(rows)
         table = self._table
-        assert table.id is not None
-        hashes = {row[4] for row in rows} | {row[5] for row in rows}
-        hashes.discard(None)
-        decoded = descriptors.load(self._database, self._session, table.id, hashes)
-        base = (table.sd.location if table.sd is not None else None) or ""
         database, name, catalog = table.dbName, table.tableName, table.catName
         loads, new, partition = orjson.loads, Partition.__new__, Partition
         out = []
@@ -123,6 +119,32 @@ class Rows:
             }
             out.append(struct)
         return out
+
+    def tuples(self, rows: Sequence[Row]) -> list[Any]:
+        """Return the fields of the partitions, in the order of their declaration: what stands for structs in a reply."""
+        decoded, base = self._load(rows)
+        table = self._table
+        database, name, catalog = table.dbName, table.tableName, table.catName
+        loads = orjson.loads
+        out = []
+        for _, _, values, place, columns, storage, parameters, created, accessed, write_id in rows:
+            location = base + place[1:] if place is not None and place[:2] == "./" else place
+            sd = decoded[storage].row_at(location, decoded[columns] if columns is not None else None) if storage is not None else None
+            out.append((loads(values), database, name, created, accessed, sd, loads(parameters), None, catalog, write_id))
+        return out
+
+    def _load(self, rows: Sequence[Row]) -> tuple[dict[int, Any], str]:
+        """Return the decoded descriptors of rows by their hashes, and the location of the table."""
+        table = self._table
+        assert table.id is not None
+        hashes = {row[4] for row in rows} | {row[5] for row in rows}
+        hashes.discard(None)
+        decoded = descriptors.load(self._database, self._session, table.id, hashes)
+        return decoded, (table.sd.location if table.sd is not None else None) or ""
+
+
+Form = Callable[[Rows, Sequence[Row]], list[Any]]
+"""`Rows.structs` or `Rows.tuples`."""
 
 
 class _Bodies:
@@ -253,9 +275,14 @@ def find(database: Database, session: Session, table: Table, name: str) -> Parti
     return Rows(database, session, table).structs(rows)[0] if rows else None
 
 
+def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence[Row]:
+    """Return the rows (`FIELDS`) of those of the names that are there, ascending by name."""
+    return session.rows(NAMED[session.kind], table_id=table.id, names=ascending(names))
+
+
 def named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Return (key, name, partition) of those of the names that are there, ascending by name."""
-    return _keyed(database, session, table, session.rows(NAMED[session.kind], table_id=table.id, names=ascending(names)))
+    return _keyed(database, session, table, named_rows(session, table, names))
 
 
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
@@ -328,10 +355,9 @@ def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Ro
     return [(row[0], row[1], struct) for row, struct in zip(rows, structs, strict=True)]
 
 
-def listing(database: Database, session: Session, table: Table, limit: int = -1) -> list[Partition]:
-    """Return the first `limit` partitions, ascending by name; all with a negative limit."""
-    rows = session.rows(ALL, table_id=table.id) if limit < 0 else session.rows(FIRST, table_id=table.id, limit=limit)
-    return Rows(database, session, table).structs(rows)
+def listing(session: Session, table: Table, limit: int = -1) -> Sequence[Row]:
+    """Return the rows (`FIELDS`) of the first `limit` partitions, ascending by name; all with a negative limit."""
+    return session.rows(ALL, table_id=table.id) if limit < 0 else session.rows(FIRST, table_id=table.id, limit=limit)
 
 
 def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) -> list[Row]:

@@ -4,8 +4,9 @@ from copy import copy
 
 import pytest
 
+from metastore.binary import each_to_bytes
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
-from metastore.idl import FieldSchema, Partition
+from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet
 from metastore.service import partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.add_partitions import append_partition, append_partition_by_name
@@ -20,6 +21,7 @@ from metastore.service.expressions import (
 )
 from metastore.service.names import TableName
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.replies import in_structs
 
 NOWHERE = TableName("hive", "default", "nope")
 
@@ -78,6 +80,36 @@ def test_a_partition_comes_back_with_the_tables_columns_and_its_own_place(call: 
     assert [column.name for column in found.sd.cols] == ["a", "b"]
     assert (found.dbName, found.tableName, found.catName, found.values) == ("default", "t", "hive", ["2024-01-02", "9"])
     assert partitions.get_partition_by_name(call, name, "hr=9/ds=2024-01-02") == found
+
+
+def test_tuples_stand_for_the_structs_of_a_listing(call: Call) -> None:
+    name = days(call)
+    elsewhere = partitions.get_partitions(call, name)[:2]
+    elsewhere[0].sd.location = f"{call.warehouse.root}/elsewhere"
+    elsewhere[1].sd.cols = [FieldSchema("other", "int", None)]
+    elsewhere[0].values, elsewhere[1].values = ["2024-01-09", "1"], ["2024-01-09", "2"]
+    add(call, name, elsewhere)
+    reader = partitions.Principal("alice", [])
+    for listed in (
+        lambda form: partitions.get_partitions(call, name, form=form),
+        lambda form: partitions.get_partitions(call, name, 2, reader, form=form),
+        lambda form: partitions.get_partitions_by_names(call, name, ["ds=2024-01-09/hr=1", "ds=2024-01-09/hr=2"], form=form),
+        lambda form: partitions.get_partitions_by_values(call, name, ["2024-01-01"], form=form),
+        lambda form: partitions.get_partitions_by_filter(call, name, "hr > 8", form=form),
+    ):
+        structs, tuples = listed(partitions.STRUCTS), listed(partitions.TUPLES)
+        assert structs
+        assert all(isinstance(each, tuple) for each in tuples)
+        assert each_to_bytes(in_structs("get_partitions", tuples)) == each_to_bytes(structs)
+
+
+def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
+    name = days(call)
+    table = tables.get_table(call, name)
+    table.parameters["PARTITION_LEVEL_PRIVILEGE"] = "true"
+    alter_table(call, name, table)
+    for found in partitions.get_partitions(call, name, 2, partitions.Principal("alice", ["staff"]), form=partitions.TUPLES):
+        assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
 
 
 def test_a_missing_partition_or_table_is_told(call: Call) -> None:

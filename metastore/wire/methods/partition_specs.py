@@ -84,13 +84,13 @@ def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionS
 def get(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the first partitions in one spec."""
     name = unpack.partitioned(call, args.db_name, args.tbl_name)
-    return spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts)))
+    return spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts), form=partitions.TUPLES))
 
 
 def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
     """Return the partitions that pass a filter in one spec."""
     name = unpack.partitioned(call, args.db_name, args.tbl_name)
-    found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts))
+    found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts), form=partitions.TUPLES)
     return spec(call, name, found)
 
 

@@ -61,6 +61,12 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
     return out
 
 
+def _form(request: Any) -> partitions.Form:
+    """Return what a reply is made of: structs where `_project` or something else changes them."""
+    changed = request.skipColumnSchemaForPartition or accuracy.seen_by(getattr(request, "validWriteIdList", None)) is not None
+    return partitions.STRUCTS if changed or getattr(request, "get_col_stats", False) else partitions.TUPLES
+
+
 def _with_columns(sent: list[Partition], request: Any) -> list[Partition]:
     """Give partitions the columns that a 4.1+ client sends once for all."""
     if request.skipColumnSchemaForPartition:
@@ -211,13 +217,13 @@ def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprR
 
 
 def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_names(call, _name(call, args), args.names)
+    return partitions.get_partitions_by_names(call, _name(call, args), args.names, form=partitions.TUPLES)
 
 
 def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    found = _project(partitions.get_partitions_by_names(call, name, request.names), request)
+    found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
     if request.get_col_stats:
         exactness.add_to_partitions(call, name, found, request.engine, accuracy.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)
@@ -225,13 +231,15 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
 
 def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
     request = args.req
-    found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts))
+    found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts), form=_form(request))
     return PartitionsResponse(partitions=_project(found, request))
 
 
 def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
     request = args.req
-    found = partitions.get_partitions_by_filter(call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts))
+    found = partitions.get_partitions_by_filter(
+        call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts), form=_form(request)
+    )
     return _project(found, request)
 
 
@@ -239,11 +247,11 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWi
     request = args.req
     name = unpack.target(call, request)
     if request.partNames is not None:
-        found = partitions.get_partitions_by_names(call, name, request.partNames)
+        found = partitions.get_partitions_by_names(call, name, request.partNames, form=_form(request))
     elif request.partVals is not None:
-        found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts))
+        found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts), form=_form(request))
     else:
-        found = partitions.get_partitions(call, name, unpack.limit(request.maxParts))
+        found = partitions.get_partitions(call, name, unpack.limit(request.maxParts), form=_form(request))
     return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
 
 
@@ -266,7 +274,7 @@ def _get_partition(call: Call, args: Any) -> Partition:
 
 
 def _get_partitions(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts))
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), form=partitions.TUPLES)
 
 
 def _partial(args: Any) -> list[str]:
@@ -277,11 +285,13 @@ def _partial(args: Any) -> list[str]:
 
 
 def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
+    return partitions.get_partitions_by_values(
+        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), form=partitions.TUPLES
+    )
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts))
+    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts), form=partitions.TUPLES)
 
 
 def _get_partition_names(call: Call, args: Any) -> list[str]:
@@ -301,11 +311,13 @@ def _get_partition_with_auth(call: Call, args: Any) -> Partition:
 
 
 def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args))
+    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args), form=partitions.TUPLES)
 
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args))
+    return partitions.get_partitions_by_values(
+        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args), form=partitions.TUPLES
+    )
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
