@@ -26,10 +26,11 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import components, followers, locks, transactions, write_ids
+from metastore.store import components, followers, locks, transactions, write_id_snapshots, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
-from metastore.store.write_ids import Key, Mark, Range
+from metastore.store.write_id_snapshots import Mark
+from metastore.store.write_ids import Key, Range
 
 MAX_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
@@ -149,21 +150,21 @@ def get_valid_write_ids(
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
 
 
-def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
-    counted = write_ids.seen_whole(session, keys)
+    counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
     left = counted.keys() - whole.keys()
     if not left:
-        return write_ids.Snapshot(whole, {}, {})
+        return write_id_snapshots.Snapshot(whole, {}, {})
     marks, unseen, ranges = _partly_seen(session, left, seen)
-    return write_ids.Snapshot({**marks, **whole}, unseen, ranges)
+    return write_id_snapshots.Snapshot({**marks, **whole}, unseen, ranges)
 
 
-def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
-    marks, later, ranges = write_ids.snapshot(session, keys, _database_mark(seen), seen.exceptions)
-    return write_ids.Snapshot(
+    marks, later, ranges = write_id_snapshots.snapshot(session, keys, _database_mark(seen), seen.exceptions)
+    return write_id_snapshots.Snapshot(
         {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()},
         {key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()},
         ranges,

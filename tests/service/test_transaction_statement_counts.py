@@ -24,6 +24,7 @@ from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
 from metastore.store.drivers import Row
+from metastore.store.write_id_snapshots import snapshot_query
 from tests.support.catalog import MetastoreMaker
 from tests.support.statement_counts import StatementCounts
 from tests.support.txns import (
@@ -281,7 +282,7 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000)[::2])
-    text, _ = call.database.compiled[write_id_rows.snapshot_query("postgresql", one=one, excepts=True)]
+    text, _ = call.database.compiled[snapshot_query("postgresql", one=one, excepts=True)]
     values = {
         "mark": 3000,
         "settled": 6,
@@ -303,7 +304,7 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
     [
         lambda _: write_id_rows.HOLD,
         lambda _: write_id_rows.HOLD_ONE,
-        *(partial(write_id_rows.snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+        *(partial(snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     ],
 )
 def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(
