@@ -1,7 +1,10 @@
 """Fixtures for all tests; databases and servers are made by `tests/support`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,17 +13,41 @@ from hypothesis import HealthCheck, settings
 from metastore.store.database import Database
 from tests.support import databases
 
+MAX_PROCESSES = 4
+"""Each may have a Java process of Spark with a gigabyte."""
+
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-statement-counts", action="store_true", help="write tests/service/statement_counts.json anew")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs on MySQL 8 unless it is asked for by its marker."""
+    """Leave out what runs on MySQL 8 unless it is asked for by its marker. With `-n`, Spark's tests, which take longest, come first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith("tests/spark/"))
     if "mysql8" in config.option.markexpr:
         return
     left_out = [item for item in items if item.get_closest_marker("mysql8")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not item.get_closest_marker("mysql8")]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Spread the tests over the processes of `-n` by file."""
+    from tests.support.parallel import ByFile
+
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Choose the processes of `-n auto`: none for what takes minutes, which has engines and races of its own."""
+    takes_minutes = re.search(r"(?<!not )\bslow\b", config.option.markexpr)
+    return 0 if takes_minutes else min(os.cpu_count() or 1, MAX_PROCESSES)
 
 
 @pytest.fixture(scope="session", params=databases.KINDS)
@@ -36,15 +63,22 @@ def fresh_database_url(database_kind: str, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated_database(database_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Migrated]:
-    with contextmanager(databases.fresh)(database_kind, tmp_path_factory.mktemp("databases")) as url:
-        yield databases.Migrated(database_kind, url)
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], databases.Migrated]]:
+    """Return the database with the current schema of a kind; it is made when it is first asked for."""
+    with ExitStack() as made:
+
+        @cache
+        def of_kind(kind: str) -> databases.Migrated:
+            url = made.enter_context(contextmanager(databases.fresh)(kind, tmp_path_factory.mktemp("databases")))
+            return databases.Migrated(kind, url)
+
+        yield of_kind
 
 
 @pytest.fixture
-def database_url(migrated_database: databases.Migrated, tmp_path: Path) -> Iterator[str]:
+def database_url(database_kind: str, migrated: Callable[[str], databases.Migrated], tmp_path: Path) -> Iterator[str]:
     """URL of a database with the current schema and no rows, on each kind of database; emptied after the test."""
-    yield from migrated_database.take(tmp_path)
+    yield from migrated(database_kind).take(tmp_path)
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -67,7 +68,8 @@ def test_the_migrations_make_what_the_model_declares(database: Database) -> None
 
 @pytest.mark.parametrize("kind", databases.SERVERS)
 def test_a_database_s_name_may_be_as_long_as_the_server_allows(kind: str) -> None:
-    url = databases.server(kind).set(database="m" * (63 if kind == "postgresql" else 64))
+    name = f"metastore_test_{os.getpid()}_"
+    url = databases.server(kind).set(database=name.ljust(63 if kind == "postgresql" else 64, "m"))
     databases.execute(databases.server(kind), f"CREATE DATABASE {url.database}")
     try:
         database = Database(url.render_as_string(hide_password=False))

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,14 @@ def part(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Every module that a file imports, wherever it does so: functions and TYPE_CHECKING blocks too."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -128,5 +134,5 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_a_module_says_what_it_does() -> None:
-    silent = [str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_text())) is None]
+    silent = [str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(parsed(path)) is None]
     assert silent == []

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -62,10 +63,16 @@ def test_the_wheel_carries_the_interface_and_the_migrations(wheel: Path) -> None
     assert not [name for name in names if name.startswith("tests/")]
 
 
-def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dependencies", ["of the tests", pytest.param("installed with it", marks=pytest.mark.slow)])
+def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path, dependencies: str) -> None:
     home = tmp_path / "venv"
-    venv.create(home, with_pip=True)
-    subprocess.run([str(home / "bin" / "pip"), "install", "--quiet", str(wheel)], check=True, capture_output=True, text=True)
+    venv.create(home)
+    python = str(home / "bin" / "python")
+    alone = ["--no-deps"] if dependencies == "of the tests" else []
+    if alone:
+        ours, its = (sysconfig.get_path("purelib", vars=base) for base in ({}, {"base": str(home)}))
+        Path(its, "dependencies.pth").write_text(ours)
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", *alone, str(wheel)], check=True, capture_output=True)
     command = [str(home / "bin" / "metastore")]
     with (
         serving("--workers", "1", home=tmp_path / "home", command=command, cwd=tmp_path, variables={"PYTHONPATH": ""}) as server,
@@ -73,3 +80,7 @@ def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
     ):
         assert client.getStatus() == 2
         assert (tmp_path / "home" / "data" / "metastore" / "metastore.db").exists()
+    where = subprocess.run(
+        [python, "-c", "import metastore; print(metastore.__file__)"], check=True, capture_output=True, cwd=tmp_path, text=True
+    )
+    assert Path(where.stdout).is_relative_to(home)

@@ -210,37 +210,47 @@ class _Alteration:
 
     def complete(self, stored: Partition, old: Partition, by: Writer) -> bool:
         """Make a partition what will be stored; tell whether it is given a place with other data. InvalidOperation, MetaError."""
-        sd = stored.sd if stored.sd is not None else old.sd
-        if sd is not None:
-            if old.sd is None or sd.cols is not old.sd.cols:
-                self._check_columns(old.sd, sd, stored.values)
-            if is_clustered(sd):
-                sd = self._clustered(old.sd, sd, stored.values)
-            if not sd.location and old.sd is not None:
-                sd = copy(sd)
-                sd.location = old.sd.location
-            elif sd.location and sd.location[0] == "/" and self._table.sd is not None:
-                sd = copy(sd)
-                sd.location = self._call.warehouse.qualified(sd.location, self._table.sd.location)
-        stored.sd = sd
+        sd = self._storage(stored, old)
+        stored.sd = sd  # type: ignore[assignment]  # a view may have none
         stored.createTime = stored.createTime or old.createTime
-        parameters = stored.parameters
         has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
+        parameters = stored.parameters
         if has_other_data:
             parameters = accuracy.of_other_data(old.parameters or {}, parameters)
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
             parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, self._reach, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
-            label = f"{self._table.dbName}.{self._table.tableName}"
-            counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
-            if by.write_id < 1 and stored.writeId:
-                by = by._replace(write_id=stored.writeId)
-            stored.parameters = accuracy.after_change(label, old.parameters or {}, counted, old.writeId, by)
-            stored.writeId = accuracy.new_write_id(old.writeId, by)
+            self._mark(stored, old, by)
         if sd is not None and old.sd is not None and sd.cols is not old.sd.cols and (lost := lost_columns(old.sd.cols, sd.cols)):
             stored.parameters = accuracy.without_columns(stored.parameters, lost)
         return has_other_data
+
+    def _storage(self, new: Partition, old: Partition) -> StorageDescriptor | None:
+        """Return the storage descriptor to store: that of the request, or the old one, with its location. InvalidOperation."""
+        sd = new.sd if new.sd is not None else old.sd
+        if sd is None:
+            return None
+        if old.sd is None or sd.cols is not old.sd.cols:
+            self._check_columns(old.sd, sd, new.values)
+        if is_clustered(sd):
+            sd = self._clustered(old.sd, sd, new.values)
+        if not sd.location and old.sd is not None:
+            sd = copy(sd)
+            sd.location = old.sd.location
+        elif sd.location and sd.location[0] == "/" and self._table.sd is not None:
+            sd = copy(sd)
+            sd.location = self._call.warehouse.qualified(sd.location, self._table.sd.location)
+        return sd
+
+    def _mark(self, stored: Partition, old: Partition, by: Writer) -> None:
+        """Note in a partition of a transactional table by which write id its statistics are, where they stay exact. MetaError."""
+        label = f"{self._table.dbName}.{self._table.tableName}"
+        counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
+        if by.write_id < 1 and stored.writeId:
+            by = by._replace(write_id=stored.writeId)
+        stored.parameters = accuracy.after_change(label, old.parameters or {}, counted, old.writeId, by)
+        stored.writeId = accuracy.new_write_id(old.writeId, by)
 
     def _lies_elsewhere(self, old: StorageDescriptor | None, new: StorageDescriptor | None) -> bool:
         if old is None or new is None or not old.location or old.location == new.location or self._stats_are_given:

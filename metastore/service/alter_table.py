@@ -9,7 +9,7 @@ from copy import copy
 import structlog
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Database, Table
+from metastore.idl import Database, FieldSchema, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import accuracy
 from metastore.rules.accuracy import NOBODY, Writer
@@ -36,6 +36,7 @@ from metastore.service.tables import find_table
 from metastore.store import databases, followers, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
+from metastore.warehouse import Reach
 from metastore.warehouse.locations import same_place
 
 log = structlog.get_logger()
@@ -72,22 +73,8 @@ def alter_table(
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name))
             move = _new_place(call, session, before, after, database)
-            has_other_data = not move and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
-            if has_other_data and not quick_stats.are_given(environment):
-                after.parameters = accuracy.of_other_data(before.parameters or {}, after.parameters)
-                statistics.delete_table(session, before.id)
             reach = quick_stats.reach_of(after)
-            if _gathers(call, after, environment) and new_name == name:
-                after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, reach, force=True)
-            after.parameters = quick_stats.without_marker(after.parameters)
-            if is_transactional(before):
-                counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
-                after.parameters = accuracy.after_change(str(name), before.parameters or {}, counted, before.writeId, by)
-                after.writeId = accuracy.new_write_id(before.writeId, by)
-            elif is_transactional(after):
-                after.parameters = accuracy.without_mark(after.parameters)
-            if before.sd is not None and after.sd is not None and (lost := lost_columns(before.sd.cols, after.sd.cols)):
-                after.parameters = accuracy.without_columns(after.parameters, lost)
+            _count(call, session, before, after, environment, reach, by, moves=bool(move))
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)
             _follow(call, session, before, after, cascade=cascade, moved=bool(move))
@@ -103,6 +90,38 @@ def alter_table(
             current.event = AlterTable(client=call.info, before=before, after=after, environment=environment)
 
         current.write(work)
+
+
+def _count(
+    call: Call,
+    session: Session,
+    before: Table,
+    after: Table,
+    environment: Mapping[str, str],
+    reach: Reach,
+    by: Writer,
+    *,
+    moves: bool,
+) -> None:
+    """Set what the parameters of a changed table say of its statistics, and remove statistics of data that it has no longer. MetaError."""
+    assert before.id is not None
+    has_other_data = not moves and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
+    if has_other_data and not quick_stats.are_given(environment):
+        after.parameters = accuracy.of_other_data(before.parameters or {}, after.parameters)
+        statistics.delete_table(session, before.id)
+    is_renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
+    if _gathers(call, after, environment) and not is_renamed:
+        after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, reach, force=True)
+    after.parameters = quick_stats.without_marker(after.parameters)
+    if is_transactional(before):
+        label = str(TableName(before.catName or "", before.dbName, before.tableName))
+        counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
+        after.parameters = accuracy.after_change(label, before.parameters or {}, counted, before.writeId, by)
+        after.writeId = accuracy.new_write_id(before.writeId, by)
+    elif is_transactional(after):
+        after.parameters = accuracy.without_mark(after.parameters)
+    if before.sd is not None and after.sd is not None and (lost := lost_columns(before.sd.cols, after.sd.cols)):
+        after.parameters = accuracy.without_columns(after.parameters, lost)
 
 
 def _lies_elsewhere(before: Table, after: Table) -> bool:
@@ -134,6 +153,14 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
     columns = new.sd.cols if new.sd is not None else []
     if columns is None:
         raise MetaError(f"{name}: the new table has no list of columns; send an empty one if it has none")
+    _check_columns(name, old, new, columns, environment)
+    if checks_types(call, old) and not keeps_own_columns(new) and old.sd is not None:
+        validate_column_changes(old.sd.cols, columns)
+    return new_name
+
+
+def _check_columns(name: TableName, old: Table, new: Table, columns: list[FieldSchema], environment: Mapping[str, str]) -> None:
+    """Refuse columns and partition keys that are none, that come twice, and other keys unless the request allows them."""
     if wrong := invalid_column(columns):
         raise InvalidOperation(f"Invalid column {wrong}")
     if environment.get("allow_partition_key_change", "").lower() != "true" and not _same_keys(old, new):
@@ -144,9 +171,6 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
     same = same_keys and columns_equal(old.sd.cols if old.sd is not None else [], columns)
     if not same and (twice := repeated_column(columns, new.partitionKeys)):
         raise InvalidOperation(f"Table {name} would have the column {twice} twice; names are the same in any case")
-    if checks_types(call, old) and not keeps_own_columns(new) and old.sd is not None:
-        validate_column_changes(old.sd.cols, columns)
-    return new_name
 
 
 def checks_types(call: Call, table: Table) -> bool:

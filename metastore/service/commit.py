@@ -52,19 +52,17 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 
 
 def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | TransactionAborted | None:
-    """Commit a transaction on the portable path, or abort it and return why; None for one that is committed already."""
+    """Commit a transaction on the portable way, or abort it and return why; None for one that is committed already."""
     if request.replLastIdInfo is not None:
         replication.note_last_id(call, session, request.replLastIdInfo)
     parameters = _held_parameters(session, request) if request.keyValue is not None else None
     replayed = is_replayed(request.replPolicy, request.txn_type)
-    key = transactions.targets(session, request.replPolicy or "", [request.txnid]).get(request.txnid) if replayed else request.txnid
+    key = _replaying(session, request) if replayed else request.txnid
     if key is None:
         return None
-    judges = not request.exclWriteEnabled
     locked = transactions.lock_later(session, key)
-    tables_to_change = None if replayed else fast_paths.tables_to_change(call, key)
-    turn = _ask_turn(session, key, tables_to_change, judges=judges) if tables_to_change else None
-    intents: Sequence[Intent] = _intents(components.of(session, key) if turn is None else turn.intents.rows)
+    turn = None if replayed else _early_turn(call, session, request)
+    intents = _intents(components.of(session, key) if turn is None else turn.intents.rows)
     found = transactions.locked(locked)
     if found is None or found.state == ABORTED:
         raise ended_error(key, found, session)
@@ -72,13 +70,11 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
         return None
     commit_id = None
     if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
-        commit_id, intents, committed = _turn(session, key, intents, turn, judges=judges)
-        lost = conflict(key, intents, committed)
+        commit_id, intents, lost = _judged(session, request, intents, turn)
         if lost is not None:
             abort(call, session, [found])
-            return TransactionAborted(conflict_text(key, commit_id, *lost))
-        write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
-    _write_commit(call, session, found, {each.operation for each in intents}, commit_id)
+            return lost
+    _write_commit(session, found, {each.operation for each in intents}, commit_id)
     if replayed:
         _write_replayed(call, session, found, request)
     if call.listeners.transactional and (replayed or request.replPolicy is None):
@@ -88,7 +84,30 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     return Ended(found.id, found.type)
 
 
-def _write_commit(call: Call, session: Session, found: Transaction, operations: Collection[str], commit_id: int | None) -> None:
+def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
+    """Return the transaction that replays the one of a request, which is named by its id at the source; None if it has ended."""
+    return transactions.targets(session, request.replPolicy or "", [request.txnid]).get(request.txnid)
+
+
+def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Turn | None:
+    """Ask for the turn in the tables that the client is known to change, before it is read what the transaction changes."""
+    known = fast_paths.tables_to_change(call, request.txnid)
+    return _ask_turn(session, request.txnid, known, judges=not request.exclWriteEnabled) if known else None
+
+
+def _judged(
+    session: Session, request: CommitTxnRequest, intents: Sequence[Intent], turn: _Turn | None
+) -> tuple[int, Sequence[Intent], TransactionAborted | None]:
+    """Wait for the turn in the tables that a transaction changes; return its commit id, what it writes, and why it loses, if it does."""
+    commit_id, intents, committed = _turn(session, request.txnid, intents, turn, judges=not request.exclWriteEnabled)
+    lost = conflict(request.txnid, intents, committed)
+    if lost is not None:
+        return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
+    write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    return commit_id, intents, None
+
+
+def _write_commit(session: Session, found: Transaction, operations: Collection[str], commit_id: int | None) -> None:
     """Write that a locked transaction, which did these operations, is committed."""
     now = now_ms()
     if COMPACTION in operations:
@@ -129,7 +148,7 @@ def _events(call: Call, session: Session, found: Transaction) -> list[Event]:
     return events
 
 
-def _intents(rows: Sequence[Row]) -> list[Intent]:
+def _intents(rows: Sequence[Row]) -> Sequence[Intent]:
     return [Intent(*row) for row in rows]
 
 

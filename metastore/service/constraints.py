@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metastore.errors import InvalidObject, MetaError, MetastoreError
@@ -169,29 +169,43 @@ def _referenced(
     """
     first = group[0]
     name = table_name(first.pktable_db, first.pktable_name, table.catName, call.config.default_catalog)
-    itself = name == (table.catName, table.dbName, table.tableName)
-    parent = table if itself or tables.share(session, *name) is None else tables.find(call.database, session, *name)
-    if parent is None or parent.id is None or (parent is table and not itself):
-        raise InvalidObject(f"Parent table not found: {name}. A foreign key can not refer to a table of another catalog")
-    types, own_types = _columns(parent), _columns(table)
+    parent, key = _parent(call, session, table, name)
     wanted = [normalize(struct.pkcolumn_name or "") for struct in group]
-    for column in wanted:
-        if column not in types:
-            raise InvalidObject(f"Parent column not found: {column} in {name}")
-    differing = [
-        f"{struct.fkcolumn_name} {own_types[normalize(struct.fkcolumn_name)]} refers to {column} {types[column]}"
-        for struct, column in zip(group, wanted, strict=True)
-        if own_types[normalize(struct.fkcolumn_name)] != types[column]
-    ]
-    keys = [key for key in (own if itself else rows.of_table(session, parent.id)) if key.kind in (PRIMARY, UNIQUE)]
-    for key in keys:
-        if not differing and sorted(key.body["columns"]) == sorted(wanted):
-            return parent.id, wanted, key.name
-    possible = [", ".join(key.body["columns"]) for key in keys]
+    differing = _differing(name, group, wanted, _columns(parent), _columns(table))
+    keys = [each for each in (own if parent is table else rows.of_table(session, key)) if each.kind in (PRIMARY, UNIQUE)]
+    for each in keys:
+        if not differing and sorted(each.body["columns"]) == sorted(wanted):
+            return key, wanted, each.name
+    possible = [", ".join(each.body["columns"]) for each in keys]
     raise MetaError(
         f"Foreign key of {table.tableName} references columns {', '.join(wanted)} of {name}, but no primary or unique key there has "
         f"these columns with the same types. Keys there: {possible or 'none'}. Types that differ: {differing or 'none'}"
     )
+
+
+def _parent(call: Call, session: Session, table: Table, name: TableName) -> tuple[Table, int]:
+    """Hold the table of a name, perhaps the table itself; return it and its key. InvalidObject."""
+    itself = name == (table.catName, table.dbName, table.tableName)
+    found = table if itself else None
+    if not itself and tables.share(session, *name) is not None:
+        found = tables.find(call.database, session, *name)
+    if found is None or found.id is None:
+        raise InvalidObject(f"Parent table not found: {name}. A foreign key can not refer to a table of another catalog")
+    return found, found.id
+
+
+def _differing(
+    name: TableName, group: Sequence[SQLForeignKey], wanted: Sequence[str], types: Mapping[str, str], own_types: Mapping[str, str]
+) -> list[str]:
+    """Return which columns of a foreign key have other types than those that it refers to. InvalidObject for one that is not there."""
+    for column in wanted:
+        if column not in types:
+            raise InvalidObject(f"Parent column not found: {column} in {name}")
+    return [
+        f"{struct.fkcolumn_name} {own_types[normalize(struct.fkcolumn_name)]} refers to {column} {types[column]}"
+        for struct, column in zip(group, wanted, strict=True)
+        if own_types[normalize(struct.fkcolumn_name)] != types[column]
+    ]
 
 
 def drop(call: Call, name: TableName, constraint: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
-from metastore.idl import PrincipalType, StorageDescriptor, Table
+from metastore.idl import Database, PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
 from metastore.rules import accuracy
 from metastore.rules.columns import repeated_column, strangers
@@ -18,7 +18,7 @@ from metastore.service import constraints as constraint_service
 from metastore.service import privileges, quick_stats, translation
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.names import table_name
+from metastore.service.names import TableName, table_name
 from metastore.store import databases, tables
 from metastore.store.database import Session
 
@@ -39,30 +39,14 @@ def create_table(
     InvalidObject for names and columns, NoSuchObject for the database, AlreadyExists, MetaError.
     """
     environment = environment or {}
-    if table.tableName is None:
-        raise MetaError("Table name cannot be null: set tableName")
-    if table.dbName is None:
-        raise InvalidObject(f"Database name of table {table.tableName} cannot be null: set dbName")
-    name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
-    table.catName, table.dbName, table.tableName = name
+    name = _claimed_name(call, table)
     _check(call, table)
-    table.createTime = int(time.time())
-    table.ownerType = table.ownerType or PrincipalType.USER
-    table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
-    table.parameters.setdefault("transient_lastDdlTime", str(table.createTime))
     columns = accuracy.wanted_columns(table.dictionary)
-    gathers = quick_stats.wanted(call, table.parameters, environment) and not table.partitionKeys
-    table.parameters = quick_stats.without_marker(table.parameters)
-
+    gathers = _complete(call, table, environment)
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
 
         def work(session: Session) -> None:
-            key = databases.share(session, name.catalog, name.database)
-            database = databases.find(session, name.catalog, name.database) if key is not None else None
-            if database is None or key is None:
-                raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
-            if tables.find(call.database, session, *name) is not None:
-                raise AlreadyExists(f"Table {name} already exists")
+            key, database = _free(call, session, name)
             stored = translation.on_create(call, database, table, capabilities, identifier)
             place = stored.sd.location if stored.tableType not in VIEWS else None
             reach = quick_stats.reach_of(stored)
@@ -82,6 +66,39 @@ def create_table(
                 current.further = [AddConstraints(client=call.info, table=stored, constraints=constraints)]
 
         current.write(work)
+
+
+def _claimed_name(call: Call, table: Table) -> TableName:
+    """Return the name of a table, which then bears it normalised. MetaError, InvalidObject."""
+    if table.tableName is None:
+        raise MetaError("Table name cannot be null: set tableName")
+    if table.dbName is None:
+        raise InvalidObject(f"Database name of table {table.tableName} cannot be null: set dbName")
+    name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
+    table.catName, table.dbName, table.tableName = name
+    return name
+
+
+def _complete(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
+    """Give a table its time, its type of owner and the parameters to store; tell whether its basic statistics are to be gathered."""
+    table.createTime = int(time.time())
+    table.ownerType = table.ownerType or PrincipalType.USER
+    table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
+    table.parameters.setdefault("transient_lastDdlTime", str(table.createTime))
+    gathers = quick_stats.wanted(call, table.parameters, environment) and not table.partitionKeys
+    table.parameters = quick_stats.without_marker(table.parameters)
+    return gathers
+
+
+def _free(call: Call, session: Session, name: TableName) -> tuple[int, Database]:
+    """Hold the database of a table that is not there yet; return its key and itself. NoSuchObject, AlreadyExists."""
+    key = databases.share(session, name.catalog, name.database)
+    database = databases.find(session, name.catalog, name.database) if key is not None else None
+    if database is None or key is None:
+        raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
+    if tables.find(call.database, session, *name) is not None:
+        raise AlreadyExists(f"Table {name} already exists")
+    return key, database
 
 
 def dry_run(call: Call, table: Table, *, capabilities: Sequence[str] | None, identifier: str | None) -> Table:

@@ -154,56 +154,88 @@ def drop_database(
         if ignore_unknown:
             return
         raise
-    dropped: list[Table] = []
-    outside: dict[int | None, list[str]] = defaultdict(list)
-    environment = environment or {}
-    with change(call, DropDatabase(client=call.info, database=database, environment=environment)) as current:
-        asked: set[int | None] = set()
-
-        def ask(table: Table) -> DropTable:
-            event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
-            if table.id not in asked:
-                call.listeners.before(event)
-                asked.add(table.id)
-            return event
-
+    drop = _Drop(call, catalog, name, environment or {}, delete_data=delete_data)
+    with change(call, DropDatabase(client=call.info, database=database, environment=drop.environment)) as current:
         if call.listeners.pre and cascade:
-            # Asked before the transaction, so that a slow listener holds no lock; a table that is made meanwhile is asked for inside it.
-            for table in call.database.read(lambda session: tables.all_of(call.database, session, catalog, name)):
-                ask(table)
-
-        def work(session: Session) -> None:
-            key = databases.lock(session, catalog, name)
-            if key is None:
-                raise NoSuchObject(f"There is no database {catalog}.{name}")
-            has_tables, has_functions = databases.has_tables_or_functions(session, key)
-            if has_tables and not cascade:
-                raise InvalidOperation(f"Database {name} is not empty. One or more tables exist.")
-            if has_functions and not cascade:
-                raise InvalidOperation(f"Database {name} is not empty. One or more functions exist.")
-            if has_tables:
-                tables.lock_all(session, key)
-                used = view_sources.made_from_database(session, catalog, name)
-                if used:
-                    raise MetaError(f"Cannot drop database {name} as its tables are used in the following materialized views {used}")
-            dropped[:] = tables.all_of(call.database, session, catalog, name) if has_tables else []
-            call.listeners.within([ask(table) for table in dropped], session)
-            outside.clear()
-            if delete_data and any(table.partitionKeys for table in dropped):
-                for table_id, location in partitions.locations_outside_in(session, key):
-                    outside[table_id].append(location)
-            if has_tables or has_functions:
-                bulk.delete_contents(session, key)
-            if any(is_transactional(table) for table in dropped):
-                followers.forget_database(session, catalog, name)
-            databases.delete(session, key)
-
-        current.write(work)
-    purge = environment.get("ifPurge", "").lower() == "true"
-    for table in dropped:
-        call.listeners.after(DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment), None)
+            drop.ask_of_all()
+        current.write(lambda session: drop.remove(session, cascade=cascade))
+    for table in drop.tables:
+        call.listeners.after(drop.event(table), None)
     if delete_data:
-        _delete_contents(call, database, dropped, outside, purge=purge)
+        purge = drop.environment.get("ifPurge", "").lower() == "true"
+        _delete_contents(call, database, drop.tables, drop.outside, purge=purge)
+
+
+class _Drop:
+    """The drop of one database: what it removes, and which of the tables the listeners were asked about."""
+
+    def __init__(self, call: Call, catalog: str, name: str, environment: Mapping[str, str], *, delete_data: bool) -> None:
+        self._call = call
+        self._where = (catalog, name)
+        self._delete_data = delete_data
+        self._asked: set[int | None] = set()
+        self.environment = environment
+        self.tables: list[Table] = []
+        self.outside: dict[int | None, list[str]] = {}
+        """Locations of partitions beside their table's, by the table's key."""
+
+    def event(self, table: Table) -> DropTable:
+        """Return the event of a table that goes."""
+        return DropTable(client=self._call.info, table=table, delete_data=self._delete_data, environment=self.environment)
+
+    def ask_of_all(self) -> None:
+        """Ask the listeners about all tables before the transaction, so that a slow one holds no lock.
+
+        A table that is made meanwhile is asked about inside the transaction.
+        """
+        database = self._call.database
+        for table in database.read(lambda session: tables.all_of(database, session, *self._where)):
+            self._ask(table)
+
+    def _ask(self, table: Table) -> DropTable:
+        """Ask the listeners about a table once; return its event."""
+        event = self.event(table)
+        if table.id not in self._asked:
+            self._call.listeners.before(event)
+            self._asked.add(table.id)
+        return event
+
+    def remove(self, session: Session, *, cascade: bool) -> None:
+        """Remove the rows of the database and of all in it. NoSuchObject, InvalidOperation, MetaError."""
+        key = databases.lock(session, *self._where)
+        if key is None:
+            raise NoSuchObject(f"There is no database {'.'.join(self._where)}")
+        has_tables, has_functions = databases.has_tables_or_functions(session, key)
+        if not cascade:
+            self._check_empty(has_tables=has_tables, has_functions=has_functions)
+        self.tables = self._locked_tables(session, key) if has_tables else []
+        self._call.listeners.within([self._ask(table) for table in self.tables], session)
+        self.outside = self._outside(session, key)
+        if has_tables or has_functions:
+            bulk.delete_contents(session, key)
+        if any(is_transactional(table) for table in self.tables):
+            followers.forget_database(session, *self._where)
+        databases.delete(session, key)
+
+    def _check_empty(self, *, has_tables: bool, has_functions: bool) -> None:
+        for what, has in (("tables", has_tables), ("functions", has_functions)):
+            if has:
+                raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {what} exist.")
+
+    def _locked_tables(self, session: Session, key: int) -> list[Table]:
+        """Lock all tables and return them. MetaError if a materialized view elsewhere is made from one."""
+        tables.lock_all(session, key)
+        used = view_sources.made_from_database(session, *self._where)
+        if used:
+            raise MetaError(f"Cannot drop database {self._where[1]} as its tables are used in the following materialized views {used}")
+        return tables.all_of(self._call.database, session, *self._where)
+
+    def _outside(self, session: Session, key: int) -> dict[int | None, list[str]]:
+        found: dict[int | None, list[str]] = defaultdict(list)
+        if self._delete_data and any(table.partitionKeys for table in self.tables):
+            for table_id, location in partitions.locations_outside_in(session, key):
+                found[table_id].append(location)
+        return found
 
 
 def _delete_contents(

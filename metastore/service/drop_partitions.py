@@ -91,26 +91,35 @@ def drop_named(
             if locked is None:
                 raise NoSuchObject(f"{name} table not found")
             held, found, _ = locked
-            purges = delete_data and purges_data(held) and held.tableType not in VIEWS
-            missing = set(wanted) - {each for _, each, _ in found}
+            names = [each for _, each, _ in found]
+            missing = set(wanted) - set(names)
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")
-            if purges:
-                _check_writable(call, [partition for _, _, partition in found])
             dropped[:] = [partition for _, _, partition in found]
+            purges = delete_data and purges_data(held) and held.tableType not in VIEWS
+            if purges:
+                _check_writable(call, dropped)
             if found:
                 partitions.delete(session, held, [key for key, _, _ in found])
                 if is_transactional(held):
-                    followers.forget_partitions(session, Key(*name), [each for _, each, _ in found])
-                    if not delete_data and soft_drops.dropping_transaction(environment):
-                        places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
-                        soft_drops.hand_over(call, session, name, places, environment, purge=_purges(held, environment))
-            return held, purges, [each for _, each, _ in found]
+                    followers.forget_partitions(session, Key(*name), names)
+                    if not delete_data:
+                        _hand_over(call, session, name, held, dict(zip(names, dropped, strict=True)), environment)
+            return held, purges, names
 
         held, purges, names = current.write(work)
     if purges:
         _delete_data(call, name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
     return dropped
+
+
+def _hand_over(
+    call: Call, session: Session, name: TableName, table: Table, dropped: Mapping[str, Partition], environment: Mapping[str, str]
+) -> None:
+    """Leave the files of dropped partitions to the cleaner, if the transaction that drops them asks for it."""
+    if soft_drops.dropping_transaction(environment):
+        places = [(each, partition.sd.location) for each, partition in dropped.items() if partition.sd is not None]
+        soft_drops.hand_over(call, session, name, places, environment, purge=_purges(table, environment))
 
 
 def _purges(table: Table, environment: Mapping[str, str]) -> bool:

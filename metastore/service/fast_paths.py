@@ -1,8 +1,8 @@
 """Try calls on transactions in one round trip to the database, and keep the hints by which that is chosen.
 
 Each `try_*` function does the whole call, with its row in the notification log, and returns what it did; or it returns None, and nothing
-is changed: then the caller takes the portable path. No other module knows of hints, or which listeners allow a fast path: a transactional
-listener beside the notification log needs a session, so with one all calls but locks take the portable path. What the database does is in
+is changed: then the caller takes the portable way. No other module knows of hints, or which listeners allow a fast path: a transactional
+listener beside the notification log needs a session, so with one all calls but locks take the portable way. What the database does is in
 `store.fast_paths`.
 """
 

@@ -82,7 +82,7 @@ def _wanted(call: Call, request: LockRequest) -> _Wanted:
 
 
 def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
-    """Ask for a lock on the portable path; holders that are too late to keep it back are given up first."""
+    """Ask for a lock on the portable way; holders that are too late to keep it back are given up first."""
     while True:
         answer = call.database.write(lambda session: _add(call, session, request, wanted))
         if isinstance(answer, LockResponse):
@@ -122,36 +122,43 @@ def check_lock(call: Call, key: int) -> LockResponse:
 
     No earlier lock can appear any more, so what is read needs no queue to decide by.
     """
-
-    def read(session: Session) -> tuple[list[Held], list[Held]]:
-        own = locks.of(session, key)
-        if not own or own[0].state == ACQUIRED:
-            return own, []
-        wanted = [_of(each) for each in own]
-        return own, locks.before(session, key, wanted, waited_for(wanted, writers_wait=bool(own[0].writers_wait)))
-
     while True:
         now = now_ms()
-        own, before = call.database.read(read)
-        if not own:
+        own, before = call.database.read(lambda session: _with_earlier(session, key))
+        if not own or (own[0].transaction and own[0].transaction_state != OPEN):
             raise _unknown(key)
-        first = own[0]
-        if first.transaction and first.transaction_state != OPEN:
-            raise _unknown(key)
-        blocked = None
-        if first.state != ACQUIRED:
-            earlier = _living(before)
-            blocked = blocker([_of(each) for each in own], first.transaction, map(_earlier, earlier), writers_wait=bool(first.writers_wait))
-            if blocked is not None:
-                late = house_keeping.late_holders(call.config, earlier, now)
-                if any(each.lock == blocked.by.lock for each in late):
-                    house_keeping.give_up(call.metastore, late)
-                    continue
-        granted = blocked is None and first.state != ACQUIRED
-        if granted and not call.database.change(lambda session: locks.acquire(session, key, now_ms())):
-            raise _unknown(key)
-        _beat(call, first, now)
-        return LockResponse(lockid=key, state=LockState.ACQUIRED if blocked is None else LockState.WAITING)
+        blocked = _held_back(own, before) if own[0].state != ACQUIRED else None
+        if blocked is None or not _gives_up(call, before, blocked, now):
+            break
+    if blocked is None and own[0].state != ACQUIRED and not call.database.change(lambda session: locks.acquire(session, key, now_ms())):
+        raise _unknown(key)
+    _beat(call, own[0], now)
+    return LockResponse(lockid=key, state=LockState.ACQUIRED if blocked is None else LockState.WAITING)
+
+
+def _with_earlier(session: Session, key: int) -> tuple[list[Held], list[Held]]:
+    """Return the components of a lock, none if it is not there, and of earlier locks those that it may wait for if it waits."""
+    own = locks.of(session, key)
+    if not own or own[0].state == ACQUIRED:
+        return own, []
+    wanted = [_of(each) for each in own]
+    types = waited_for(wanted, writers_wait=bool(own[0].writers_wait))
+    return own, _living(locks.before(session, key, wanted, types))
+
+
+def _held_back(own: Sequence[Held], earlier: Sequence[Held]) -> Blocked | None:
+    """Return what holds a lock back; None if nothing does."""
+    first = own[0]
+    return blocker([_of(each) for each in own], first.transaction, map(_earlier, earlier), writers_wait=bool(first.writers_wait))
+
+
+def _gives_up(call: Call, earlier: Sequence[Held], blocked: Blocked, now: int) -> bool:
+    """Give up the holders whose heartbeat is too old if one of them holds the lock back; tell whether that was so."""
+    late = house_keeping.late_holders(call.config, earlier, now)
+    is_late = any(each.lock == blocked.by.lock for each in late)
+    if is_late:
+        house_keeping.give_up(call.metastore, late)
+    return is_late
 
 
 def _beat(call: Call, own: Held, now: int) -> None:

@@ -166,27 +166,45 @@ def drop_table(
     with change(call, event) as current:
 
         def work(session: Session) -> tuple[Table, list[str]]:
-            held = tables.hold(call.database, session, table, exclusively=True)
-            if held is None or held.id is None:
-                raise NoSuchObject(f"{name} table not found")
+            held = _held(call, session, name, table)
             used = view_sources.made_from_table(session, name)
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
-            data = []
-            if delete_data and purges_data(held) and held.tableType not in VIEWS and held.sd is not None and held.sd.location:
-                if not call.warehouse.is_writable(held.sd.location.rstrip("/").rpartition("/")[0]):
-                    raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {held.sd.location}")
-                data = [*(partitions.locations_outside(session, held.id) if held.partitionKeys else ()), held.sd.location]
-            tables.delete(session, held.id, partitioned=bool(held.partitionKeys))
-            if is_transactional(held):
-                followers.forget_table(session, Key(*name))
-                if not delete_data and soft_drops.dropping_transaction(environment) and held.sd is not None and held.sd.location:
-                    soft_drops.hand_over(call, session, name, [(None, held.sd.location)], environment, purge=_purges(held, environment))
+            data = _data(call, session, name, held) if delete_data else []
+            _remove(call, session, name, held, environment, delete_data=delete_data)
             current.event = DropTable(client=call.info, table=held, delete_data=delete_data, environment=environment)
             return held, data
 
         dropped, data = current.write(work)
     deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
+
+
+def _held(call: Call, session: Session, name: TableName, table: Table) -> Table:
+    """Lock a table that was read before; return it as it is now. NoSuchObject."""
+    held = tables.hold(call.database, session, table, exclusively=True)
+    if held is None or held.id is None:
+        raise NoSuchObject(f"{name} table not found")
+    return held
+
+
+def _data(call: Call, session: Session, name: TableName, table: Table) -> list[str]:
+    """Return the locations of the data that goes with a table, its own last. MetaError where it can not be deleted."""
+    if not purges_data(table) or table.tableType in VIEWS or table.sd is None or not table.sd.location:
+        return []
+    if not call.warehouse.is_writable(table.sd.location.rstrip("/").rpartition("/")[0]):
+        raise MetaError(f"{name} metadata not deleted since its parent directory is not writable: {table.sd.location}")
+    return [*(partitions.locations_outside(session, table.id) if table.partitionKeys and table.id is not None else ()), table.sd.location]
+
+
+def _remove(call: Call, session: Session, name: TableName, table: Table, environment: Mapping[str, str], *, delete_data: bool) -> None:
+    """Remove the rows of a locked table; what transactions keep of it goes along, and perhaps its files later (see `soft_drops`)."""
+    assert table.id is not None
+    tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
+    if not is_transactional(table):
+        return
+    followers.forget_table(session, Key(*name))
+    if not delete_data and soft_drops.dropping_transaction(environment) and table.sd is not None and table.sd.location:
+        soft_drops.hand_over(call, session, name, [(None, table.sd.location)], environment, purge=_purges(table, environment))
 
 
 def _purges(table: Table, environment: Mapping[str, str]) -> bool:
@@ -200,57 +218,68 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
     for a directory that another object has too: then nothing is deleted.
     """
     table = find_table(call, name)
-    database = call.database
-    chosen: dict[str, list[str]] = {}
-    purge = skips_trash(table) or (environment or {}).get("ifPurge", "").lower() == "true"
+    environment = environment or {}
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
-    with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment or {})) as current:
+    with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment)) as current:
 
-        def work(session: Session) -> None:
-            held = tables.hold(database, session, table, exclusively=True)
-            if held is None or held.id is None:
-                raise NoSuchObject(f"{name} table not found")
-            chosen.clear()
-            if not held.partitionKeys:
-                if partition_names:  # Hive's clients name partitions of such tables, and expect no error
-                    current.event = AlterTable(client=call.info, before=held, after=held, environment=environment or {})
-                    return
-                chosen.update(deletion.to_empty(session, name, held, [(None, held.sd.location)] if held.sd is not None else []))
-                tables.set_parameters(session, held.id, _truncated(held.parameters))
-                statistics.delete_table(session, held.id)
-                return
-            if partition_names:
-                wanted = names_as_stored(call, held, partition_names)
-                found = partitions.lock_named(database, session, held, wanted)
-                if missing := {*wanted} - {each for _, each, _ in found}:
-                    raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
-            else:
-                found = partitions.lock_all(database, session, held)
-            places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
-            chosen.update(deletion.to_empty(session, name, held, places, wholly=not partition_names))
-            changed = [(key, each, copy(partition)) for key, each, partition in found]
-            for _, _, partition in changed:
-                partition.parameters = _truncated(partition.parameters)
-            if changed:
-                partitions.replace(session, held, changed)
-                statistics.delete_partitions(session, [key for key, _, _ in changed])
-            current.event = AlterPartitions(
-                client=call.info,
-                table=held,
-                before=[partition for _, _, partition in found],
-                after=[partition for _, _, partition in changed],
-                environment=environment or {},
-            )
+        def work(session: Session) -> dict[str, list[str]]:
+            held = _held(call, session, name, table)
+            if held.partitionKeys:
+                chosen, current.event = _truncate_partitions(call, session, name, held, partition_names, environment)
+                return chosen
+            if not partition_names:
+                return _truncate_whole(session, name, held)
+            # Hive's clients name partitions of tables that have none, and expect no error
+            current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
+            return {}
 
-        current.write(work)
+        chosen = current.write(work)
     for location, kept in chosen.items():
-        if call.warehouse.is_directory(location):
-            if kept:
-                call.warehouse.delete_but(location, kept, purge=purge)
-            else:
-                call.warehouse.delete(location, purge=purge)
-                call.warehouse.make(location)
+        _empty(call, location, kept, purge=_purges(table, environment))
+
+
+def _truncate_whole(session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
+    """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
+    assert table.id is not None
+    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if table.sd is not None else [])
+    tables.set_parameters(session, table.id, _truncated(table.parameters))
+    statistics.delete_table(session, table.id)
+    return chosen
+
+
+def _truncate_partitions(
+    call: Call, session: Session, name: TableName, table: Table, names: Sequence[str] | None, environment: Mapping[str, str]
+) -> tuple[dict[str, list[str]], AlterPartitions]:
+    """Note that partitions of a locked table, all without names, have no rows; return the directories to empty, and the event."""
+    if names:
+        wanted = names_as_stored(call, table, names)
+        found = partitions.lock_named(call.database, session, table, wanted)
+        if missing := {*wanted} - {each for _, each, _ in found}:
+            raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
+    else:
+        found = partitions.lock_all(call.database, session, table)
+    places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
+    chosen = deletion.to_empty(session, name, table, places, wholly=not names)
+    changed = [(key, each, copy(partition)) for key, each, partition in found]
+    for _, _, partition in changed:
+        partition.parameters = _truncated(partition.parameters)
+    if changed:
+        partitions.replace(session, table, changed)
+        statistics.delete_partitions(session, [key for key, _, _ in changed])
+    before, after = [partition for _, _, partition in found], [partition for _, _, partition in changed]
+    return chosen, AlterPartitions(client=call.info, table=table, before=before, after=after, environment=environment)
+
+
+def _empty(call: Call, location: str, kept: Sequence[str], *, purge: bool) -> None:
+    """Delete what lies in a directory but for what is kept."""
+    if not call.warehouse.is_directory(location):
+        return
+    if kept:
+        call.warehouse.delete_but(location, kept, purge=purge)
+    else:
+        call.warehouse.delete(location, purge=purge)
+        call.warehouse.make(location)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:

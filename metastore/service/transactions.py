@@ -54,7 +54,7 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
 
 
 def _open(call: Call, session: Session, count: int, kind: int, who: transactions.Who, policy: str, sources: Sequence[int]) -> list[int]:
-    """Open transactions on the portable path; those that replicate others stay if they are there already."""
+    """Open transactions on the portable way; those that replicate others stay if they are there already."""
     if sources and (known := transactions.targets(session, policy, sources)):
         return sorted(known.values())
     taken = transactions.take_ids(session, count)

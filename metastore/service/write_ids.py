@@ -26,12 +26,13 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import components, followers, locks, transactions, write_ids
+from metastore.store import components, followers, locks, transactions, write_id_snapshots, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
-from metastore.store.write_ids import Key, Mark, Range
+from metastore.store.write_id_snapshots import Mark
+from metastore.store.write_ids import Key, Range
 
-MOST_EXCEPTIONS = 1000
+MAX_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
@@ -71,7 +72,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
 def _allocate(
     call: Call, session: Session, key: Key, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Allocate write ids on the portable path; return those that transactions had already, and the new ones. MetaError."""
+    """Allocate write ids on the portable way; return those that transactions had already, and the new ones. MetaError."""
     if sources:
         known = transactions.targets(session, request.replPolicy or "", list(sources))
         if len(known) < len(sources):
@@ -80,9 +81,7 @@ def _allocate(
     locked = transactions.lock_many_later(session, ids)
     ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
-    found = transactions.all_locked(locked)
-    if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
-        raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
+    found = _may_write(key, ids, transactions.all_locked(locked))
     if request.reallocate:
         followers.forget_write_ids(session, key, ids)
     elif held is None and found[0].holds & (WRITE_IDS | RANGES):
@@ -100,6 +99,13 @@ def _allocate(
         if call.listeners.transactional:
             call.listeners.within([_event(call, key, new)], session)
     return have, new
+
+
+def _may_write(key: Key, ids: Sequence[int], found: list[Transaction]) -> list[Transaction]:
+    """Return the locked transactions. MetaError unless all are there, open, and not read-only."""
+    if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
+        raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
+    return found
 
 
 def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> range:
@@ -144,21 +150,21 @@ def get_valid_write_ids(
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
 
 
-def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
-    counted = write_ids.seen_whole(session, keys)
+    counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
     left = counted.keys() - whole.keys()
     if not left:
-        return write_ids.Snapshot(whole, {}, {})
+        return write_id_snapshots.Snapshot(whole, {}, {})
     marks, unseen, ranges = _partly_seen(session, left, seen)
-    return write_ids.Snapshot({**marks, **whole}, unseen, ranges)
+    return write_id_snapshots.Snapshot({**marks, **whole}, unseen, ranges)
 
 
-def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_ids.Snapshot:
+def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
-    marks, later, ranges = write_ids.snapshot(session, keys, _database_mark(seen), seen.exceptions)
-    return write_ids.Snapshot(
+    marks, later, ranges = write_id_snapshots.snapshot(session, keys, _database_mark(seen), seen.exceptions)
+    return write_id_snapshots.Snapshot(
         {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()},
         {key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()},
         ranges,
@@ -171,7 +177,7 @@ def _database_mark(seen: Snapshot) -> int:
     Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
     """
     below = seen.exceptions[: bisect_right(seen.exceptions, seen.mark)]
-    if len(below) > MOST_EXCEPTIONS:
+    if len(below) > MAX_EXCEPTIONS:
         return seen.settled
     mark = seen.mark
     for count, exception in enumerate(reversed(below), 1):

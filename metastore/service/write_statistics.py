@@ -6,7 +6,7 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from itertools import islice
@@ -137,43 +137,52 @@ def update_partitions(
 
 
 def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer) -> bool:
+    """Write statistics of partitions of a table as it is known; tell whether they could be merged, if that is asked for."""
     table = known.table
     names = partitions_named(call, table, [each.statsDesc.partName for each in new])
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
     keys, structs = _checked(table, new)
+    by_partition = dict(zip(names, keys, strict=True))
     data: list[list[str]] = []
 
     @cache
     def columns() -> dict[str, Columns]:
         made = _encoded(structs)
         data[:] = [made[key].data for key in keys]
-        return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
+        return {partition: made[key] for partition, key in by_partition.items()}
 
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
-        def overwrite(session: Session) -> bool:
-            marks = {key: _usual_marks(table, tuple(struct.colName for struct in of)) for key, of in structs.items()}
-            locking = overwriting.Overwriting(
-                session, table, {partition: marks[key] for partition, key in zip(names, keys, strict=True)}, known.state
-            )
-            stored = {partition: each.stored() for partition, each in columns().items()}
-            missing = locking.missing()
-            if missing is None:
-                raise NoSuchObject(f"{name} table not found")
-            if missing:
-                raise _missing(name, missing)
-            writing = locking.write(engine, stored)
-            current.tell_early(session)
-            all_written = writing.is_done()
-            return (writing.have_text and all_written) or join(session, all_written=all_written)
-
-        def join(session: Session, *, all_written: bool = False) -> bool:
+        def work(session: Session) -> bool:
+            all_written = False
+            if overwrites:
+                marks = {key: _usual_marks(table, tuple(struct.colName for struct in of)) for key, of in structs.items()}
+                wanted = {partition: marks[key] for partition, key in by_partition.items()}
+                locking = overwriting.Overwriting(session, table, wanted, known.state)
+                writing = _overwrite(locking, name, engine, columns)
+                current.tell_early(session)
+                all_written = writing.is_done()
+                if writing.have_text and all_written:
+                    return True
             return _join(session, name, known, columns(), engine, merged=merged, by=by, all_written=all_written)
 
         overwrites = overwriting.possible(call.database) and not merged and all(structs.values())
-        return current.write(overwrite if overwrites else join)
+        return current.write(work)
+
+
+def _overwrite(
+    locking: overwriting.Overwriting, name: TableName, engine: str, columns: Callable[[], Mapping[str, Columns]]
+) -> overwriting.Writing:
+    """Begin to overwrite statistics, which are encoded while the database locks their partitions. NoSuchObject."""
+    stored = {partition: each.stored() for partition, each in columns().items()}
+    missing = locking.missing()
+    if missing is None:
+        raise NoSuchObject(f"{name} table not found")
+    if missing:
+        raise _missing(name, missing)
+    return locking.write(engine, stored)
 
 
 def _join(

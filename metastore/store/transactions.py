@@ -115,7 +115,6 @@ SHOWN = (T.id, T.state, T.user, T.host, T.agent, T.started_ms, T.heartbeat_ms)
 TARGETS = sa.select(R.source_id, R.transaction_id).where(R.policy == sa.bindparam("policy_key"))
 TARGETS_OF = TARGETS.where(Among(R.source_id, "sources"))
 FORGET_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindparam("policy_key"), R.source_id == sa.bindparam("source"))
-FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(R.transaction_id, "keys"))
 
 
 _MARK = "m"
@@ -341,8 +340,3 @@ def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int
 def forget_target(session: Session, policy: str, source: int) -> None:
     """Forget a replicated transaction that has ended."""
     session.later(FORGET_TARGET, policy_key=policy, source=source)
-
-
-def forget_targets(session: Session, keys: Sequence[int]) -> None:
-    """Forget those of these transactions that replicate others."""
-    session.later(FORGET_TARGETS, keys=list(keys))

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
-import orjson
 import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, AmongKeys, bare, listed
+from metastore.store.clauses import Among, AmongKeys, bare
 from metastore.store.components import Intent
 from metastore.store.database import Session
 from metastore.store.schema import min_history, write_id_counters, write_id_ranges, write_ids
@@ -34,7 +32,8 @@ def _named_table(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
     return tuple(of[name] == sa.bindparam(f"{name}_key") for name in NAMES)
 
 
-def _same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
+def same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions by which rows of two tables are of one table."""
     return tuple(one[name] == other[name] for name in NAMES)
 
 
@@ -46,7 +45,7 @@ def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElemen
         .scalar_subquery()
     )
     number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
-    within = sa.select(number).where(*_same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
+    within = sa.select(number).where(*same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
     return sa.func.coalesce(single, within.limit(sa.literal_column("1")).scalar_subquery())
 
 
@@ -76,8 +75,8 @@ OWNER = sa.select(
     )
 )
 COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
-_LAST_WRITE_ID = N.next - sa.literal_column("1")
-LAST = sa.select(_LAST_WRITE_ID).where(*COUNTER)
+LAST_WRITE_ID = N.next - sa.literal_column("1")
+LAST = sa.select(LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
 _CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_id"))
@@ -85,83 +84,15 @@ FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids
 FORGET_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 FORGET_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
-_AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
-HOLD = sa.select(N.catalog, N.database, N.table).where(_AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
+AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
+HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
 _OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
-OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(_AMONG)}
+OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(AMONG)}
 """For one table, or for many; those without a counter have no write ids."""
 
-_LAST_OF = sa.select(N.catalog, N.database, N.table, _LAST_WRITE_ID.label("last"), N.last_transaction)
-LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(_AMONG)}
-CHANGED = {True: _CHANGED.where(*COUNTER), False: _CHANGED.where(_AMONG)}
+CHANGED = {True: _CHANGED.where(*COUNTER), False: _CHANGED.where(AMONG)}
 """For one table, or for many."""
-
-_NO: sa.ColumnElement[int] = sa.literal_column("0")
-
-
-def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one."""
-    return column + _NO
-
-
-_THEIRS = sa.and_(*_same(I, N), _unranged(I.transaction_id) <= sa.bindparam("mark"))
-_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
-_SETTLED = sa.bindparam("settled", type_=sa.BigInteger())
-_SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*_same(R, N), R.last_transaction <= _SETTLED).scalar_subquery()
-
-
-def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
-    """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
-    first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
-    comma: sa.ColumnElement[str] = sa.literal_column("','")
-    text = first.concat(comma).concat(last).concat(comma).concat(number)
-    return sa.select(listed(kind, text)).where(*_same(R, N), R.last_transaction > _SETTLED).scalar_subquery()
-
-
-_LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
-"""Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
-
-
-@cache
-def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
-    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
-
-    What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
-    others' may come first in the heap. Ranges are told of their table as one text, which costs a tenth of a row for each; but not those of
-    which all transactions are settled, which are seen as a whole.
-    """
-    seen = (
-        sa.select(sa.literal_column("1"))
-        .where(_THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ()))
-        .order_by(I.write_id)
-        .limit(sa.literal_column("1"))
-        .scalar_subquery()
-    )
-    theirs = (
-        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key"))
-        if one
-        else (Among(bare(I.database), "databases"), Among(bare(I.table), "tables"))
-    )
-    later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
-    return sa.union_all(
-        sa.select(
-            N.catalog,
-            N.database,
-            N.table,
-            _NO.label("write_id"),
-            N.last_transaction.label("transaction_id"),
-            _LAST_WRITE_ID.label("last"),
-            _BELOW.label("below"),
-            sa.func.coalesce(seen, _NO).label("seen"),
-            _SETTLED_BELOW.label("settled_below"),
-            _unsettled(kind).label("ranges"),
-        ).where(*(COUNTER if one else (_AMONG,))),
-        *(
-            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO, _NO, sa.null()).where(*theirs, *which)
-            for which in (later, (Among(I.transaction_id, "exceptions"),))[: 1 + excepts]
-        ),
-    )
 
 
 class Key(NamedTuple):
@@ -175,20 +106,6 @@ class Key(NamedTuple):
     def of(cls, intent: Intent) -> Key:
         """Return the table that a transaction means to write to."""
         return cls(intent[0], intent[1], intent[2] or "")
-
-
-class Mark(NamedTuple):
-    """Of a table: the last write id, the highest of a transaction of the snapshot, and whether one of those is seen."""
-
-    last: int
-    below: int | None
-    seen: bool
-    transaction: int
-    """None above it has a write id of the table."""
-
-    def raised(self, below: int | None, *, seen: bool) -> Mark:
-        """Return what further write ids make of it: the highest of a transaction of the snapshot, and whether one is seen."""
-        return self._replace(below=max(self.below or 0, below or 0) or None, seen=self.seen or seen)
 
 
 class Range(NamedTuple):
@@ -222,24 +139,12 @@ def is_range(transactions: Sequence[int]) -> bool:
     return len(transactions) > 1 and transactions[-1] - transactions[0] == len(transactions) - 1
 
 
-class Snapshot(NamedTuple):
-    """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
-
-    Ranges of which it may not see all are left for the caller to judge, as (first transaction, last one, first write id); marks and write
-    ids tell of the others only.
-    """
-
-    marks: dict[Key, Mark]
-    unseen: dict[Key, list[tuple[int, int]]]
-    ranges: dict[Key, list[tuple[int, int, int]]]
-
-
 def named(key: Key) -> dict[str, str]:
     """Return the parameters of a statement that name a table."""
     return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
 
 
-def _naming(keys: Collection[Key]) -> dict[str, Any]:
+def naming(keys: Collection[Key]) -> dict[str, Any]:
     """Return the parameters that name tables: those of the statement for one, or of that for many."""
     return named(next(iter(keys))) if len(keys) == 1 else _among(keys)
 
@@ -277,7 +182,7 @@ def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
 
 def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
     """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
-    return session.later(OF_TRANSACTION[len(tables) == 1], key=transaction, **_naming(tables))
+    return session.later(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
@@ -346,7 +251,7 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
 
     It goes together with the next statement; `make_missing` reads the answer.
     """
-    return session.later(HOLD_ONE if len(keys) == 1 else HOLD, **_naming(keys))
+    return session.later(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
 
 
 def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
@@ -361,42 +266,7 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
 def note_changes(session: Session, keys: Collection[Key], commit_id: int) -> None:
     """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
     if session.notes_changes and keys:
-        session.later(CHANGED[len(keys) == 1], commit_id=commit_id, **_naming(keys))
-
-
-def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:
-    """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
-    rows = session.rows(LAST_OF[len(keys) == 1], **_naming(keys))
-    return {Key(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
-
-
-def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
-    """Return what a snapshot of transactions makes of tables, and perhaps of others.
-
-    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
-    see ascend.
-    """
-    marks: dict[Key, Mark] = {}
-    unseen: dict[Key, list[tuple[int, int]]] = {}
-    ranges: dict[Key, list[tuple[int, int, int]]] = {}
-    below = list(exceptions[: bisect_right(exceptions, mark)])
-    values = _naming(keys)
-    if below:
-        values["exceptions"] = below
-    settled = below[0] - 1 if below else mark
-    query = snapshot_query(session.kind, one=len(keys) == 1, excepts=bool(below))
-    for row in session.rows(query, mark=mark, settled=settled, **values):
-        key = Key(*row[:3])
-        if row[3]:
-            unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
-        else:
-            marks[key] = Mark(int(row[5]), row[6], bool(row[7]), int(row[4])).raised(row[8], seen=row[8] is not None)
-            if row[9]:
-                each = iter(orjson.loads(f"[{row[9]}]"))
-                ranges[key] = list(zip(each, each, each, strict=True))
-    for pairs in unseen.values():
-        pairs.sort()
-    return Snapshot(marks, unseen, ranges)
+        session.later(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:

@@ -1,4 +1,4 @@
-"""What commits of transactions that changed rows do beside others, on fast paths and on the portable path."""
+"""What commits of transactions that changed rows do beside others, on fast paths and on the portable way."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ from metastore.store import compactions as store
 from metastore.store import schema
 from tests.service import acid
 from tests.support import txns
-from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.statement_counts import StatementCounts
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 T = TableName("hive", "db", "t")
@@ -453,38 +454,18 @@ def test_incomplete_requests_are_refused_and_leave_nothing(call: Call, request_:
     assert shown(call) == []
 
 
-def test_statements_are_few(call: Call, statements: Statements) -> None:
+def test_statements_of_the_queue(call: Call, counts: StatementCounts) -> None:
     ask(call, "first")
-    counts: dict[str, int] = {}
-
-    def counted(name: str, work: object) -> object:
-        with statements() as seen:
-            result = work()  # type: ignore[operator]
-        counts[name] = len(seen)
-        return result
-
-    counted("compact", lambda: ask(call))
-    counted("show", lambda: shown(call, dbName="db"))
-    counted("find_next", lambda: take(call))
+    counts("compact", lambda: ask(call))
+    counts("show", lambda: shown(call, dbName="db"))
+    counts("find_next", lambda: take(call))
     info = take(call)
-    counted("find_nothing", lambda: compactions.find_next(call, "w"))
+    counts("find_nothing", lambda: compactions.find_next(call, "w"))
     transaction = acid.begin(call.metastore)
-    counted("update_state", lambda: compactions.update_state(call, info, transaction))
-    counted("set_job", lambda: compactions.set_job(call, info.id, "j"))
-    counted("mark_compacted", lambda: compactions.mark_compacted(call, info))
+    counts("update_state", lambda: compactions.update_state(call, info, transaction))
+    counts("set_job", lambda: compactions.set_job(call, info.id, "j"))
+    counts("mark_compacted", lambda: compactions.mark_compacted(call, info))
     info.highestWriteId = 3
-    counted("mark_cleaned", lambda: compactions.mark_cleaned(call, info))
-    counted("abort", lambda: compactions.abort(call, [1, 2, 3]))
-    counted("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
-    assert counts == {
-        "compact": 3,
-        "show": 1,
-        "find_next": 3,
-        "find_nothing": 1,
-        "update_state": 5,
-        "set_job": 1,
-        "mark_compacted": 3,
-        "mark_cleaned": 6,
-        "abort": 1,
-        "latest": 1,
-    }
+    counts("mark_cleaned", lambda: compactions.mark_cleaned(call, info))
+    counts("abort", lambda: compactions.abort(call, [1, 2, 3]))
+    counts("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))

@@ -28,8 +28,9 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
 from metastore.wire.methods import METHODS
 from tests.service.test_statistics import numbers, of
-from tests.support.catalog import Statements, add_partitions, make_table
+from tests.support.catalog import add_partitions, make_table
 from tests.support.replies import in_structs
+from tests.support.statement_counts import StatementCounts
 
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
 BASIC = '{"BASIC_STATS":"true"}'
@@ -169,15 +170,13 @@ def test_other_tables_have_no_write_ids(call: Call, kind: dict[str, str]) -> Non
     assert read(call, (name, None), up_to(1)) == [ONE]
 
 
-def test_snapshots_cost_no_statement(call: Call, statements: Statements) -> None:
+@pytest.mark.parametrize("seen", [None, up_to(3)], ids=["without", "with"])
+def test_snapshots_cost_no_statement(call: Call, counts: StatementCounts, seen: Snapshot | None) -> None:
     name, _ = made(call, partition=True)
     write_statistics.set_statistics(call, [of(name, ONE, partition="p=1")], by=Writer(3, up_to(3)))
-    for seen in (None, up_to(3)):
-        with statements() as reading:
-            statistics.get_stored(call, name, ["p=1"], ["a"], seen=seen)
-            statistics.get_table(call, name, ["a"], seen=seen)
-            statistics.get_aggregated(call, name, ["p=1"], ["a"], seen=seen)
-        assert len(reading) == 6, reading
+    counts("read of partitions", lambda: statistics.get_stored(call, name, ["p=1"], ["a"], seen=seen))
+    counts("read of a table", lambda: statistics.get_table(call, name, ["a"], seen=seen))
+    counts("aggregate", lambda: statistics.get_aggregated(call, name, ["p=1"], ["a"], seen=seen))
 
 
 def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str, str], by: Writer = NOBODY) -> None:

@@ -1,4 +1,4 @@
-"""Each call that has a fast path does the same on it as on the portable path: the same answer, the same rows, the same log.
+"""Each call that has a fast path does the same on it as on the portable way: the same answer, the same rows, the same log.
 
 A scenario runs twice in one database, once with the fast paths and once without, each in a Hive database of its own; what is compared has
 the ids of transactions counted from the scenario's begin. It names the databases whose fast path did its last call, so none goes unused.

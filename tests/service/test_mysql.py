@@ -94,6 +94,11 @@ def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: boo
         driver.connect()
 
 
+def test_connections_share_what_tls_needs(driver: MySQLDriver) -> None:
+    with closing(driver.connect()) as one, closing(driver.connect()) as other:
+        assert one.ctx is other.ctx
+
+
 @pytest.mark.parametrize(("version", "present", "expected"), [
     ("10.11.6-MariaDB-0+deb12u1", "utf8mb4_bin", "utf8mb4_nopad_bin"), ("8.0.15", "utf8mb4_0900_ai_ci", "utf8mb4_bin"),
     ("8.0.17", "utf8mb4_0900_ai_ci", "utf8mb4_0900_bin"), ("8.4.3", "utf8mb4_0900_bin", "utf8mb4_0900_bin"),

@@ -57,7 +57,8 @@ from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store import notifications as rows
-from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.statement_counts import StatementCounts
 
 
 def events(call: Call, after: int = 0, **wanted: Any) -> list[NotificationEvent]:
@@ -470,31 +471,17 @@ def test_events_that_share_a_row(call: Call) -> None:
     assert [counted(*span) for span in spans] == [251, 1, 250, 98, 1, 2, 100, 199, 101, 1, 0]
 
 
-def test_statements(call: Call, statements: Statements) -> None:
+def test_statements(call: Call, counts: StatementCounts) -> None:
     name = partitioned(call, "1", "2")
     notifications.current_id(call)
-    with statements() as reading:
-        events(call)
-    with statements() as asking:
-        notifications.current_id(call)
+    counts("read", lambda: events(call))
+    counts("current id", lambda: notifications.current_id(call))
     make_table(call, "u")
-    with statements() as numbering:
-        events(call)
-    with statements() as firing:
-        notifications.fire_listener_event(call, name, fire(["1"]))
-    with statements() as firing_more:
-        notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"]))
-    with statements() as writing:
-        notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
-    counts = {
-        "read": len(reading),
-        "current": len(asking),
-        "read and number": len(numbering),
-        "fire": len(firing),
-        "write": len(writing),
-    }
-    assert counts == {"read": 2, "current": 2, "read and number": 6, "fire": 7, "write": 4}, (numbering, firing, writing)
-    assert len(firing) == len(firing_more)
+    counts("read and number", lambda: events(call))
+    counts("fire", lambda: notifications.fire_listener_event(call, name, fire(["1"])))
+    counts("fire for many", lambda: notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"])))
+    files = [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])]
+    counts("write", lambda: notifications.add_writes(call, name, files))
 
 
 def test_the_new_column_of_a_table_is_told(call: Call) -> None:

@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 
+from tests.support import databases
+
 psycopg = pytest.importorskip("psycopg")
 
 from metastore.store.drivers import postgresql_cursor, postgresql_values  # noqa: E402  # needs psycopg
 
 
+def address() -> str:
+    return databases.server("postgresql").render_as_string(hide_password=False)
+
+
 @pytest.fixture
 def connection() -> Iterator[postgresql_cursor.Connection]:
-    url = os.environ.get("METASTORE_TEST_POSTGRESQL")
-    if url is None:
-        pytest.skip("METASTORE_TEST_POSTGRESQL names no server")
-    with postgresql_cursor.Connection.connect(url, autocommit=True) as opened:
+    with postgresql_cursor.Connection.connect(address(), autocommit=True) as opened:
         assert isinstance(opened, postgresql_cursor.Connection)
         yield opened
 
@@ -117,7 +120,7 @@ def test_a_statement_for_each_set_of_types(connection: postgresql_cursor.Connect
 
 
 def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql_cursor, "MOST_STATEMENTS", 4)
+    monkeypatch.setattr(postgresql_cursor, "MAX_PREPARED_STATEMENTS", 4)
     cursor = connection.cursor()
     for number in (*range(10), 0):
         for _ in range(3):
@@ -190,7 +193,7 @@ TAKE = "SELECT pg_advisory_xact_lock(%(key)s), %(long)s::text"
 
 def is_taken(key: int) -> bool:
     """Tell whether a transaction has come to hold an advisory lock, within ten seconds."""
-    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+    with psycopg.connect(address(), autocommit=True) as other:
         for _ in range(1000):
             if other.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [key]).fetchone():
                 return True
@@ -270,7 +273,7 @@ TAKEN = {"key": 767, "long": LONG}
 @contextmanager
 def lock_of_another() -> Iterator[None]:
     """Hold, as somebody else, the advisory lock of TAKEN."""
-    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+    with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [TAKEN["key"]])
         yield
 
@@ -311,7 +314,7 @@ def test_a_connection_ends_under_what_is_sent_ahead(connection: postgresql_curso
         waiting = cursor.later(TAKE, {**TAKEN, "long": "short"})
         cursor.send()
         cursor.later("SELECT %(long)s::text", {"long": LONG})
-        with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+        with psycopg.connect(address(), autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
         with pytest.raises(psycopg.OperationalError):
             waiting.rows  # noqa: B018  # to ask for it is what raises
@@ -331,7 +334,7 @@ def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     cursor.later(TAKE, {"key": 768, "long": LONG})
     assert is_taken(768)
-    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+    with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
     with pytest.raises(psycopg.OperationalError):
         getattr(cursor, ends)()
@@ -359,7 +362,7 @@ def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> Non
 def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
-    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+    with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
     cursor.later("SELECT %(a)s::int", {"a": 1})
     with pytest.raises(psycopg.OperationalError):
@@ -387,7 +390,7 @@ def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
 def test_a_connection_that_the_server_ends(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
-    with psycopg.connect(os.environ["METASTORE_TEST_POSTGRESQL"], autocommit=True) as other:
+    with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
     with pytest.raises(psycopg.OperationalError):
         cursor.execute("SELECT %(a)s::int", {"a": 1})

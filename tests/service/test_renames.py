@@ -19,7 +19,7 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
-from tests.service.test_shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
+from tests.service.shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 
 TWO_KEYS = [("aa", "int"), ("bb", "int")]

@@ -22,6 +22,7 @@ from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
 from metastore.store.fast_paths import postgresql
 from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
+from metastore.store.write_id_snapshots import snapshot_query
 from metastore.store.write_ids import Key, Range
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
@@ -320,7 +321,7 @@ BY_TABLE: tuple[Any, ...] = (
     write_id_rows.OVERLAPPING,
     write_id_rows.OWNER,
     *write_id_rows.FORGET,
-    *(write_id_rows.snapshot_query("postgresql", one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    *(snapshot_query("postgresql", one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     *house_keeping_rows.DELETE_WRITE_IDS,
     compaction_sources.UNSETTLED,
     compactions.WATERMARK,

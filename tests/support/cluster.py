@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from tests.support.acid_tables import definition
-from tests.support.servers import ROOT, Server, serving
+from tests.support.servers import ROOT, Server, free_port, serving
 
 PATIENCE = 120
 SETTINGS = (
@@ -51,9 +50,7 @@ class Cluster:
     def __init__(self, spark: SparkSession, home: Path) -> None:
         self.spark = spark
         self.home = home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.uri = f"thrift://127.0.0.1:{self.port}"
         self._running = ExitStack()
         self.server = self._start()

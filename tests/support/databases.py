@@ -53,10 +53,11 @@ def connect(url: URL) -> Any:
             autocommit=True,
         )  # fmt: skip
     import pymysql
+    from pymysql.constants import CLIENT
 
     return pymysql.connect(
         host=url.host or "127.0.0.1", port=url.port or 3306, user=url.username, password=url.password or "",
-        database=url.database, autocommit=True,
+        database=url.database, autocommit=True, client_flag=CLIENT.MULTI_STATEMENTS, ssl_disabled=True,
     )  # fmt: skip
 
 
@@ -102,28 +103,39 @@ class Migrated:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def take(self, folder: Path) -> Iterator[str]:
-        """Yield the URL of an empty database with the schema."""
+        """Yield the URL of an empty database with the schema; on a server the ids of its rows go on from those before."""
         if self.kind == "sqlite":
             path = folder / "metastore.db"
             shutil.copy(str(make_url(self.url).database), path)
             yield f"sqlite:///{path}"
         else:
             yield self.url
-            self._empty()
+            with closing(connect(make_url(self.url))) as connection, closing(connection.cursor()) as cursor:
+                (_empty_postgresql if self.kind == "postgresql" else _empty_mysql)(cursor)
 
-    def _empty(self) -> None:
-        url = make_url(self.url)
-        schema = "current_schema()" if self.kind == "postgresql" else "DATABASE()"
-        rows = execute(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")
-        tables = [name for (name,) in rows if name != "alembic_version"]
-        if self.kind == "postgresql":
-            execute(url, f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
-        else:
-            used = " UNION ".join(
-                [
-                    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment > 1",
-                    *(f"(SELECT '{table}' FROM `{table}` LIMIT 1)" for table in tables),
-                ]
-            )
-            live = "SET foreign_key_checks = 0 /*!80000 , information_schema_stats_expiry = 0 */"
-            execute(url, live, *(f"TRUNCATE `{table}`" for (table,) in execute(url, live, used)))
+
+def _empty_postgresql(cursor: Any) -> None:
+    """Delete the rows of the tables that have pages, and the pages. TRUNCATE takes twice as long: it makes new files of all indexes."""
+    cursor.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0"
+    )
+    if tables := _to_empty(cursor):
+        cursor.execute("; ".join(f"DELETE FROM {name}" for name in tables))
+        cursor.execute(f"VACUUM {', '.join(tables)}")
+
+
+def _empty_mysql(cursor: Any) -> None:
+    """Delete all rows: TRUNCATE takes fifty times as long."""
+    cursor.execute("SHOW TABLES")
+    cursor.execute("; ".join(f"DELETE FROM `{name}`" for name in _to_empty(cursor)))
+    while cursor.nextset():
+        pass
+
+
+def _to_empty(cursor: Any) -> list[str]:
+    """Return the tables that a cursor has named, those first that refer to others."""
+    from metastore.store.schema import metadata
+
+    place = {table.name: number for number, table in enumerate(metadata.sorted_tables)}
+    tables = [name for (name,) in cursor.fetchall() if name != "alembic_version"]
+    return sorted(tables, key=lambda name: place.get(name, len(place)), reverse=True)

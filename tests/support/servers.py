@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+import random
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 READY = "ready on "
 COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
 ROOT = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started anew."""
+    while True:
+        port = random.randrange(10_000, 32_000)  # below what Linux calls ephemeral
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("tests")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # Java's second compiler never pays off here
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "3")

@@ -9,7 +9,6 @@ import fcntl
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
@@ -25,7 +24,7 @@ import orjson
 import pytest
 from trino import dbapi
 
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 
 RELEASE = "476"
 NEEDS = 24
@@ -70,12 +69,6 @@ def release() -> Path:
             (place / f"{name}.tar.gz").unlink()
             (place / name).rename(found)
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _configure(folder: Path, port: int, metastore: str) -> None:
@@ -127,7 +120,7 @@ class Trino:
 @contextmanager
 def trino_on(server: Server, warehouse: Path, folder: Path) -> Iterator[Trino]:
     """Start Trino, yield it when it answers, and end it."""
-    home, where, port = java_home(), release(), _free_port()
+    home, where, port = java_home(), release(), free_port()
     _configure(folder, port, server.uri)
     variables = {**os.environ, "JAVA_HOME": str(home), "PATH": f"{home}/bin:{os.environ['PATH']}"}
     with (folder / "log").open("w") as log:

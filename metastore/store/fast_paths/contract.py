@@ -1,7 +1,7 @@
 """What a fast path does: one whole call on transactions in one round trip, with the call's row in the notification log.
 
 Each method returns None, with nothing changed, where the database has no such path or where the call needs more than the path does.
-The caller then takes the portable path, which does the same for every case. `event` is the row of the log, None where the log has none;
+The caller then takes the portable way, which does the same for every case. `event` is the row of the log, None where the log has none;
 numbers that only the database knows stand in its message as FIRST, LAST and WRITE_ID, and the statement replaces them.
 """
 

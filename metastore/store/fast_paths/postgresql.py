@@ -316,7 +316,7 @@ class PostgreSQL(FastPaths):
         return sorted(id_ for (id_,) in rows) or None
 
     def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
-        if hint.changes:  # the portable path takes as long
+        if hint.changes:  # the portable way takes as long
             return None
         parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
         row = database.change(lambda session: session.row(_ending(True, event is not None), **parameters))

@@ -1,0 +1,148 @@
+"""What snapshots of transactions make of the write ids of tables. It only reads.
+
+A table of which a snapshot sees all write ids is told by its counter; the others are read by one query.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.store.clauses import Among, bare, listed
+from metastore.store.database import Session
+from metastore.store.write_ids import AMONG, COUNTER, LAST_OF_RANGE, LAST_WRITE_ID, NAMES, RANGE_COLUMNS, I, Key, N, R, naming, same
+
+_LAST_OF = sa.select(N.catalog, N.database, N.table, LAST_WRITE_ID.label("last"), N.last_transaction)
+LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(AMONG)}
+"""For one table, or for many."""
+_NO: sa.ColumnElement[int] = sa.literal_column("0")
+
+
+def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one."""
+    return column + _NO
+
+
+_THEIRS = sa.and_(*same(I, N), _unranged(I.transaction_id) <= sa.bindparam("mark"))
+_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
+_SETTLED = sa.bindparam("settled", type_=sa.BigInteger())
+_SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*same(R, N), R.last_transaction <= _SETTLED).scalar_subquery()
+
+
+def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
+    """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
+    first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
+    comma: sa.ColumnElement[str] = sa.literal_column("','")
+    text = first.concat(comma).concat(last).concat(comma).concat(number)
+    return sa.select(listed(kind, text)).where(*same(R, N), R.last_transaction > _SETTLED).scalar_subquery()
+
+
+_LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
+"""Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
+
+
+@cache
+def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
+    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
+
+    What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
+    others' may come first in the heap. Ranges are told of their table as one text, which costs a tenth of a row for each; but not those of
+    which all transactions are settled, which are seen as a whole.
+    """
+    seen = (
+        sa.select(sa.literal_column("1"))
+        .where(_THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ()))
+        .order_by(I.write_id)
+        .limit(sa.literal_column("1"))
+        .scalar_subquery()
+    )
+    theirs = (
+        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key"))
+        if one
+        else (Among(bare(I.database), "databases"), Among(bare(I.table), "tables"))
+    )
+    later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
+    return sa.union_all(
+        sa.select(
+            N.catalog,
+            N.database,
+            N.table,
+            _NO.label("write_id"),
+            N.last_transaction.label("transaction_id"),
+            LAST_WRITE_ID.label("last"),
+            _BELOW.label("below"),
+            sa.func.coalesce(seen, _NO).label("seen"),
+            _SETTLED_BELOW.label("settled_below"),
+            _unsettled(kind).label("ranges"),
+        ).where(*(COUNTER if one else (AMONG,))),
+        *(
+            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO, _NO, sa.null()).where(*theirs, *which)
+            for which in (later, (Among(I.transaction_id, "exceptions"),))[: 1 + excepts]
+        ),
+    )
+
+
+class Mark(NamedTuple):
+    """Of a table: the last write id, the highest of a transaction of the snapshot, and whether one of those is seen."""
+
+    last: int
+    below: int | None
+    seen: bool
+    transaction: int
+    """None above it has a write id of the table."""
+
+    def raised(self, below: int | None, *, seen: bool) -> Mark:
+        """Return what further write ids make of it: the highest of a transaction of the snapshot, and whether one is seen."""
+        return self._replace(below=max(self.below or 0, below or 0) or None, seen=self.seen or seen)
+
+
+class Snapshot(NamedTuple):
+    """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
+
+    Ranges of which it may not see all are left for the caller to judge, as (first transaction, last one, first write id); marks and write
+    ids tell of the others only.
+    """
+
+    marks: dict[Key, Mark]
+    unseen: dict[Key, list[tuple[int, int]]]
+    ranges: dict[Key, list[tuple[int, int, int]]]
+
+
+def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:
+    """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
+    rows = session.rows(LAST_OF[len(keys) == 1], **naming(keys))
+    return {Key(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
+
+
+def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
+    """Return what a snapshot of transactions makes of tables, and perhaps of others.
+
+    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
+    see ascend.
+    """
+    marks: dict[Key, Mark] = {}
+    unseen: dict[Key, list[tuple[int, int]]] = {}
+    ranges: dict[Key, list[tuple[int, int, int]]] = {}
+    below = list(exceptions[: bisect_right(exceptions, mark)])
+    values = naming(keys)
+    if below:
+        values["exceptions"] = below
+    settled = below[0] - 1 if below else mark
+    query = snapshot_query(session.kind, one=len(keys) == 1, excepts=bool(below))
+    for row in session.rows(query, mark=mark, settled=settled, **values):
+        key = Key(*row[:3])
+        if row[3]:
+            unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
+        else:
+            marks[key] = Mark(int(row[5]), row[6], bool(row[7]), int(row[4])).raised(row[8], seen=row[8] is not None)
+            if row[9]:
+                each = iter(orjson.loads(f"[{row[9]}]"))
+                ranges[key] = list(zip(each, each, each, strict=True))
+    for pairs in unseen.values():
+        pairs.sort()
+    return Snapshot(marks, unseen, ranges)

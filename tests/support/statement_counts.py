@@ -1,0 +1,84 @@
+"""The numbers of SQL statements that operations run, kept in one file.
+
+    pytest tests/service --update-statement-counts      writes the numbers of the tests that run; say in the commit why they changed
+
+A test counts operations under names. On each kind of database the numbers have to be those of the file, whatever else the test is
+parametrised with: one that runs with one partition and with fifty shows that the number does not grow.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from metastore.store.database import Database
+
+T = TypeVar("T")
+FILE = Path(__file__).parents[1] / "service" / "statement_counts.json"
+Numbers = dict[str, dict[str, dict[str, int]]]
+"""By test, operation and kind of database."""
+
+
+def stored() -> Numbers:
+    """Return what the file holds."""
+    numbers: Numbers = json.loads(FILE.read_text())
+    return numbers
+
+
+class StatementCounts:
+    """Counts the statements of one test on one kind of database; BEGIN and COMMIT are not among them."""
+
+    def __init__(self, test: str, database: Database, *, update: bool) -> None:
+        """With `update`, nothing is compared."""
+        self._test = test
+        self.database = database
+        """Whose statements are counted."""
+        self._update = update
+        self._numbers: dict[str, int] = {}
+
+    def __call__(self, operation: str, work: Callable[[], T]) -> T:
+        """Do some work and return what it returns. AssertionError when its number of statements is not that of the file."""
+        seen: list[str] = []
+        self.database.observer = seen.append
+        try:
+            result = work()
+        finally:
+            self.database.observer = None
+        self.note(operation, len(seen), seen)
+        return result
+
+    def note(self, operation: str, number: int, texts: list[str]) -> None:
+        """Compare a number of statements, whose texts are shown when it is not that of the file. AssertionError."""
+        assert operation not in self._numbers, f"{operation} is counted twice: give it another name"
+        self._numbers[operation] = number
+        if self._update:
+            return
+        kind = self.database.driver.name
+        expected = stored().get(self._test, {}).get(operation, {}).get(kind)
+        shown = "".join(f"\n    {text}" for text in texts)
+        assert number == expected, f"{operation} on {kind}: {number} statements, not {expected}{shown}"
+
+    def write(self) -> None:
+        """Put the numbers into the file; other processes may do so at the same time."""
+        with FILE.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            numbers: Numbers = json.loads(file.read())
+            for operation, number in self._numbers.items():
+                numbers.setdefault(self._test, {}).setdefault(operation, {})[self.database.driver.name] = number
+            file.seek(0)
+            file.truncate()
+            file.write(_as_text(numbers))
+
+
+def _as_text(numbers: Numbers) -> str:
+    """Return JSON with an operation a line."""
+    tests = [
+        f"  {json.dumps(test)}: {{\n"
+        + ",\n".join(f"    {json.dumps(each)}: {json.dumps(of, sort_keys=True)}" for each, of in sorted(operations.items()))
+        + "\n  }"
+        for test, operations in sorted(numbers.items())
+    ]
+    return "{\n" + ",\n".join(tests) + "\n}\n"
