@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.conftest import MOST_PROCESSES, pytest_xdist_auto_num_workers
+from tests.conftest import MAX_PROCESSES, pytest_xdist_auto_num_workers
 from tests.support.servers import free_port
 
 
@@ -15,7 +15,7 @@ from tests.support.servers import free_port
 def test_what_takes_minutes_has_the_machine_alone(markers: str, alone: bool) -> None:
     config = cast(Any, SimpleNamespace(option=SimpleNamespace(markexpr=markers)))
     chosen = pytest_xdist_auto_num_workers(config)
-    assert chosen == 0 if alone else 0 < chosen <= MOST_PROCESSES
+    assert chosen == 0 if alone else 0 < chosen <= MAX_PROCESSES
 
 
 def test_the_tests_of_a_file_run_in_one_process() -> None:
