@@ -77,7 +77,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
 
         def work(session: Session) -> None:
             locking = partitions.Locking(session, table, names, known.state)
-            session.send()
+            session.flush()
             partitions.share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]
@@ -103,7 +103,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
                 _keep_statistics(session, other_columns)
                 if other_data:
                     statistics.delete_partitions(session, other_data)
-                session.send()
+                session.flush()
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)

@@ -62,7 +62,7 @@ class Change:
         """Tell the notification log, if it is the only transactional listener, before `work` has ended: it only looks at the event."""
         if self._call.listeners.only_log:
             self._tell(session)
-            session.send()
+            session.flush()
 
     def _tell(self, session: Session) -> None:
         if not self._told:

@@ -60,7 +60,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
         return None
-    locked = transactions.lock_later(session, key)
+    locked = transactions.enqueue_lock(session, key)
     turn = None if replayed else _early_turn(call, session, request)
     intents = _intents(components.of(session, key) if turn is None else turn.intents.rows)
     found = transactions.locked(locked)

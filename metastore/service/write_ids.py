@@ -78,7 +78,7 @@ def _allocate(
         if len(known) < len(sources):
             return {}, {}
         ids = sorted(known.values())
-    locked = transactions.lock_many_later(session, ids)
+    locked = transactions.enqueue_lock_many(session, ids)
     ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
     found = _may_write(key, ids, transactions.all_locked(locked))

@@ -202,7 +202,7 @@ def _join(
     """
     table = known.table
     locking = partitions.Locking(session, table, [*columns], known.state)
-    old = None if all_written else statistics.of_partitions_later(session, table.id, [*columns], engine)
+    old = None if all_written else statistics.enqueue_of_partitions(session, table.id, [*columns], engine)
     rows = locking.rows()
     if rows is None or table.id is None:
         raise NoSuchObject(f"{name} table not found")

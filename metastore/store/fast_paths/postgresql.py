@@ -48,7 +48,7 @@ from metastore.store.transactions import (
     WRITE_IDS,
     WROTE,
     Who,
-    hold_later,
+    enqueue_hold,
     is_open,
     may_be_range,
 )
@@ -354,9 +354,9 @@ class PostgreSQL(FastPaths):
 
         def work(session: Session) -> Answer:
             if transaction:
-                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+                enqueue_hold(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
-            return session.later(
+            return session.enqueue(
                 _locking(bool(intents), bool(transaction), within_tables),
                 **lock._asdict(),
                 **listed,
