@@ -42,7 +42,7 @@ from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_known_table
-from metastore.store import followers, partitions, statistics
+from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
@@ -149,7 +149,7 @@ def rename_partition(
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if is_transactional(held):
-                followers.rename_partition(session, Key(*name), old_name, new_name)
+                dependents.rename_partition(session, Key(*name), old_name, new_name)
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)

@@ -33,7 +33,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
-from metastore.store import databases, followers, partitions, statistics, tables, view_sources
+from metastore.store import databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse import Reach
@@ -81,7 +81,7 @@ def alter_table(
             if new_name != name:
                 view_sources.rename_table(session, name, new_name)
                 if is_transactional(after):
-                    followers.rename_table(session, Key(*name), Key(*new_name))
+                    dependents.rename_table(session, Key(*name), Key(*new_name))
             if move:
                 if call.warehouse.is_directory(move[0]):
                     current.move_directory(*move)

@@ -125,7 +125,7 @@ def _write_replayed(call: Call, session: Session, found: Transaction, request: C
     ]
     if written:
         components.insert_completed(session, found.id, written, now_ms())
-    transactions.forget_target(session, request.replPolicy or "", request.txnid)
+    transactions.delete_target(session, request.replPolicy or "", request.txnid)
 
 
 def _events(call: Call, session: Session, found: Transaction) -> list[Event]:

@@ -20,7 +20,7 @@ from metastore.service.context import Call
 from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
-from metastore.store import catalogs, databases, followers, partitions, statistics, tables, view_sources
+from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
@@ -202,7 +202,7 @@ def _remove(call: Call, session: Session, name: TableName, table: Table, environ
     tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
     if not is_transactional(table):
         return
-    followers.forget_table(session, Key(*name))
+    dependents.delete_table(session, Key(*name))
     if not delete_data and soft_drops.dropping_transaction(environment) and table.sd is not None and table.sd.location:
         soft_drops.hand_over(call, session, name, [(None, table.sd.location)], environment, purge=_purges(table, environment))
 

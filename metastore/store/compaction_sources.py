@@ -158,7 +158,7 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
     return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
-def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
+def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
     """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
 
     Changes that an open transaction may be judged by stay.
@@ -167,12 +167,12 @@ def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> N
     session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
 
 
-def forget_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
+def delete_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
     session.execute(FORGET_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
 
 
-def forget_all(session: Session, where: Object) -> None:
+def delete_all(session: Session, where: Object) -> None:
     """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
     session.execute(FORGET_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
     session.execute(FORGET_ALL_ABORTED, **_keys(where))

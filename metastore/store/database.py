@@ -353,7 +353,7 @@ class Database:
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
         self._pool.distrust(connection)
-        self.caches.forget_changed()
+        self.caches.discard_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:
         """Raise what a driver's error means to the store, if it means anything to it."""

@@ -337,6 +337,6 @@ def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int
     session.insert_many(replicated_transactions, ("policy", "source_id", "transaction_id"), [(policy, *pair) for pair in pairs])
 
 
-def forget_target(session: Session, policy: str, source: int) -> None:
+def delete_target(session: Session, policy: str, source: int) -> None:
     """Forget a replicated transaction that has ended."""
     session.enqueue(FORGET_TARGET, policy_key=policy, source=source)

@@ -211,7 +211,7 @@ def insert_ranges(session: Session, key: Key, ranges: Iterable[Range]) -> None:
     session.enqueue_insert(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
 
 
-def forget(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
+def delete(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
         for statement in FORGET:
