@@ -10,7 +10,7 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
@@ -283,7 +283,7 @@ def _empty(call: Call, location: str, kept: Sequence[str], *, purge: bool) -> No
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in parameters.items() if not accuracy.counts(key)}
+    kept = {key: value for key, value in parameters.items() if not statistics_validity.counts(key)}
     return {**kept, "numFiles": "0", "totalSize": "0", "numRows": "0", "rawDataSize": "0", "transient_lastDdlTime": str(int(time.time()))}
 
 
