@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.compactions import OWNED, C, Object, T
-from metastore.store.components import OF_TABLE, judges_nobody
+from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -78,7 +78,7 @@ ABORTED_AT = (
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
-_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), judges_nobody(A, sa.bindparam("min_open")))
+_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
 FORGET_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
 FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)

@@ -55,7 +55,7 @@ WRITES = (
 )
 
 
-def judges_nobody(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+def has_no_conflicts(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Return whether no transaction from the lowest open one on may lose to that of a committed row with these columns."""
     return sa.or_(of.commit_id.is_(None), of.commit_id < min_open)
 

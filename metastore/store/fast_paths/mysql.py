@@ -82,11 +82,13 @@ class MySQL(FastPaths):
         taken = _try(database, work)
         return None if taken is None else [taken.key]
 
-    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+    def try_commit(
+        self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
+    ) -> Ended | None:
         intent = hint.intent
         if not _is_plain(hint) or hint.intents != (intent is not None):
             return None
-        holds, completing, names = hint.holds, _completing(intent, judges=judges), {}
+        holds, completing, names = hint.holds, _completing(intent, checks_conflicts=checks_conflicts), {}
         if intent is None:
             holds &= ~COMPONENTS
         else:
@@ -157,14 +159,14 @@ class MySQL(FastPaths):
         return _lock_unlooked(database, lock, parts, intents, wanted, given) or _lock_looking(database, lock, parts, intents, wanted)
 
 
-def _completing(intent: Intent | None, *, judges: bool) -> tuple[sa.ClauseElement, ...]:
+def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
     """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is judged first."""
     if intent is None:
         return ()
     if intent[4] == INSERT:
         return (sql.COMPLETE[False],)
     change = sql.CHANGE_TABLE if intent[3] is None else sql.CHANGE_PARTITION
-    return change[judges], sql.COMPLETE[True]
+    return change[checks_conflicts], sql.COMPLETE[True]
 
 
 def _lock_unlooked(

@@ -315,7 +315,9 @@ class PostgreSQL(FastPaths):
         )
         return sorted(id_ for (id_,) in rows) or None
 
-    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+    def try_commit(
+        self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
+    ) -> Ended | None:
         if hint.changes:  # the portable way takes as long
             return None
         parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
