@@ -41,7 +41,7 @@ from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
-from metastore.service.tables import find_table, on_known_table
+from metastore.service.tables import find_table, on_cached_table
 from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.tables import Known
@@ -60,7 +60,7 @@ def alter_partitions(
     A partition's own write id counts where `by` has none.
     """
     try:
-        on_known_table(call, name, lambda known: _alter(call, name, known, new, environment or {}, by))
+        on_cached_table(call, name, lambda known: _alter(call, name, known, new, environment or {}, by))
     except NoSuchObject as error:
         raise _no_table(name) from error
 

@@ -38,7 +38,7 @@ def find_table(call: Call, name: TableName) -> Table:
     return found
 
 
-def on_known_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
+def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
     `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any

@@ -25,7 +25,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, partitions_named
-from metastore.service.tables import find_table, on_known_table
+from metastore.service.tables import find_table, on_cached_table
 from metastore.store import overwriting, partitions, statistics, tables
 from metastore.store.database import Session
 from metastore.store.tables import Known
@@ -133,7 +133,7 @@ def update_partitions(
 ) -> bool:
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     engine = engine or new[0].engine or ENGINE
-    return on_known_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
+    return on_cached_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
 
 
 def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer) -> bool:
