@@ -21,26 +21,36 @@ cdef class Plan:
 
 cdef Plan plan_of(cls, bint shares=False):
     """Return the plan of a class; one that shares has slots for its structs and containers."""
-    global _slots
     cdef Plan plan = _plans.get((cls, shares))
+    cdef dict making
+    if plan is None:
+        making = {}
+        plan = _made(cls, shares, making)
+        _plans.update(making)  # none before all are complete: other threads take what stands here
+    return plan
+
+
+cdef Plan _made(cls, bint shares, dict making):
+    """Return the plan of a class, one of those in the making if it is there, which the structs in it are added to."""
+    global _slots
+    cdef Plan plan = making.get((cls, shares))
     cdef Field field
     if plan is not None:
         return plan
     specs = cls.thrift_spec
-    plan = Plan()
+    plan = making[cls, shares] = Plan()
     plan.cls = cls
     plan.defaults = dict(vars(cls()))
     plan.fields = []
     plan.first = min(specs, default=0)
     plan.by_number = [None] * (max(specs, default=-1) + 1 - plan.first)
-    _plans[cls, shares] = plan
     for number, spec in specs.items():
         place = cls.__name__, spec[1]
         field = Field()
         field.owner = plan
         field.name = spec[1]
         field.number = number
-        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS)
+        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS, making)
         field.nested = field.type.ttype in (STRUCT, LIST, SET, MAP)
         field.slot = -1
         if place in limits.SHARED_FIELDS or (shares and field.nested):
@@ -55,32 +65,32 @@ cdef Py_ssize_t count_slots():
     return _slots
 
 
-cdef Type _type(int ttype, spec, bint shares):
+cdef Type _type(int ttype, spec, bint shares, dict making):
     cdef Type type_ = Type()
     type_.ttype = ttype
     type_.sent = STRING if ttype == BINARY else ttype
     if ttype == STRUCT:
-        type_.plan = plan_of(spec, shares)
+        type_.plan = _made(spec, shares, making)
     elif ttype in (LIST, SET):
-        type_.element = _inner(spec, shares)
+        type_.element = _inner(spec, shares, making)
     elif ttype == MAP:
-        type_.key, type_.element = _inner(spec[0], False), _inner(spec[1], False)
+        type_.key, type_.element = _inner(spec[0], False, making), _inner(spec[1], False, making)
     return type_
 
 
-cdef Type _inner(spec, bint shares):
-    return _type(spec[0], spec[1], shares) if isinstance(spec, tuple) else _type(spec, None, shares)
+cdef Type _inner(spec, bint shares, dict making):
+    return _type(spec[0], spec[1], shares, making) if isinstance(spec, tuple) else _type(spec, None, shares, making)
 
 
 class _Undeclared:
     thrift_spec = {}
 
 
-cdef dict _undeclared = {ttype: _type(ttype, None, False) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
-_undeclared[STRING] = _type(BINARY, None, False)  # whatever its bytes are
-_undeclared[STRUCT] = _type(STRUCT, _Undeclared, False)
-_undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False)
-_undeclared[MAP] = _type(MAP, (-1, -1), False)
+cdef dict _undeclared = {ttype: _type(ttype, None, False, {}) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
+_undeclared[STRING] = _type(BINARY, None, False, {})  # whatever its bytes are
+_undeclared[STRUCT] = _type(STRUCT, _Undeclared, False, {})
+_undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False, {})
+_undeclared[MAP] = _type(MAP, (-1, -1), False, {})
 
 
 cdef Type undeclared(int ttype):
