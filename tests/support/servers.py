@@ -37,8 +37,8 @@ class Server:
 
 
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables for a server whose data lies below `home`, without settings of the user who runs the tests."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_")}
+    """The variables for a server whose data lies below `home`, without settings of the user who runs the tests but for the codec."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_") or name == "METASTORE_CODEC"}
     return {
         **inherited,
         "HOME": str(home),

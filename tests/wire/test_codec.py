@@ -6,11 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +21,7 @@ from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, PartitionsS
 from metastore.wire import codec
 from metastore.wire.codec import pure, pure_encoder
 from metastore.wire.transport import EndOfStream, Feed, Malformed
+from tests.support.servers import ROOT
 from tests.wire.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
 
 PURE = os.environ.get("METASTORE_CODEC") == "pure"
@@ -225,43 +224,6 @@ def test_a_row_is_short_or_fits(encode: Any) -> None:
             reply(row)
 
 
-@pytest.mark.parametrize("work", ["decode", "encode"])
-def test_a_class_that_another_thread_prepares_is_used_whole(work: str) -> None:
-    entered, release = threading.Event(), threading.Event()
-
-    class Inner(TPayload):  # type: ignore[misc]  # thriftpy2 has no types
-        thrift_spec: ClassVar[dict[int, Any]] = {1: (TType.STRING, "text", False)}
-
-        def __init__(self, text: str | None = None) -> None:
-            self.text = text
-            if text is None and not entered.is_set():
-                entered.set()
-                release.wait(30)
-
-    class Outer(TPayload):  # type: ignore[misc]  # thriftpy2 has no types
-        thrift_spec: ClassVar[dict[int, Any]] = {1: (TType.STRUCT, "first", Inner, False), 2: (TType.STRUCT, "second", Inner, False)}
-
-        def __init__(self, first: Inner | None = None, second: Inner | None = None) -> None:
-            self.first, self.second = first, second
-
-    body = Outer(Inner("a"), Inner("b"))
-    data = encoded("name", 2, 7, body)
-
-    def done() -> Any:
-        return (
-            outcome(codec.DECODERS["binary"], data, Outer, 1000)[0] if work == "decode" else ENCODERS[0]("name", 2, 7, body, False)
-        )  # fmt: skip
-
-    expected = repr(body) if work == "decode" else data
-    with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(done)
-        if codec.IMPLEMENTATION == "compiled" or work == "decode":
-            assert entered.wait(30)
-        found = done()
-        release.set()
-        assert [found, other.result(30)] == [expected] * 2
-
-
 @pytest.mark.skipif(PURE or shutil.which("cc") is None, reason="the pure codec is asked for, or there is no compiler")
 def test_what_is_tested_here_is_compiled() -> None:
     assert codec.IMPLEMENTATION == "compiled"
@@ -286,3 +248,10 @@ assert codec.IMPLEMENTATION == "pure"
 assert codec.DECODERS["binary"] is pure.BinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
 """
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_that_read_the_first_messages_of_a_process_read_them_whole(seed: int) -> None:
+    command = [sys.executable, "-m", "tests.wire.first_messages", str(seed)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ended.stdout == ""
