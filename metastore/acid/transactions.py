@@ -132,7 +132,7 @@ class Transaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is neither committed nor aborted here; the server may have given it up."""
+        """Whether the transaction is neither committed nor aborted here; the server may have given it up."""
         return self._state == "open"
 
     def __enter__(self) -> Transaction:  # noqa: PYI034  # Self needs Python 3.11

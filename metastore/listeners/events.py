@@ -219,7 +219,7 @@ class AllocateWriteIds(Event):
 
     @property
     def allocated(self) -> list[TxnToWriteId]:
-        """The same as structs."""
+        """The write ids by transaction, as structs."""
         return [TxnToWriteId(txnId=id_, writeId=number) for id_, number in zip(self.transactions, self.write_ids, strict=True)]
 
 
@@ -234,7 +234,7 @@ class AcidWrite(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchAcidWrite(Event):
-    """The same for several partitions of one table (`add_write_notification_log_in_batch`)."""
+    """A client says which files its open transaction wrote into partitions of one table (`add_write_notification_log_in_batch`)."""
 
     writes: Sequence[AcidWrite]
 

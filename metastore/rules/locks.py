@@ -22,7 +22,7 @@ WAITS_FOR: dict[int, frozenset[int]] = {
 
 
 WAITS_FOR_WRITERS = {**WAITS_FOR, WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE})}
-"""The same as clients before Hive 4 read it."""
+"""`WAITS_FOR` as clients before Hive 4 read it."""
 
 
 def _waits_for(kind: int, *, writers_wait: bool) -> frozenset[int]:

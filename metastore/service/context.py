@@ -36,12 +36,12 @@ class Client:
     user: str | None = None
     groups: list[str] = field(default_factory=list)
     used_get_table: bool = False
-    """Whether it called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
+    """Whether the client called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
     hints: Hints = field(default_factory=Hints)
-    """What it asked for in transactions (see `service.fast_paths`)."""
+    """What the client asked for in transactions (see `service.fast_paths`)."""
 
 
 @dataclass(slots=True)

@@ -155,7 +155,7 @@ def add_write(call: Call, name: TableName, request: WriteNotificationLogRequest)
 
 
 def add_writes(call: Call, name: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
-    """The same for several partitions of one table. NoSuchObject, MetaError."""
+    """Keep which files an open transaction wrote into partitions of one table. NoSuchObject, MetaError."""
     if requests:
         _tell_writes(call, name, requests, batch=True)
 

@@ -19,7 +19,7 @@ class Occupant(NamedTuple):
     """As `places.place_of` writes it."""
     location: str
     label: str
-    """What it is and its name: `partition hive.d.t k=1`."""
+    """The object's kind and name: `partition hive.d.t k=1`."""
     table_id: int | None = None
     partition: str | None = None
 

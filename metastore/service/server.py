@@ -24,7 +24,7 @@ WITHOUT_EFFECT = {
     "hive.metastore.client.socket.timeout": "600s",
     "hive.metastore.partition.order.expr": '"PART_NAME" asc',
 }
-"""Those of them that only Java's server heeds, with their defaults: they are kept for who asks."""
+"""The settings of a connection that only Java's server heeds, with their defaults: they are kept for who asks."""
 READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
 
 

@@ -63,7 +63,7 @@ class Request:
     uri: str
     info: AcidTableInfo
     columns: tuple[str, ...]
-    """Those that the rows have."""
+    """The table's columns that the rows have."""
     overwrite: bool
     zone: str
     lease: float

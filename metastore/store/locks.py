@@ -212,7 +212,7 @@ def change(session: Session, queues: Collection[str]) -> None:
 
 
 def _note_counted(session: Session, parts: Collection[Component]) -> None:
-    """Do so in their turn for components that are about to be added of types that are counted, together with the next statement."""
+    """Count the components that are about to be added as changes of their queues, together with the next statement."""
     if session.notes_changes and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
         session.enqueue(CHANGE, names=sorted(counted))
 

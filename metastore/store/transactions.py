@@ -272,7 +272,7 @@ def heartbeat(session: Session, key: int, now: int) -> bool:
 
 
 def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:
-    """Do so for all open ones of a range, both ends included; return how many there are."""
+    """Note that the owner of the open transactions from `low` to `high`, both included, lives; return how many there are."""
     return session.execute(HEARTBEAT_RANGE, low=low, high=high, now=now)
 
 

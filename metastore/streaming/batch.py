@@ -241,7 +241,7 @@ class TransactionBatch:
             self._call(lambda client: client.abort_txn(AbortTxnRequest(txnid=txn, txn_type=TxnType.DEFAULT)))
 
     def heartbeat(self) -> None:
-        """Tell the server that the batch lives. It does so by itself; this is for callers who can not have threads."""
+        """Tell the server that the batch lives. A thread of the batch tells it as well; this is for callers who can not have threads."""
         with connect(self._connection.uri) as client:
             self._send_heartbeat(client)
 

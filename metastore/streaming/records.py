@@ -180,7 +180,7 @@ def _shown(record: str | bytes) -> str:
 
 
 def checker(kind: str) -> Check | None:
-    """Return what refuses or reads a value of a Hive type that is not null; None where Arrow does so."""
+    """Return what refuses or reads a value of a Hive type that is not null; None where Arrow reads it."""
     text = kind.strip().lower()
     outer = text.partition("<")[0]
     if text in ("tinyint", "smallint", "int", "integer", "bigint"):

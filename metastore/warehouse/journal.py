@@ -31,7 +31,7 @@ class Entry:
 
     subject: tuple[str | list[str], ...]
     directories: list[str]
-    """Those that were missing, outermost first."""
+    """The directories that were missing, outermost first."""
     moves: list[tuple[str, str]]
     """From where to where."""
 

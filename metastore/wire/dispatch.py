@@ -35,7 +35,7 @@ class Outcome:
     """None for a oneway method, which has none."""
     method: str
     object: str
-    """What it was about, as its signature describes it."""
+    """The object of the call, as the method's signature describes it."""
     seconds: float
     result: str
     """"ok", or what went wrong."""

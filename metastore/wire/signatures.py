@@ -32,7 +32,7 @@ class Signature:
     result: type[TPayload]
     oneway: bool
     returns: bool
-    """Whether it has a `success`."""
+    """Whether the result has a field `success`."""
     request: str | None
     """The name of its only argument if that is a request struct: without it the method has nothing to go by."""
     tells_release: bool

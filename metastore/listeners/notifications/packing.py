@@ -49,7 +49,7 @@ LEVEL = 0
 AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
 """The fields of a partition that JSON holds as they are."""
 UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
-"""Those that are not packed: the server has none of them, a request hardly ever."""
+"""The fields of a partition that are not packed: the server has none of them, a request hardly ever."""
 NONE_UNPACKED = (None,) * len(UNPACKED)
 DESCRIPTION = tuple(spec[1] for spec in ColumnStatisticsDesc.thrift_spec.values())
 OF_STATISTICS = tuple(spec[1] for spec in ColumnStatistics.thrift_spec.values() if spec[1] not in ("statsDesc", "statsObj"))

@@ -93,7 +93,7 @@ class Driver:
     notes_changes = False
     """Whether fast paths go by `changes` of the queues of locks and `last_change` of tables, so that these have to be kept."""
     overwrites_statistics = False
-    """Whether it has the statements of `store.overwriting`."""
+    """Whether the database has the statements of `store.overwriting`."""
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
@@ -125,7 +125,7 @@ class Driver:
         return answer
 
     def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
-        """Do so with statements that have their parameters in common."""
+        """Enqueue statements that have their parameters in common."""
         return [self.enqueue(cursor, text, params) for text in texts]
 
     def sync(self, cursor: Any) -> None:
