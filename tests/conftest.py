@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from metastore.store.database import Database
 from tests.support import databases
 
-MOST_PROCESSES = 4
+MAX_PROCESSES = 4
 """Each may have a Java process of Spark with a gigabyte."""
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,7 +47,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Choose the processes of `-n auto`: none for what takes minutes, which has engines and races of its own."""
     takes_minutes = re.search(r"(?<!not )\bslow\b", config.option.markexpr)
-    return 0 if takes_minutes else min(os.cpu_count() or 1, MOST_PROCESSES)
+    return 0 if takes_minutes else min(os.cpu_count() or 1, MAX_PROCESSES)
 
 
 @pytest.fixture(scope="session", params=databases.KINDS)

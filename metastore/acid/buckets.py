@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOST_BUCKETS = 4096
-MOST_STATEMENTS = 4096
+MAX_BUCKETS = 4096
+MAX_STATEMENTS = 4096
 _VERSION = 1 << 29
 _FILE = re.compile(r"bucket_(\d+)(?:_\d+)?", re.ASCII)
 _ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_(\d+))?", re.ASCII)
@@ -36,8 +36,8 @@ class Bucket:
 
 def encode(bucket: int, statement: int = 0) -> int:
     """Return the number for a bucket, 0 to 4095, and a statement, 0 to 4095. ValueError."""
-    if not 0 <= bucket < MOST_BUCKETS or not 0 <= statement < MOST_STATEMENTS:
-        raise ValueError(f"bucket {bucket} of statement {statement}: both must be from 0 to {MOST_BUCKETS - 1}")
+    if not 0 <= bucket < MAX_BUCKETS or not 0 <= statement < MAX_STATEMENTS:
+        raise ValueError(f"bucket {bucket} of statement {statement}: both must be from 0 to {MAX_BUCKETS - 1}")
     return _VERSION | bucket << 16 | statement
 
 

@@ -22,7 +22,7 @@ from metastore.acid.deleted import ids_of
 from metastore.acid.orc_footer import footer_of
 from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
 
-MOST_AT_A_TIME = 10_000
+MAX_BATCH_ROWS = 10_000
 """Rows after which the writer looks whether a stripe is full."""
 UNIT = 64 << 10
 """Bytes of which PyArrow's compressed blocks are multiples."""
@@ -70,7 +70,7 @@ class EventWriter:
         self._stream = stream
         self._schema = schema
         self._deletes = deletes
-        self._step = min(options.stride or MOST_AT_A_TIME, MOST_AT_A_TIME)
+        self._step = min(options.stride or MAX_BATCH_ROWS, MAX_BATCH_ROWS)
         self._sink = _Sink(stream)
         self._writer = orc.ORCWriter(
             self._sink,

@@ -34,7 +34,10 @@ def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:
     if found is not None:
         return found
     length, lowered = len(name), name.lower()
-    return next((value for key, value in parameters.items() if len(key) == length and key.lower() == lowered), None)
+    for key, value in parameters.items():
+        if len(key) == length and key.lower() == lowered:
+            return value
+    return None
 
 
 def is_true(text: str | None) -> bool:

@@ -21,7 +21,7 @@ from metastore.warehouse import Unreachable
 
 log = structlog.get_logger()
 
-MOST_NAMED = 10
+MAX_NAMED_OBJECTS = 10
 """Objects that one entry of the log names."""
 Batch = tuple[Sequence[str], bool]
 """Locations, and whether their data passes the trash by."""
@@ -93,7 +93,11 @@ def to_empty(
 
 def _delete_rest(call: Call, subject: str, location: str, found: Sequence[Occupant], *, purge: bool) -> None:
     names = sorted({each.label for each in found})
-    kept = names[:MOST_NAMED] if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"and {len(names) - MOST_NAMED} more"]
+    kept = (
+        names[:MAX_NAMED_OBJECTS]
+        if len(names) <= MAX_NAMED_OBJECTS
+        else [*names[:MAX_NAMED_OBJECTS], f"and {len(names) - MAX_NAMED_OBJECTS} more"]
+    )
     if any(each.place == place_of(location) for each in found):
         log.warning("data of a dropped object stays, others lie there", object=subject, location=location, kept=kept)
         return

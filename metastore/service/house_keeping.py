@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 BATCH = 1000
 """Most transactions or locks that end in one database transaction, and rows that one removes."""
-MOST_RANKED = 100 * BATCH
+MAX_RANKED_COMPONENTS = 100 * BATCH
 """Components that are found at a time: all have to be ranked for it."""
 
 
@@ -148,7 +148,7 @@ def forget_ended(metastore: Metastore) -> dict[str, int]:
             lambda session: rows.committed_before(session, before, min_open, BATCH), rows.delete_transactions
         ),
         "aborted transactions": batches(lambda session: rows.empty_aborted(session, before, BATCH), rows.delete_transactions),
-        "completed components": batches(lambda session: rows.superseded(session, min_open, MOST_RANKED), rows.delete_components),
+        "completed components": batches(lambda session: rows.superseded(session, min_open, MAX_RANKED_COMPONENTS), rows.delete_components),
         "rebuilds": database.change(lambda session: rebuilds.expire(session, before)),
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))

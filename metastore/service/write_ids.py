@@ -32,7 +32,7 @@ from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRIT
 from metastore.store.write_id_snapshots import Mark
 from metastore.store.write_ids import Key, Range
 
-MOST_EXCEPTIONS = 1000
+MAX_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
@@ -177,7 +177,7 @@ def _database_mark(seen: Snapshot) -> int:
     Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
     """
     below = seen.exceptions[: bisect_right(seen.exceptions, seen.mark)]
-    if len(below) > MOST_EXCEPTIONS:
+    if len(below) > MAX_EXCEPTIONS:
         return seen.settled
     mark = seen.mark
     for count, exception in enumerate(reversed(below), 1):

@@ -42,9 +42,9 @@ from metastore.acid.transactions import Transaction, component
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
 from metastore.rules.acid_directories import WriteIds
-from metastore.spark.alive import Alive
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
+from metastore.spark.heartbeats import Heartbeats
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select
 
@@ -173,7 +173,7 @@ class HiveAcidReader(DataSourceReader):
         events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
         columns = [(column.name, column.type) for column in self._table.table.sd.cols]
         files = partition.files
-        with Alive(self._uri, partition.transaction):
+        with Heartbeats(self._uri, partition.transaction):
             gone = Deleted.read(files.deletes, partition.write_ids)
             sources = [read_events(path, events, self._zone, columns=columns, length=length) for path, length in files.inserts]
             sources += [read_original(each, events, self._zone, columns=columns) for each in files.originals]

@@ -19,14 +19,14 @@ from metastore.spark.data_source_plan import Plan, Staged, staged_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_OPEN = 64
+MAX_OPEN_FILES = 64
 """Files that a task writes at one time where it may begin another for the same partition."""
 
 
 class TaskFiles:
     """Files of one attempt of a task, by partition and bucket.
 
-    In a table that is not bucketed at most `MOST_OPEN` are open: of more partitions the one that was used longest ago ends its file, and
+    Of a table without buckets at most `MAX_OPEN_FILES` are open: of more partitions the one that was used longest ago ends its file, and
     begins a further one when rows come. An overwrite and a bucketed table have one file each and so as many open as there are.
     """
 
@@ -83,7 +83,7 @@ class TaskFiles:
         if key in self._open:
             self._open.move_to_end(key)
             return self._open[key]
-        while self._may_begin_again and len(self._open) >= MOST_OPEN:
+        while self._may_begin_again and len(self._open) >= MAX_OPEN_FILES:
             self._open.popitem(last=False)[1].close()
         file = self._open[key] = self._begin(key, self._begun[key])
         self._begun[key] += 1

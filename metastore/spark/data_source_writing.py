@@ -6,7 +6,7 @@
     delta_W_W_0000/00000B_0     insert-only
     base_W/..                   an overwrite
 
-The transaction begins where Spark plans the write, in a process of its own that ends at once; a keeper sends its heartbeats meanwhile.
+The transaction begins where Spark plans the write, in a process that ends at once; another one sends heartbeats.
 Spark gives a stream's batch number only to the commit, which knows the transaction from the tasks' messages.
 """
 
@@ -23,17 +23,17 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from metastore.acid import buckets, keeper, statistics
+from metastore.acid import buckets, heartbeat_process, statistics
 from metastore.acid.files import FsspecFiles
 from metastore.acid.partitions import found_or_added
 from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
-from metastore.spark import once
-from metastore.spark.alive import Alive
+from metastore.spark import batch_numbers
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.data_source_plan import Plan, Staged
+from metastore.spark.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from metastore.acid.bucket_files import Storage
 
 LEASE = 3600.0
-"""Seconds for which the keeper works unless the option `lease` says otherwise; running tasks send heartbeats besides."""
+"""Seconds for which that process sends heartbeats unless the option `lease` says otherwise; running tasks send heartbeats besides."""
 
 
 class CanNotPlace(Exception):
@@ -93,11 +93,11 @@ class Request:
     def begin(self) -> Plan:
         """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, NoQuery, NoTableId."""
         database, name = self.info.database, self.info.name
-        query = once.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
+        query = batch_numbers.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
         if query:
-            once.note(self.info, query, 0)
+            batch_numbers.note(self.info, query, 0)
             with Transaction.begin(self.uri) as alone:
-                once.add_parameter(alone, database, name, query)
+                batch_numbers.add_parameter(alone, database, name, query)
         txn = Transaction.begin(self.uri, agent=self.agent(query))
         try:
             kind, operation = (
@@ -105,7 +105,7 @@ class Request:
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
             plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
-            keeper.start(self.uri, txn.id, os.getppid(), self.lease)
+            heartbeat_process.start(self.uri, txn.id, os.getppid(), self.lease)
         except BaseException:
             txn.abort()
             raise
@@ -130,7 +130,7 @@ class _Writer:
         from metastore.spark.data_source_files import TaskFiles
 
         assert self._plan is not None
-        with Alive(self._plan.uri, self._plan.transaction) as transaction:
+        with Heartbeats(self._plan.uri, self._plan.transaction) as transaction:
             transaction.check()
             files = TaskFiles(self._plan, self._request.columns, _task_number())
             try:
@@ -184,7 +184,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
     def _open_plans(self) -> list[Plan]:
         """Return plans, without write ids, of the transactions that the query has open."""
         request = self._request
-        query = once.parameter_of(FsspecFiles().read, request.checkpoint)
+        query = batch_numbers.parameter_of(FsspecFiles().read, request.checkpoint)
         name = request.agent(query).name
         with connect(request.uri) as client:
             found = client.get_open_txns_info().open_txns
@@ -195,8 +195,8 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
 def _task_number() -> int:
     context: Any = TaskContext.get()
     number = int(context.partitionId())
-    if number >= buckets.MOST_BUCKETS:
-        raise CanNotPlace(f"more than {buckets.MOST_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
+    if number >= buckets.MAX_BUCKETS:
+        raise CanNotPlace(f"more than {buckets.MAX_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
     return number
 
 
@@ -222,11 +222,11 @@ def finish(plan: Plan, files: Sequence[Staged], *, batch: int | None = None) -> 
     noted = None
     try:
         if batch is not None:
-            if not once.is_new(txn, info.database, info.name, plan.query, batch):
+            if not batch_numbers.is_new(txn, info.database, info.name, plan.query, batch):
                 txn.abort()
                 _remove_staged(plan, storage)
                 return
-            noted = once.note(info, plan.query, batch)
+            noted = batch_numbers.note(info, plan.query, batch)
         _check(plan, files)
         partitions = _place(plan, txn, storage, files, made)
         now = txn.call(lambda client: AcidTableInfo.load(client, info.database, info.name))

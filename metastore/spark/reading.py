@@ -43,7 +43,7 @@ PLACE = "cast(rowId & 63 as int)"
 """SQL of the bit that stands for a row among the 64 of its word."""
 WHOLE = -1
 """In the place of a length up to which a file is readable: all of it is."""
-MOST_LISTED = 1000
+MAX_LISTED_WRITE_IDS = 1000
 """Invalid write ids that are named one by one in a filter; more are joined."""
 
 
@@ -173,7 +173,7 @@ def _valid(events: DataFrame, write_ids: WriteIds, *, mixed: bool) -> DataFrame:
         return kept
     kept = kept.where(F.col("currentTransaction") <= write_ids.high_watermark)
     unseen = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
-    if len(unseen) <= MOST_LISTED:
+    if len(unseen) <= MAX_LISTED_WRITE_IDS:
         return kept.where(~F.col("currentTransaction").isin(unseen)) if unseen else kept
     spark = events.sparkSession
     hidden = spark.createDataFrame([(number,) for number in unseen], "__unseen bigint")

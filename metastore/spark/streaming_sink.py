@@ -15,9 +15,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from metastore.spark.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.hadoop import Files
-from metastore.spark.once import PARAMETER, add_parameter, is_new, note, parameter_of
 from metastore.spark.table import AcidTable
 from metastore.spark.work import Work
 

@@ -319,8 +319,8 @@ def task_of(file: Status) -> int:
     match = _PART.match(file.name)
     if match is None:
         raise FileError(f"{file.path} is no file that Spark writes")
-    if int(match[1]) >= buckets.MOST_BUCKETS:
-        raise FileError(f"{file.path}: more than {buckets.MOST_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
+    if int(match[1]) >= buckets.MAX_BUCKETS:
+        raise FileError(f"{file.path}: more than {buckets.MAX_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
     return int(match[1])
 
 

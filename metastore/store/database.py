@@ -207,7 +207,7 @@ class Session:
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
     """By a construct, its text for one database and the literals that it holds. It is compiled when it is first asked for."""
 
-    MOST = 5000
+    MAX_STATEMENTS = 5000
 
     def __init__(self, dialect: sa.Dialect) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
         literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
         found = (str(compiler), literals)
         with self._lock:
-            if len(self) > self.MOST:
+            if len(self) > self.MAX_STATEMENTS:
                 self.clear()
             self[clause] = found
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -133,8 +133,8 @@ class Rows:
             out.append((loads(values), database, name, created, accessed, sd, loads(parameters), None, catalog, write_id))
         return out
 
-    def _load(self, rows: Sequence[Row]) -> tuple[dict[int, Any], str]:
-        """Return the decoded descriptors of rows by their hashes, and the location of the table."""
+    def _load(self, rows: Sequence[Row]) -> tuple[Mapping[int, Any], str]:
+        """Return the decoded descriptors of rows, by hash, and the location of the table."""
         table = self._table
         assert table.id is not None
         hashes = {row[4] for row in rows} | {row[5] for row in rows}

@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,14 +26,6 @@ def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_version_says_which_codec_serves() -> None:
     assert run("--version").stdout == f"metastore {metastore.__version__}, {IMPLEMENTATION} codec\n"
-
-
-def test_the_environment_can_ask_for_the_pure_codec() -> None:
-    code = "from metastore.wire import codec; print(codec.IMPLEMENTATION)"
-    for wanted, found in (("pure", "pure"), ("", IMPLEMENTATION if os.environ.get("METASTORE_CODEC") != "pure" else None)):
-        environment = {**os.environ, "METASTORE_CODEC": wanted}
-        told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True).stdout
-        assert found is None or told == f"{found}\n"
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ from metastore.idl import (
     UnlockRequest,
 )
 from metastore.rules.snapshots import format_transactions, of_reply
-from metastore.service.write_ids import MOST_EXCEPTIONS
+from metastore.service.write_ids import MAX_EXCEPTIONS
 from tests.races.clients import (
     CONTEXT,
     Within,
@@ -176,7 +176,7 @@ def test_appended_lists_show_snapshot_isolation(servers: Servers, tmp_path: Path
                 if of_period == STAY // 2 and period >= 2 and min(at[:]) >= (period - 1) * STAY:
                     mine.drop_database(f"h{period - 2}", True, True)
                 if number % BURST == BURST // 5:
-                    mine.abort_txns(AbortTxnsRequest(txn_ids=open_many(mine, MOST_EXCEPTIONS)))
+                    mine.abort_txns(AbortTxnsRequest(txn_ids=open_many(mine, MAX_EXCEPTIONS)))
                 done.append(transact(mine, random, number))
             at[place] = SCALE
         return done

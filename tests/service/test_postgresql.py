@@ -120,7 +120,7 @@ def test_a_statement_for_each_set_of_types(connection: postgresql_cursor.Connect
 
 
 def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql_cursor, "MOST_STATEMENTS", 4)
+    monkeypatch.setattr(postgresql_cursor, "MAX_PREPARED_STATEMENTS", 4)
     cursor = connection.cursor()
     for number in (*range(10), 0):
         for _ in range(3):

@@ -110,8 +110,7 @@ def test_write_ids(call: Call, counts: StatementCounts, size: int) -> None:
     counts(f"allocate again, {of}", lambda: allocate(call, keys))  # those that were taken are given back
     counts(f"allocate in another table, {of}", lambda: allocate(call, keys, "u"))
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
-    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))
-    counts(f"get again, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # what is open, the counters, and what is not seen
+    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # what is open, the counters, and what is not seen
     counts(f"get of an old snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:"))
     counts(f"get of a snapshot with holes, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999"))
     counts(f"get of a whole snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:100001::"))

@@ -107,7 +107,7 @@ class TestReaders:
         texts = twins.texts()
         answers = []
         for most, read in ((1000, 0), (1000, 1), (1000, 4), (1000, 1000), (0, 4)):
-            monkeypatch.setattr(write_ids, "MOST_EXCEPTIONS", most)  # with the first of these the database judges all
+            monkeypatch.setattr(write_ids, "MAX_EXCEPTIONS", most)  # with the first of these the database judges all
             monkeypatch.setattr(write_ids, "READ_FOR_EXCEPTION", read)
             twins.same(lambda table: valid(call, f"db.{table}"))
             for text in texts:

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from metastore.client import Client
 from metastore.spark import AcidTable
+from metastore.spark.batch_numbers import PARAMETER, add_parameter
 from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.once import PARAMETER, add_parameter
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
 from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker

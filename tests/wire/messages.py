@@ -19,7 +19,7 @@ SHARING: list[Any] = [
 BITS = {TType.BYTE: 8, TType.I16: 16, TType.I32: 32, TType.I64: 64}
 TEXTS = ["", "a", "text of some length", "ü", "\0", "\U0001f40d" * 3]
 PIECES = [1, 7, 40, 1000, 100_000]
-MOST_DEEP = 7
+MAX_DEPTH_MADE = 7
 """Structs and containers in each other: none below."""
 
 
@@ -46,8 +46,8 @@ def random_value(random: Random, ttype: int, spec: Any, depth: int) -> Any:
     if ttype == TType.BINARY:
         return random.choice(TEXTS).encode() + random.randbytes(random.randrange(3))
     if ttype == TType.STRUCT:
-        return random_struct(random, spec, depth) if depth < MOST_DEEP else spec()
-    size = random.choice([0, 1, 1, 2, 5]) if depth < MOST_DEEP else 0
+        return random_struct(random, spec, depth) if depth < MAX_DEPTH_MADE else spec()
+    size = random.choice([0, 1, 1, 2, 5]) if depth < MAX_DEPTH_MADE else 0
     if ttype == TType.MAP:
         keys = [_element(random, spec[0], depth) for _ in range(size)]
         return {tuple(key) if isinstance(key, list) else key: _element(random, spec[1], depth) for key in keys}

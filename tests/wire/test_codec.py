@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from random import Random
 from typing import Any
 
@@ -18,6 +22,7 @@ from metastore.wire.codec import pure, pure_encoder
 from metastore.wire.transport import EndOfStream, Feed, Malformed
 from tests.wire.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
 
+PURE = os.environ.get("METASTORE_CODEC") == "pure"
 TEXT = (TType.STRING, TType.BINARY)
 MAX_MESSAGE_SIZE, MAX_CONTAINER_SIZE = 100_000, 10_000
 
@@ -202,3 +207,29 @@ def test_a_row_is_short_or_fits(encode: Any) -> None:
     for row in ((7, 1, 2), ("7", 1)):
         with pytest.raises((TypeError, TDecodeException)):
             reply(row)
+
+
+@pytest.mark.skipif(PURE or shutil.which("cc") is None, reason="the pure codec is asked for, or there is no compiler")
+def test_what_is_tested_here_is_compiled() -> None:
+    assert codec.IMPLEMENTATION == "compiled"
+    assert codec.DECODERS["binary"] is not pure.BinaryDecoder
+    assert codec.ENCODERS["binary"] is not pure_encoder.encode_binary
+
+
+@pytest.mark.parametrize(
+    ("before", "variable"),
+    [
+        pytest.param("", "pure", id="asked for"),
+        pytest.param("sys.modules['metastore.wire.codec.fast_decoder'] = None", "", id="no decoder"),
+        pytest.param("sys.modules['metastore.wire.codec.fast_encoder'] = None", "", id="no encoder"),
+    ],
+)
+def test_the_pure_codec_serves_where_the_compiled_one_does_not(before: str, variable: str) -> None:
+    code = f"""import sys
+{before}
+from metastore.wire import codec
+from metastore.wire.codec import pure, pure_encoder
+assert codec.IMPLEMENTATION == "pure"
+assert codec.DECODERS["binary"] is pure.BinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
+"""
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)

@@ -20,7 +20,7 @@ from psycopg.adapt import Transformer
 from metastore.store.answer import Answer
 from metastore.store.drivers.postgresql_values import BinaryArray, encoded
 
-MOST_STATEMENTS = 500
+MAX_PREPARED_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
 PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
@@ -280,7 +280,7 @@ class Cursor:
 
     def _make_room(self, number: int) -> None:
         statements = self._connection.statements
-        while statements and len(statements) > MOST_STATEMENTS - number:
+        while statements and len(statements) > MAX_PREPARED_STATEMENTS - number:
             oldest = statements.pop(next(iter(statements)))
             if oldest is not None:
                 self._take(self._connection.pgconn.exec_(b"DEALLOCATE " + oldest))

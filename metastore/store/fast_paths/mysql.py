@@ -25,7 +25,7 @@ from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, HOLD, L
 from metastore.store.write_ids import Key
 
 Done = TypeVar("Done")
-MOST_NOTED = 4
+MAX_INTENTS = 4
 """Objects that a lock may write to: the write id of each is looked up by itself."""
 
 
@@ -151,7 +151,7 @@ class MySQL(FastPaths):
         types: Collection[int],
         given: Mapping[Key, GivenWriteId],
     ) -> int | None:
-        if len(parts) > FEW or len(intents) > MOST_NOTED:
+        if len(parts) > FEW or len(intents) > MAX_INTENTS:
             return None
         wanted = locks.reach(parts, types)
         return _lock_unlooked(database, lock, parts, intents, wanted, given) or _lock_looking(database, lock, parts, intents, wanted)

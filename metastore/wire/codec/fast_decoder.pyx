@@ -8,7 +8,7 @@ that the elements of a list repeat are decoded once: equal bytes are one object,
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Copy, PyDict_SetItem
 from cpython.list cimport PyList_Append
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -21,6 +21,33 @@ from metastore.wire.codec.limits import container_error, depth_error, size_error
 from metastore.wire.transport import CHUNK, TooLarge
 
 cdef int MAX_DEPTH = limits.MAX_DEPTH
+
+cdef enum:
+    MANY = 8  # elements from which on a list may repeat texts
+    TEXTS = 1024
+    LONGEST_COMMON = 64  # bytes of a text that is looked for among those that were met
+
+
+cdef inline unsigned int _mixed(const char* begin, Py_ssize_t size):
+    """Return a number below TEXTS that is the same for equal bytes."""
+    cdef uint64_t mixed = size
+    cdef uint64_t word
+    while size >= 8:
+        memcpy(&word, begin, 8)
+        mixed = (mixed ^ word) * <uint64_t> 0x9E3779B97F4A7C15
+        mixed ^= mixed >> 29
+        begin += 8
+        size -= 8
+    word = 0
+    memcpy(&word, begin, size)
+    mixed = (mixed ^ word) * <uint64_t> 0x9E3779B97F4A7C15
+    return <unsigned int> (mixed >> 54)
+
+
+cdef inline bint _is(text, const char* begin, Py_ssize_t size) except -1:
+    cdef Py_ssize_t own
+    cdef const char* data = PyUnicode_AsUTF8AndSize(text, &own)
+    return own == size and memcmp(data, begin, size) == 0
 
 
 cdef class Seen:
@@ -48,6 +75,8 @@ cdef class BinaryDecoder:
     cdef Field _field
     cdef Field _invalid
     cdef list _seen
+    cdef list _texts
+    """Texts that were met in a long list, by a number that is made of their bytes: names and parameters come again and again."""
 
     def __init__(self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size):
         self.name = ""
@@ -145,6 +174,15 @@ cdef class BinaryDecoder:
     cdef object _text(self):
         cdef Py_ssize_t size = self._i32()
         cdef const char* begin = self._bytes(size)
+        if self._texts is None or size > LONGEST_COMMON:
+            return self._new_text(begin, size)
+        cdef unsigned int place = _mixed(begin, size)
+        text = self._texts[place]
+        if text is None or not _is(text, begin, size):
+            text = self._texts[place] = self._new_text(begin, size)
+        return text
+
+    cdef object _new_text(self, const char* begin, Py_ssize_t size):
         try:
             return PyUnicode_DecodeUTF8(begin, size, NULL)
         except UnicodeDecodeError:
@@ -245,6 +283,8 @@ cdef class BinaryDecoder:
         sent = self._byte()
         count = self._count()
         found = []
+        if count >= MANY and self._texts is None:
+            self._texts = [None] * TEXTS
         if sent != type_.element.sent:
             for n in range(count):
                 self._skip(sent, depth)

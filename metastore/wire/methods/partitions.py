@@ -51,14 +51,12 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
         exactness.judge_partitions(found, seen)
     if not request.skipColumnSchemaForPartition:
         return found
-    out = []
-    for partition in found:
-        slim = copy(partition)
-        if slim.sd is not None:
-            slim.sd = copy(slim.sd)
-            slim.sd.cols = None  # type: ignore[assignment]  # left out on the wire
-        out.append(slim)
-    return out
+    slim = [copy(partition) for partition in found]
+    for partition in slim:
+        if partition.sd is not None:
+            partition.sd = copy(partition.sd)
+            partition.sd.cols = None  # type: ignore[assignment]  # left out on the wire
+    return slim
 
 
 def _form(request: Any) -> partitions.Form:
@@ -237,9 +235,8 @@ def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
 
 def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
     request = args.req
-    found = partitions.get_partitions_by_filter(
-        call, unpack.target(call, request), request.filter, unpack.limit(request.maxParts), form=_form(request)
-    )
+    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    found = partitions.get_partitions_by_filter(call, name, request.filter, limit, form=_form(request))
     return _project(found, request)
 
 
@@ -285,9 +282,8 @@ def _partial(args: Any) -> list[str]:
 
 
 def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(
-        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), form=partitions.TUPLES
-    )
+    name, limit = _name(call, args), unpack.limit(args.max_parts)
+    return partitions.get_partitions_by_values(call, name, _partial(args), limit, form=partitions.TUPLES)
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
@@ -315,9 +311,8 @@ def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
 
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_values(
-        call, _name(call, args), _partial(args), unpack.limit(args.max_parts), _principal(args), form=partitions.TUPLES
-    )
+    name, limit = _name(call, args), unpack.limit(args.max_parts)
+    return partitions.get_partitions_by_values(call, name, _partial(args), limit, _principal(args), form=partitions.TUPLES)
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:

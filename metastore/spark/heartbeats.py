@@ -10,12 +10,11 @@ from metastore.acid.transactions import TransactionLost
 from metastore.client import connect
 from metastore.idl import HeartbeatRequest
 
-BEAT = 60.0
-"""Seconds between heartbeats."""
+INTERVAL_SECONDS = 60.0
 
 
-class Alive:
-    """A context in which a transaction gets heartbeats. That it has ended, `check` alone tells."""
+class Heartbeats:
+    """A context in which a transaction gets heartbeats. Whether the transaction has ended, only `check` tells."""
 
     def __init__(self, uri: str, transaction: int) -> None:
         self._uri = uri
@@ -23,7 +22,7 @@ class Alive:
         self._request = HeartbeatRequest(lockid=0, txnid=transaction)
         self._ended = threading.Event()
 
-    def __enter__(self) -> Alive:  # noqa: PYI034  # Self needs Python 3.11
+    def __enter__(self) -> Heartbeats:  # noqa: PYI034  # Self needs Python 3.11
         threading.Thread(target=self._beat, daemon=True).start()
         return self
 
@@ -42,6 +41,6 @@ class Alive:
         while True:
             with suppress(Exception):
                 self._client.heartbeat(self._request)
-            if self._ended.wait(BEAT):
+            if self._ended.wait(INTERVAL_SECONDS):
                 self._client.close()
                 return

@@ -1,8 +1,8 @@
-"""Keep a transaction alive from a process of its own: for one that begins in a process which ends before others go on with it.
+"""Send heartbeats for a transaction from a process of its own: the process that began it ends before others go on with it.
 
-    python -m metastore.acid.keeper URI TRANSACTION PROCESS SECONDS
+    python -m metastore.acid.heartbeat_process URI TRANSACTION PROCESS SECONDS
 
-It ends with the transaction, with the process, and after that many seconds. It never ends the transaction.
+The process ends with the transaction, with PROCESS, and after SECONDS. It never ends the transaction.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ LOOK = 1.0
 
 
 def start(uri: str, transaction: int, process: int, seconds: float) -> None:
-    """Keep a transaction alive as long as a process of this machine lives, at most for so many seconds."""
+    """Start the process: heartbeats as long as `process` of this machine lives, at most for `seconds`."""
     subprocess.Popen(  # noqa: S603  # our own program
-        [sys.executable, "-m", "metastore.acid.keeper", uri, str(transaction), str(process), str(seconds)],
+        [sys.executable, "-m", "metastore.acid.heartbeat_process", uri, str(transaction), str(process), str(seconds)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -32,8 +32,8 @@ def start(uri: str, transaction: int, process: int, seconds: float) -> None:
     )
 
 
-def keep(uri: str, transaction: int, process: int, seconds: float) -> None:
-    """Send heartbeats until one of them need not be sent."""
+def beat(uri: str, transaction: int, process: int, seconds: float) -> None:
+    """Send heartbeats until the transaction or the process has ended, or the seconds are over."""
     end = time.monotonic() + seconds
     request = HeartbeatRequest(lockid=0, txnid=transaction)
     with connect(uri) as client:
@@ -62,4 +62,4 @@ def _lives(process: int) -> bool:
 
 
 if __name__ == "__main__":
-    keep(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    beat(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
