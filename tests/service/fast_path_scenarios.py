@@ -246,6 +246,16 @@ scenarios(
     insert=by_another(INSERT, opens=True),
     foreign_insert=by_another(INSERT, opens=False),
 )
+scenarios(
+    "postgresql",
+    "commit_of_another_client_s",
+    reader=lambda world: world.commit(txns.begin_one(world.other, txn_type=TxnType.READ_ONLY)),
+)
+scenarios(
+    "postgresql",
+    "abort",
+    of_another_client_s_reader=lambda world: world.abort(txns.begin_one(world.other, txn_type=TxnType.READ_ONLY)),
+)
 scenarios(BOTH, "commit_of_another_client_s", foreign_lock=by_another(SELECT, opens=False))
 scenarios("", "commit_of_another_client_s", update=by_another(UPDATE, opens=True), foreign_update=by_another(UPDATE, opens=False))
 scenarios(
