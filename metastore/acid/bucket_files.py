@@ -53,7 +53,7 @@ class CanNotWrite(OSError):
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _naming_the_file(path: str) -> Iterator[None]:
     try:
         yield
     except CanNotWrite:
@@ -77,14 +77,14 @@ class Storage:
 
     def make_directory(self, path: str, *, versioned: bool = True) -> None:
         """Make a base or delta directory, of events or of plain files, unless it is there. CanNotWrite."""
-        with _told(path):
+        with _naming_the_file(path):
             self._system.makedirs(path, exist_ok=True)
             if versioned and not self._system.exists(f"{path}/{VERSION_FILE}"):
                 self._system.pipe_file(f"{path}/{VERSION_FILE}", VERSION)
 
     def create(self, path: str) -> Any:
         """Open a new file. CanNotWrite."""
-        with _told(path):
+        with _naming_the_file(path):
             return self._system.open(path, "wb")
 
     def open(self, path: str) -> Any:
@@ -93,7 +93,7 @@ class Storage:
 
     def rename(self, source: str, target: str) -> None:
         """Give a file another name, which nothing has. CanNotWrite."""
-        with _told(target):
+        with _naming_the_file(target):
             if self._system.exists(target):
                 raise CanNotWrite(f"{target} is there already")
             self._system.mv(source, target)
@@ -272,14 +272,14 @@ class BucketFile:
         numbers = range(self._next_row, self._next_row + len(rows))
         values = zip(*(as_numbers(column) for column in rows.columns), strict=True)
         events = zip(repeat(0), repeat(write_id), repeat(self._number), numbers, repeat(write_id), values, strict=False)
-        with _told(self._path):
+        with _naming_the_file(self._path):
             self._writer.writerows(events)
         self._next_row += len(rows)
         self._count += len(rows)
 
     def flush(self) -> None:
         """Make what was written readable."""
-        with _told(self._path):
+        with _naming_the_file(self._path):
             length = self._writer.write_intermediate_footer()
             if self._lengths is not None:
                 self._file.flush()
@@ -287,7 +287,7 @@ class BucketFile:
 
     def close(self) -> None:
         """End the file; rows that were not flushed belong to no commit and are kept with the others."""
-        with _told(self._path):
+        with _naming_the_file(self._path):
             self._writer.write_intermediate_footer()
             self._file.flush()
             keys = self._last_keys() if self._storage.grows else None
@@ -311,7 +311,7 @@ class BucketFile:
         self._storage.remove(self._path)
 
     def _tell_length(self, length: int) -> None:
-        with _told(self._path + "_flush_length"):
+        with _naming_the_file(self._path + "_flush_length"):
             self._lengths.write(length.to_bytes(8, "big"))
             self._lengths.flush()
 
@@ -337,7 +337,7 @@ class PlainFile:
 
     def close(self) -> None:
         """End the file."""
-        with _told(self._path):
+        with _naming_the_file(self._path):
             self._writer.close()
             self._file.close()
 
@@ -364,7 +364,7 @@ class PlainOrcFile(PlainFile):
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
         """Write rows, which have the file's columns."""
-        with _told(self._path):
+        with _naming_the_file(self._path):
             self._writer.writerows(zip(*(as_numbers(column) for column in rows.columns), strict=True))
 
 
@@ -384,5 +384,5 @@ class PlainParquetFile(PlainFile):
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
         """Write rows, which have the file's columns."""
         columns = [cast(as_stored(values), field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
-        with _told(self._path):
+        with _naming_the_file(self._path):
             self._writer.write_batch(pa.record_batch(columns, schema=self._writer.schema))

@@ -24,6 +24,6 @@ JOBS: tuple[Job, ...] = (
     Job("compaction cleaner", "compactor_cleaner_interval", "compactor_cleaner", cleaner.clean),
     Job("abort cleaner", "compactor_check_interval", "compactor_cleaner", abort_cleaner.clean_aborted),
     Job("compaction housekeeper", "compactor_housekeeper_interval", "compactor_housekeeper", compaction_history.housekeep),
-    Job("notification log", "event_log_clean_interval", "notification_log", notifications.forget_old),
-    Job("partition marks", "event_clean_interval", None, partition_marks.forget_old),
+    Job("notification log", "event_log_clean_interval", "notification_log", notifications.delete_old),
+    Job("partition marks", "event_clean_interval", None, partition_marks.delete_old),
 )

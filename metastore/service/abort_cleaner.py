@@ -101,7 +101,7 @@ def _clean_object(metastore: Metastore, where: Object) -> None:
         kept |= aborted_in(state.partly_aborted, view.aborted, state.aborted)
     if table is not None and table.partitionKeys and is_transactional(table):
         delete(metastore, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
-    metastore.database.write(lambda session: compaction_sources.forget_transactions(session, where, transactions, sorted(kept)))
+    metastore.database.write(lambda session: compaction_sources.delete_transactions(session, where, transactions, sorted(kept)))
     if kept and table is not None and not (where.partition is None and table.partitionKeys):
         enqueue(metastore, where, MAJOR, None, table.owner)
 

@@ -16,8 +16,7 @@ import structlog
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
-from metastore.rules import accuracy
-from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules import statistics_validity
 from metastore.rules.columns import (
     change_of,
     follow,
@@ -29,6 +28,7 @@ from metastore.rules.columns import (
 )
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
+from metastore.rules.statistics_validity import NOBODY, Writer
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import invalid_column, validate_column_changes
@@ -41,8 +41,8 @@ from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
-from metastore.service.tables import find_table, on_known_table
-from metastore.store import followers, partitions, statistics
+from metastore.service.tables import find_table, on_cached_table
+from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
@@ -60,7 +60,7 @@ def alter_partitions(
     A partition's own write id counts where `by` has none.
     """
     try:
-        on_known_table(call, name, lambda known: _alter(call, name, known, new, environment or {}, by))
+        on_cached_table(call, name, lambda known: _alter(call, name, known, new, environment or {}, by))
     except NoSuchObject as error:
         raise _no_table(name) from error
 
@@ -77,7 +77,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
 
         def work(session: Session) -> None:
             locking = partitions.Locking(session, table, names, known.state)
-            session.send()
+            session.flush()
             partitions.share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]
@@ -103,7 +103,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
                 _keep_statistics(session, other_columns)
                 if other_data:
                     statistics.delete_partitions(session, other_data)
-                session.send()
+                session.flush()
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)
@@ -149,7 +149,7 @@ def rename_partition(
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if is_transactional(held):
-                followers.rename_partition(session, Key(*name), old_name, new_name)
+                dependents.rename_partition(session, Key(*name), old_name, new_name)
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)
@@ -216,14 +216,14 @@ class _Alteration:
         has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
         parameters = stored.parameters
         if has_other_data:
-            parameters = accuracy.of_other_data(old.parameters or {}, parameters)
+            parameters = statistics_validity.of_other_data(old.parameters or {}, parameters)
         if self._has_directories and sd is not None and self._needs_quick_stats(old.parameters, parameters, sd):
             parameters = quick_stats.from_directory(self._call, parameters, sd.location, self._environment, self._reach, force=True)
         stored.parameters = quick_stats.without_marker(parameters)
         if self._is_transactional:
             self._mark(stored, old, by)
         if sd is not None and old.sd is not None and sd.cols is not old.sd.cols and (lost := lost_columns(old.sd.cols, sd.cols)):
-            stored.parameters = accuracy.without_columns(stored.parameters, lost)
+            stored.parameters = statistics_validity.without_columns(stored.parameters, lost)
         return has_other_data
 
     def _storage(self, new: Partition, old: Partition) -> StorageDescriptor | None:
@@ -249,8 +249,8 @@ class _Alteration:
         counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
         if by.write_id < 1 and stored.writeId:
             by = by._replace(write_id=stored.writeId)
-        stored.parameters = accuracy.after_change(label, old.parameters or {}, counted, old.writeId, by)
-        stored.writeId = accuracy.new_write_id(old.writeId, by)
+        stored.parameters = statistics_validity.after_change(label, old.parameters or {}, counted, old.writeId, by)
+        stored.writeId = statistics_validity.new_write_id(old.writeId, by)
 
     def _lies_elsewhere(self, old: StorageDescriptor | None, new: StorageDescriptor | None) -> bool:
         if old is None or new is None or not old.location or old.location == new.location or self._stats_are_given:

@@ -11,8 +11,7 @@ import structlog
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Database, FieldSchema, Table
 from metastore.listeners.events import AlterTable
-from metastore.rules import accuracy
-from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules import statistics_validity
 from metastore.rules.columns import (
     NO_CHANGE,
     Change,
@@ -24,6 +23,7 @@ from metastore.rules.columns import (
     strangers,
 )
 from metastore.rules.names import normalize, validate_table_name
+from metastore.rules.statistics_validity import NOBODY, Writer
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
@@ -33,7 +33,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
-from metastore.store import databases, followers, partitions, statistics, tables, view_sources
+from metastore.store import databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse import Reach
@@ -81,7 +81,7 @@ def alter_table(
             if new_name != name:
                 view_sources.rename_table(session, name, new_name)
                 if is_transactional(after):
-                    followers.rename_table(session, Key(*name), Key(*new_name))
+                    dependents.rename_table(session, Key(*name), Key(*new_name))
             if move:
                 if call.warehouse.is_directory(move[0]):
                     current.move_directory(*move)
@@ -107,7 +107,7 @@ def _count(
     assert before.id is not None
     has_other_data = not moves and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
     if has_other_data and not quick_stats.are_given(environment):
-        after.parameters = accuracy.of_other_data(before.parameters or {}, after.parameters)
+        after.parameters = statistics_validity.of_other_data(before.parameters or {}, after.parameters)
         statistics.delete_table(session, before.id)
     is_renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
     if _gathers(call, after, environment) and not is_renamed:
@@ -116,12 +116,12 @@ def _count(
     if is_transactional(before):
         label = str(TableName(before.catName or "", before.dbName, before.tableName))
         counted = quick_stats.not_declared_exact(before.parameters or {}, after.parameters)
-        after.parameters = accuracy.after_change(label, before.parameters or {}, counted, before.writeId, by)
-        after.writeId = accuracy.new_write_id(before.writeId, by)
+        after.parameters = statistics_validity.after_change(label, before.parameters or {}, counted, before.writeId, by)
+        after.writeId = statistics_validity.new_write_id(before.writeId, by)
     elif is_transactional(after):
-        after.parameters = accuracy.without_mark(after.parameters)
+        after.parameters = statistics_validity.without_mark(after.parameters)
     if before.sd is not None and after.sd is not None and (lost := lost_columns(before.sd.cols, after.sd.cols)):
-        after.parameters = accuracy.without_columns(after.parameters, lost)
+        after.parameters = statistics_validity.without_columns(after.parameters, lost)
 
 
 def _lies_elsewhere(before: Table, after: Table) -> bool:
@@ -292,7 +292,7 @@ def _follow_in_partitions(call: Call, session: Session, table: Table, change: Ch
     changed = []
     for key, name, partition in partitions.lock_all(call.database, session, table):
         sd = follow(partition.sd, change.renamed) if partition.sd is not None else partition.sd
-        parameters = accuracy.without_columns(partition.parameters, change.gone)
+        parameters = statistics_validity.without_columns(partition.parameters, change.gone)
         if sd is not partition.sd or parameters != partition.parameters:
             stored = copy(partition)
             stored.sd, stored.parameters = sd, parameters

@@ -28,7 +28,7 @@ class Change:
         self._subject = subject
         self.event = event
         self.further: Sequence[Event] = ()
-        self._told = False
+        self._has_sent_events = False
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -40,7 +40,7 @@ class Change:
 
         def attempt(session: Session) -> T:
             nonlocal ended
-            ended = self._told = False
+            ended = self._has_sent_events = False
             self._made.undo_moves()
             try:
                 result = work(session)
@@ -62,12 +62,12 @@ class Change:
         """Tell the notification log, if it is the only transactional listener, before `work` has ended: it only looks at the event."""
         if self._call.listeners.only_log:
             self._tell(session)
-            session.send()
+            session.flush()
 
     def _tell(self, session: Session) -> None:
-        if not self._told:
+        if not self._has_sent_events:
             self._call.listeners.within([self.event, *self.further], session)
-            self._told = True
+            self._has_sent_events = True
 
     def _settle(self) -> None:
         made = self._made
@@ -108,5 +108,5 @@ def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) ->
         except Exception as error:
             call.listeners.after(current.event, error)
             raise
-    for told in (current.event, *current.further):
-        call.listeners.after(told, None)
+    for each in (current.event, *current.further):
+        call.listeners.after(each, None)

@@ -117,7 +117,7 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     where, highest = entry.object, entry.highest_write_id
     place = metastore.database.read(partial(_place, metastore, where=where))
     if place is None:
-        return metastore.database.write(partial(_forget_gone, metastore, entry=entry))
+        return metastore.database.write(partial(_delete_gone, metastore, entry=entry))
     if highest is None:
         return metastore.database.write(lambda session: succeed(session, entry, None))
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
@@ -173,11 +173,11 @@ def _place(metastore: Metastore, session: Session, where: Object) -> Place | Non
     return place
 
 
-def _forget_gone(metastore: Metastore, session: Session, entry: Entry) -> bool:
+def _delete_gone(metastore: Metastore, session: Session, entry: Entry) -> bool:
     """End the entry of an object that was dropped, if it still is not there."""
     if _place(metastore, session, entry.object) is not None:
         return False
-    compaction_sources.forget_all(session, entry.object)
+    compaction_sources.delete_all(session, entry.object)
     return succeed(session, entry, None)
 
 

@@ -60,7 +60,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
         return None
-    locked = transactions.lock_later(session, key)
+    locked = transactions.enqueue_lock(session, key)
     turn = None if replayed else _early_turn(call, session, request)
     intents = _intents(components.of(session, key) if turn is None else turn.intents.rows)
     found = transactions.locked(locked)
@@ -92,14 +92,14 @@ def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
 def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Turn | None:
     """Ask for the turn in the tables that the client is known to change, before it is read what the transaction changes."""
     known = fast_paths.tables_to_change(call, request.txnid)
-    return _ask_turn(session, request.txnid, known, judges=not request.exclWriteEnabled) if known else None
+    return _ask_turn(session, request.txnid, known, checks_conflicts=not request.exclWriteEnabled) if known else None
 
 
 def _judged(
     session: Session, request: CommitTxnRequest, intents: Sequence[Intent], turn: _Turn | None
 ) -> tuple[int, Sequence[Intent], TransactionAborted | None]:
     """Wait for the turn in the tables that a transaction changes; return its commit id, what it writes, and why it loses, if it does."""
-    commit_id, intents, committed = _turn(session, request.txnid, intents, turn, judges=not request.exclWriteEnabled)
+    commit_id, intents, committed = _turn(session, request.txnid, intents, turn, checks_conflicts=not request.exclWriteEnabled)
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
         return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
@@ -125,7 +125,7 @@ def _write_replayed(call: Call, session: Session, found: Transaction, request: C
     ]
     if written:
         components.insert_completed(session, found.id, written, now_ms())
-    transactions.forget_target(session, request.replPolicy or "", request.txnid)
+    transactions.delete_target(session, request.replPolicy or "", request.txnid)
 
 
 def _events(call: Call, session: Session, found: Transaction) -> list[Event]:
@@ -166,29 +166,29 @@ class _Turn(NamedTuple):
     committed: Answer | None
 
 
-def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, judges: bool) -> _Turn:
+def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, checks_conflicts: bool) -> _Turn:
     return _Turn(
         tables,
         write_ids.hold(session, tables),
         counters.share(session, counters.TRANSACTION),
         components.take(session, transaction),
-        components.writes_since(session, [key[1:] for key in tables], transaction) if judges else None,
+        components.writes_since(session, [key[1:] for key in tables], transaction) if checks_conflicts else None,
     )
 
 
 def _turn(
-    session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, judges: bool
+    session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, checks_conflicts: bool
 ) -> tuple[int, Sequence[Intent], list[Write]]:
     """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
 
     What is written is read anew with each turn, as a table may have got another name while it was waited for. A `turn` that was asked for
-    already serves if it is for all the tables. Without `judges` nobody looks for what was committed.
+    already serves if it is for all the tables. Without `checks_conflicts` nobody looks for what was committed.
     """
     while True:
         tables = frozenset(Key.of(each) for each in _changes(intents))
         if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
             return counters.last(turn.mark), intents, _writes(turn.committed)
-        turn = _ask_turn(session, transaction, tables, judges=judges)
+        turn = _ask_turn(session, transaction, tables, checks_conflicts=checks_conflicts)
         intents = _intents(turn.intents.rows)
 
 

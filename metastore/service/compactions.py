@@ -288,7 +288,7 @@ def succeed(session: Session, entry: Entry, highest: int | None, kept: Iterable[
     if changed:
         compactions.delete_of_object(session, entry.object, ABORT_CLEANUP, [READY])
         if highest is not None:
-            compaction_sources.forget(session, entry.object, highest, sorted(kept))
+            compaction_sources.delete(session, entry.object, highest, sorted(kept))
     return changed > 0
 
 

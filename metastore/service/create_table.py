@@ -9,7 +9,7 @@ from typing import Any
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Database, PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.columns import repeated_column, strangers
 from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
@@ -41,7 +41,7 @@ def create_table(
     environment = environment or {}
     name = _claimed_name(call, table)
     _check(call, table)
-    columns = accuracy.wanted_columns(table.dictionary)
+    columns = statistics_validity.wanted_columns(table.dictionary)
     gathers = _complete(call, table, environment)
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
 
@@ -51,7 +51,7 @@ def create_table(
             place = stored.sd.location if stored.tableType not in VIEWS else None
             reach = quick_stats.reach_of(stored)
             if columns is not None and place and reach.look(call.warehouse.is_empty, place, False):
-                stored.parameters = accuracy.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
+                stored.parameters = statistics_validity.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
             if gathers and place and reach.look(call.warehouse.is_directory, place, False):
                 stored.parameters = quick_stats.from_directory(call, stored.parameters, place, environment, reach)
             stored.id = tables.insert(session, key, stored)

@@ -19,7 +19,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.occupants import Occupant
 from metastore.service.translation import DEFAULT_DATABASE
-from metastore.store import bulk, catalogs, databases, followers, partitions, tables, view_sources
+from metastore.store import bulk, catalogs, databases, dependents, partitions, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import ReferenceViolation
 
@@ -214,7 +214,7 @@ class _Drop:
         if has_tables or has_functions:
             bulk.delete_contents(session, key)
         if any(is_transactional(table) for table in self.tables):
-            followers.forget_database(session, *self._where)
+            dependents.delete_database(session, *self._where)
         databases.delete(session, key)
 
     def _check_empty(self, *, has_tables: bool, has_functions: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metastore.errors import NoSuchObject
 from metastore.listeners.events import DeleteStatistics
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -35,7 +35,7 @@ def from_table(call: Call, name: TableName, columns: Sequence[str] | None, engin
             gone = statistics.delete_table(session, key, wanted, engine)
             if not gone:
                 raise NoSuchObject(f"Column stats doesn't exist for table {name}, columns {wanted or 'all'}")
-            unmarked = accuracy.without_columns(found.parameters, gone)
+            unmarked = statistics_validity.without_columns(found.parameters, gone)
             if unmarked != found.parameters:
                 tables.set_parameters(session, key, unmarked)
 
@@ -65,7 +65,7 @@ def from_partitions(
             changed = []
             for each in locked:
                 before = each.decoded()
-                after = accuracy.without_columns(before, gone.get(each.key, ()))
+                after = statistics_validity.without_columns(before, gone.get(each.key, ()))
                 if after != before:
                     changed.append(each.changed(after, each.write_id))
             if changed:

@@ -19,7 +19,7 @@ from metastore.service.deletion import delete_data
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored, partition_name
 from metastore.service.tables import find_table
-from metastore.store import followers, partitions
+from metastore.store import dependents, partitions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import parse, prefix
@@ -102,7 +102,7 @@ def drop_named(
             if found:
                 partitions.delete(session, held, [key for key, _, _ in found])
                 if is_transactional(held):
-                    followers.forget_partitions(session, Key(*name), names)
+                    dependents.delete_partitions(session, Key(*name), names)
                     if not delete_data:
                         _hand_over(call, session, name, held, dict(zip(names, dropped, strict=True)), environment)
             return held, purges, names

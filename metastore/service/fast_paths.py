@@ -54,8 +54,8 @@ def try_commit(call: Call, request: CommitTxnRequest) -> Ended | None:
     if hint.changes and (hint.intent is None or hint.type in WITHOUT_CONFLICTS):
         return None
     event = _row(call, hint.type, CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
-    judges = not request.exclWriteEnabled
-    return fast_paths.of(call.database).try_commit(call.database, key, hint, now_ms(), event, judges=judges)
+    checks_conflicts = not request.exclWriteEnabled
+    return fast_paths.of(call.database).try_commit(call.database, key, hint, now_ms(), event, checks_conflicts=checks_conflicts)
 
 
 def tables_to_change(call: Call, transaction: int) -> frozenset[Key]:

@@ -114,13 +114,13 @@ def expire_locks(metastore: Metastore) -> int:
 
 def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
     """Do all of it: the periodic job."""
-    counts = {"timed out transactions": abort_timed_out(metastore), "expired locks": expire_locks(metastore), **forget_ended(metastore)}
+    counts = {"timed out transactions": abort_timed_out(metastore), "expired locks": expire_locks(metastore), **delete_ended(metastore)}
     removed = {name: count for name, count in counts.items() if count}
     if removed:
         log.info("house keeping", **{name.replace(" ", "_"): count for name, count in removed.items()})
 
 
-def forget_ended(metastore: Metastore) -> dict[str, int]:
+def delete_ended(metastore: Metastore) -> dict[str, int]:
     """Remove rows that no open transaction, no compaction and no late retry of a client needs; return how many of each kind.
 
     Ended transactions stay for `txn_timeout`, so that a client that asks again gets the same answer; those that wrote stay until

@@ -184,7 +184,7 @@ def writes(call: Call, transaction: int, database: str | None, table: str | None
     return sorted(found, key=lambda each: (each.database, each.table))
 
 
-def forget_old(metastore: Metastore, _: int | None = None) -> None:
+def delete_old(metastore: Metastore, _: int | None = None) -> None:
     """Remove events that are too old or too many and what old transactions wrote, in small batches.
 
     Events get their ids first: readers who come too late see that something is missing.

@@ -52,7 +52,7 @@ def _marked(call: Call, name: TableName, values: Mapping[str, str] | None, kind:
     return table.id, make_partition_name(keys, [values[key] for key in keys], call.config.default_partition_name) if keys else ""
 
 
-def forget_old(metastore: Metastore, _: int | None = None) -> None:
+def delete_old(metastore: Metastore, _: int | None = None) -> None:
     """Remove the marks that are older than `event_expiry`."""
     before = now_ms() - int(metastore.config.event_expiry * 1000)
     metastore.database.write(lambda session: partition_marks.delete_before(session, before))

@@ -1,6 +1,7 @@
 """Read column statistics of tables and partitions, one by one or joined. Nothing here looks at the data of a table.
 
-Source: Hive's HMSHandler (get_*_statistics, get_aggr_stats_for). `write_statistics.py` writes them. `rules/accuracy.py` has the mark
+Source: Hive's HMSHandler (get_*_statistics, get_aggr_stats_for). `write_statistics.py` writes them.
+`rules/statistics_validity.py` has the mark
 COLUMN_STATS_ACCURATE and for which query statistics hold.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, Table
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import stored_names
 from metastore.rules.snapshots import Snapshot
@@ -49,7 +50,7 @@ def get_table(
         else:
             table = tables.find(call.database, session, *name)
             key = None if table is None else table.id
-            if table is not None and is_transactional(table) and not accuracy.holds(table.parameters, table.writeId, seen):
+            if table is not None and is_transactional(table) and not statistics_validity.holds(table.parameters, table.writeId, seen):
                 return {}
         if key is None:
             raise NoSuchObject(f"{name} table not found")
@@ -128,7 +129,8 @@ def _read(
         return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
     found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))
     return {
-        partition: raw if accuracy.holds(parameters, write_id, seen) else None for partition, (raw, parameters, write_id) in found.items()
+        partition: raw if statistics_validity.holds(parameters, write_id, seen) else None
+        for partition, (raw, parameters, write_id) in found.items()
     }
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
@@ -20,7 +20,7 @@ from metastore.service.context import Call
 from metastore.service.databases import skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
-from metastore.store import catalogs, databases, followers, partitions, statistics, tables, view_sources
+from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
 from metastore.store.tables import Known
@@ -38,7 +38,7 @@ def find_table(call: Call, name: TableName) -> Table:
     return found
 
 
-def on_known_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
+def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
     `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any
@@ -202,7 +202,7 @@ def _remove(call: Call, session: Session, name: TableName, table: Table, environ
     tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
     if not is_transactional(table):
         return
-    followers.forget_table(session, Key(*name))
+    dependents.delete_table(session, Key(*name))
     if not delete_data and soft_drops.dropping_transaction(environment) and table.sd is not None and table.sd.location:
         soft_drops.hand_over(call, session, name, [(None, table.sd.location)], environment, purge=_purges(table, environment))
 
@@ -283,7 +283,7 @@ def _empty(call: Call, location: str, kept: Sequence[str], *, purge: bool) -> No
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in parameters.items() if not accuracy.counts(key)}
+    kept = {key: value for key, value in parameters.items() if not statistics_validity.counts(key)}
     return {**kept, "numFiles": "0", "totalSize": "0", "numRows": "0", "rawDataSize": "0", "transient_lastDdlTime": str(int(time.time()))}
 
 

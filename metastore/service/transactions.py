@@ -109,7 +109,7 @@ def _abort_one(call: Call, session: Session, key: int, policy: str | None) -> li
         raise ended_error(target, found, session)
     abort(call, session, [found])
     if policy is not None:
-        transactions.forget_target(session, policy, key)
+        transactions.delete_target(session, policy, key)
     return [target]
 
 

@@ -26,7 +26,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
-from metastore.store import components, followers, locks, transactions, write_id_snapshots, write_ids
+from metastore.store import components, dependents, locks, transactions, write_id_snapshots, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
 from metastore.store.write_id_snapshots import Mark
@@ -78,12 +78,12 @@ def _allocate(
         if len(known) < len(sources):
             return {}, {}
         ids = sorted(known.values())
-    locked = transactions.lock_many_later(session, ids)
+    locked = transactions.enqueue_lock_many(session, ids)
     ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
     found = _may_write(key, ids, transactions.all_locked(locked))
     if request.reallocate:
-        followers.forget_write_ids(session, key, ids)
+        dependents.delete_write_ids(session, key, ids)
     elif held is None and found[0].holds & (WRITE_IDS | RANGES):
         held = write_ids.of_transactions(session, key, ids)
     have = {} if held is None else write_ids.numbers(held, ids)
@@ -112,7 +112,7 @@ def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> ra
     """Return the write ids from `first` on, those of a replicated table at its source; what the table had until now is forgotten."""
     numbers = range(first, first + count)
     write_ids.set_next(session, key, numbers.stop)
-    followers.forget_write_ids(session, key)
+    dependents.delete_write_ids(session, key)
     return numbers
 
 

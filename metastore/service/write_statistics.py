@@ -16,16 +16,16 @@ from typing import NamedTuple, TypeVar
 from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.listeners.events import UpdateStatistics
-from metastore.rules import accuracy
-from metastore.rules.accuracy import NOBODY, Writer
+from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
 from metastore.rules.statistics import merge
+from metastore.rules.statistics_validity import NOBODY, Writer
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, partitions_named
-from metastore.service.tables import find_table, on_known_table
+from metastore.service.tables import find_table, on_cached_table
 from metastore.store import overwriting, partitions, statistics, tables
 from metastore.store.database import Session
 from metastore.store.tables import Known
@@ -114,17 +114,17 @@ class Effect(NamedTuple):
 
 def _change(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Effect:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
-    write_id = accuracy.new_write_id(old.write_id, by) if transactional else old.write_id
+    write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
-        if transactional and by.seen is not None and not accuracy.holds(old.parameters, old.write_id, by.seen):
-            return Effect(State(accuracy.without_mark(old.parameters), write_id), (), joins=False)
-        exact = accuracy.exact_columns(old.parameters)
+        if transactional and by.seen is not None and not statistics_validity.holds(old.parameters, old.write_id, by.seen):
+            return Effect(State(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
+        exact = statistics_validity.exact_columns(old.parameters)
         new = tuple(column for column in new if column in exact)
         if not new:
             return Effect(old, ())
-    marked = accuracy.with_columns(old.parameters, new)
+    marked = statistics_validity.with_columns(old.parameters, new)
     if transactional:
-        marked = accuracy.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
+        marked = statistics_validity.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
     return Effect(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
 
 
@@ -133,7 +133,7 @@ def update_partitions(
 ) -> bool:
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     engine = engine or new[0].engine or ENGINE
-    return on_known_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
+    return on_cached_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
 
 
 def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer) -> bool:
@@ -202,7 +202,7 @@ def _join(
     """
     table = known.table
     locking = partitions.Locking(session, table, [*columns], known.state)
-    old = None if all_written else statistics.of_partitions_later(session, table.id, [*columns], engine)
+    old = None if all_written else statistics.enqueue_of_partitions(session, table.id, [*columns], engine)
     rows = locking.rows()
     if rows is None or table.id is None:
         raise NoSuchObject(f"{name} table not found")
@@ -237,9 +237,9 @@ def _changes(
         if not transactional and not merged:  # as `_change` does it, of hundreds of partitions in a fraction of the time
             if columns not in marked or marked[columns] not in each.parameters:
                 before = each.decoded()
-                after = accuracy.with_columns(before, columns)
+                after = statistics_validity.with_columns(before, columns)
                 if after is before:
-                    marked[columns] = statistics.part_of_parameters(accuracy.ACCURATE, before)
+                    marked[columns] = statistics.part_of_parameters(statistics_validity.ACCURATE, before)
                 else:
                     changed.append(each.changed(after, each.write_id))
             if columns:
@@ -264,7 +264,10 @@ def _usual_marks(table: Table, names: tuple[str, ...]) -> overwriting.Texts:
 
 @lru_cache(maxsize=16)
 def _usual_marks_of(names: tuple[str, ...]) -> overwriting.Texts:
-    one, other = (statistics.part_of_parameters(accuracy.ACCURATE, {accuracy.ACCURATE: mark}) for mark in accuracy.usual_marks(names))
+    one, other = (
+        statistics.part_of_parameters(statistics_validity.ACCURATE, {statistics_validity.ACCURATE: mark})
+        for mark in statistics_validity.usual_marks(names)
+    )
     return one, other
 
 

@@ -48,7 +48,7 @@ class DoesNotFit(ValueError):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def naming_the_column() -> Iterator[None]:
     """Raise DoesNotFit for what Spark raises of a value that does not fit."""
     try:
         yield

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
 from metastore.spark import writing
-from metastore.spark.assignment import stored, told
+from metastore.spark.assignment import naming_the_column, stored
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.clauses import TARGET, Expression, field, quoted, set_columns, wholly_set
 from metastore.spark.faithful import check_kept
@@ -185,10 +185,10 @@ class AcidTable:
     def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
         """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
         if self._work is not None:
-            with told():
+            with naming_the_column():
                 return operation(self._work, self._work.load(self._database, self._table))
         work = Work(self._spark, self._uri)
-        with work.txn, told():
+        with work.txn, naming_the_column():
             return operation(work, work.load(self._database, self._table))
 
     def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:

@@ -7,7 +7,7 @@ tables           names              rows of tables whose partitions changed     
 lock_queues      name               where no lock was to be waited for           `changes` of the queue's row are the same
 
 What may be outdated is checked against the database by whoever uses it, so other processes need not tell. A statement that renames, drops
-or reallocates goes through `followers.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and dicts
+or reallocates goes through `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and dicts
 are those of `frozen`.
 """
 
@@ -108,7 +108,7 @@ class Caches:
         """Return by name how each region has served."""
         return {name: region.counts() for name, region in vars(self).items()}
 
-    def forget_changed(self) -> None:
+    def discard_changed(self) -> None:
         """Forget all that may be outdated: the database may be a standby that lacks the last changes."""
         self.tables.clear()
         self.lock_queues.clear()

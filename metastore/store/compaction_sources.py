@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.compactions import OWNED, C, Object, T
-from metastore.store.components import OF_TABLE, judges_nobody
+from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -78,7 +78,7 @@ ABORTED_AT = (
     .where(*_exactly(A), T.state == sa.literal_column("'a'"))
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
-_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), judges_nobody(A, sa.bindparam("min_open")))
+_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
 FORGET_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
 FORGET_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
@@ -158,7 +158,7 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
     return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
-def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
+def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
     """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
 
     Changes that an open transaction may be judged by stay.
@@ -167,12 +167,12 @@ def forget(session: Session, where: Object, high: int, kept: Sequence[int]) -> N
     session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
 
 
-def forget_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
+def delete_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
     session.execute(FORGET_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
 
 
-def forget_all(session: Session, where: Object) -> None:
+def delete_all(session: Session, where: Object) -> None:
     """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
     session.execute(FORGET_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
     session.execute(FORGET_ALL_ABORTED, **_keys(where))

@@ -55,7 +55,7 @@ WRITES = (
 )
 
 
-def judges_nobody(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+def has_no_conflicts(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """Return whether no transaction from the lowest open one on may lose to that of a committed row with these columns."""
     return sa.or_(of.commit_id.is_(None), of.commit_id < min_open)
 
@@ -69,7 +69,7 @@ Write = tuple[str, str, str, str | None, int, int, str]
 
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
     """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
-    session.insert_later(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
+    session.enqueue_insert(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
 def of(session: Session, transaction: int) -> Sequence[Row]:
@@ -79,17 +79,17 @@ def of(session: Session, transaction: int) -> Sequence[Row]:
 
 def take(session: Session, transaction: int) -> Answer:
     """Ask for it together with the next statement, and keep a rename of what it writes to waiting."""
-    return session.later(TAKE, key=transaction)
+    return session.enqueue(TAKE, key=transaction)
 
 
 def delete(session: Session, transaction: int, operation: str) -> None:
     """Remove what a transaction meant to do by an operation."""
-    session.later(DELETE_OPERATION, key=transaction, operation_key=operation)
+    session.enqueue(DELETE_OPERATION, key=transaction, operation_key=operation)
 
 
 def delete_whole_table(session: Session, transaction: int, catalog: str, database: str, table: str) -> None:
     """Remove what a transaction meant to write to a table as a whole: the partitions are known now."""
-    session.later(DELETE_DYNAMIC, key=transaction, catalog_key=catalog, database_key=database, table_key=table)
+    session.enqueue(DELETE_DYNAMIC, key=transaction, catalog_key=catalog, database_key=database, table_key=table)
 
 
 def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[str]]:
@@ -102,13 +102,13 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
 
 def complete(session: Session, transaction: int, changes: Collection[str], commit_id: int | None, now: int) -> None:
     """Note that a transaction commits what it meant to write; what it did by the operations `changes`, others are judged by."""
-    session.later(COMPLETE, key=transaction, changes=list(changes), number=commit_id, now=now)
+    session.enqueue(COMPLETE, key=transaction, changes=list(changes), number=commit_id, now=now)
 
 
 def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
     """Add what a transaction wrote that commits, and that nobody is judged by."""
     rows = [(transaction, *intent, now) for intent in intents]
-    session.insert_later(transaction_components, (*COLUMNS, "committed_ms"), rows)
+    session.enqueue_insert(transaction_components, (*COLUMNS, "committed_ms"), rows)
 
 
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
@@ -117,6 +117,6 @@ def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int
     It goes together with the next statement.
     """
     pairs = list(tables)
-    return session.later(
+    return session.enqueue(
         WRITES, databases=sorted({database for database, _ in pairs}), tables=sorted({table for _, table in pairs}), since=since
     )

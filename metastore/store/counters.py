@@ -45,7 +45,7 @@ def taking(table: sa.Table, column: str, first: int, raised: str | None = None) 
 
 def take(session: Session, clauses: ClauseByKind, count: int, **keys: str | int) -> Answer:
     """Run a statement that `taking` made, together with the next one; `taken` reads the answer."""
-    return session.later(clauses[session.kind], count=count, **keys)
+    return session.enqueue(clauses[session.kind], count=count, **keys)
 
 
 def taken(answer: Answer) -> int:
@@ -71,7 +71,7 @@ def value(session: Session, name: str) -> int:
 
 def share(session: Session, name: str) -> Answer:
     """Keep others from taking a number until the transaction ends, together with the next statement; `last` reads the answer."""
-    return session.later(SHARE, key=name)
+    return session.enqueue(SHARE, key=name)
 
 
 def last(answer: Answer) -> int:

@@ -53,12 +53,12 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_before_commit", "_database", "cursor", "waits")
+    __slots__ = ("_before_commit", "_database", "cursor", "has_pending")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
         self.cursor = cursor
-        self.waits = False
+        self.has_pending = False
         """Whether there may be statements that wait for the next one."""
         self._before_commit: dict[Callable[[Session, Collection[Any]], None], set[Any]] = {}
 
@@ -124,16 +124,16 @@ class Session:
         count: int = self.cursor.rowcount
         return count
 
-    def later(self, clause: ClauseElement, **params: Any) -> Answer:
+    def enqueue(self, clause: ClauseElement, **params: Any) -> Answer:
         """Run a statement together with the next one, or when its answer is asked for: PostgreSQL and MariaDB get them in one packet.
 
         Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
         """
-        self.waits = True
-        return self._database.driver.later(self.cursor, *self._statement(clause, params))
+        self.has_pending = True
+        return self._database.driver.enqueue(self.cursor, *self._statement(clause, params))
 
-    def all_later(self, *clauses: ClauseElement, **params: Any) -> list[Answer]:
-        """Run statements that have their parameters in common, and no values of their own, as `later` does each: it costs less."""
+    def enqueue_all(self, *clauses: ClauseElement, **params: Any) -> list[Answer]:
+        """Run statements that have their parameters in common, and no values of their own, as `enqueue` does each: it costs less."""
         driver, texts = self._database.driver, []
         for clause in clauses:
             text, literals = self._database.compiled[clause]
@@ -141,12 +141,12 @@ class Session:
             self.observe(text)
             texts.append(text)
         values = {key: driver.convert(value) if type(value) is list else value for key, value in params.items()}
-        self.waits = True
-        return driver.all_later(self.cursor, texts, values)
+        self.has_pending = True
+        return driver.enqueue_all(self.cursor, texts, values)
 
-    def send(self) -> None:
-        """Let the database begin with what `later` was asked while the caller goes on: PostgreSQL can, in a transaction."""
-        self._database.driver.send(self.cursor)
+    def flush(self) -> None:
+        """Let the database begin with what `enqueue` was asked while the caller goes on: PostgreSQL can, in a transaction."""
+        self._database.driver.flush(self.cursor)
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
@@ -177,16 +177,16 @@ class Session:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, later=False)
+            self._database.driver.insert_many(self, table, columns, given, pipelined=False)
 
-    def insert_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Like `insert_many`, but as `later` does it: for rows that can not be there already."""
+    def enqueue_insert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Like `insert_many`, but as `enqueue` does it: for rows that can not be there already."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, later=True)
+            self._database.driver.insert_many(self, table, columns, given, pipelined=True)
 
-    def upsert_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert rows, or none, as `later` does it; a row that has the primary key of one is given its values instead.
+    def enqueue_upsert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert rows, or none, as `enqueue` does it; a row that has the primary key of one is given its values instead.
 
         For rows that nobody else can insert meanwhile.
         """
@@ -194,8 +194,8 @@ class Session:
         if given:
             self._database.driver.upsert(self, table, columns, given)
 
-    def replace_later(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
-        """Give locked rows, or none, other values, as `later` does it; each is given as a whole, by its primary key.
+    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
+        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key.
 
         The values of the columns in `same` are those that it has.
         """
@@ -316,15 +316,15 @@ class Database:
             session = Session(self, cursor)
             result = work(session)
             session.end()
-            if session.waits:
-                self.driver.flush(cursor)
+            if session.has_pending:
+                self.driver.sync(cursor)
             return result
         finally:
             cursor.close()
 
     def _transaction(self, connection: Any, work: Callable[[Session], T], begin: str) -> T:
         cursor = connection.cursor()
-        self.driver.later(cursor, begin)
+        self.driver.enqueue(cursor, begin)
         try:
             session = Session(self, cursor)
             result = work(session)
@@ -354,7 +354,7 @@ class Database:
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
         self._pool.distrust(connection)
-        self.caches.forget_changed()
+        self.caches.discard_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:
         """Raise what a driver's error means to the store, if it means anything to it."""

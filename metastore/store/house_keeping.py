@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among
-from metastore.store.components import judges_nobody
+from metastore.store.components import has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.schema import (
     replicated_transactions,
@@ -96,7 +96,9 @@ _RANKED = (
     .subquery("ranked")
     .c
 )
-SUPERSEDED = sa.select(_RANKED.id).where(_RANKED.place > _ONE, judges_nobody(_RANKED, sa.bindparam("min_open"))).limit(sa.bindparam("most"))
+SUPERSEDED = (
+    sa.select(_RANKED.id).where(_RANKED.place > _ONE, has_no_conflicts(_RANKED, sa.bindparam("min_open"))).limit(sa.bindparam("most"))
+)
 DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
 
 

@@ -208,18 +208,18 @@ def _reached(wanted: Reach) -> Hashable:
 def change(session: Session, queues: Collection[str]) -> None:
     """Let nobody rely any more on what was seen of queues."""
     session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
-    session.later(CHANGE, names=sorted(queues))
+    session.enqueue(CHANGE, names=sorted(queues))
 
 
 def _note_counted(session: Session, parts: Collection[Component]) -> None:
     """Do so in their turn for components that are about to be added of types that are counted, together with the next statement."""
     if session.notes_changes and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
-        session.later(CHANGE, names=sorted(counted))
+        session.enqueue(CHANGE, names=sorted(counted))
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
     """Wait for the turn in queues, together with the next statement; the answer has those that are there. It lasts until the end."""
-    return session.later(QUEUES, names=list(queues))
+    return session.enqueue(QUEUES, names=list(queues))
 
 
 def met(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
@@ -315,5 +315,5 @@ def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
     held = [key for (key,) in session.rows(HOLD, keys=list(keys), since=since)]
     if held:
-        session.later(DELETE, keys=held)
+        session.enqueue(DELETE, keys=held)
     return len(held)

@@ -119,9 +119,9 @@ DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"
 def insert(session: Session, rows: Sequence[LogRow]) -> None:
     """Add events without ids."""
     if len(rows) == 1:
-        session.later(INSERT, **rows[0]._asdict())
+        session.enqueue(INSERT, **rows[0]._asdict())
     else:
-        session.insert_later(notifications, LogRow._fields, rows)
+        session.enqueue_insert(notifications, LogRow._fields, rows)
 
 
 def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:

@@ -97,10 +97,10 @@ class Overwriting:
 
     def __init__(self, session: Session, table: Table, texts: Mapping[str, Texts], state: Row | None = None) -> None:
         self._session, self._table, self._names, self._state = session, table, ascending(texts), state
-        self._held = tables.hold_later(session, table)
+        self._held = tables.enqueue_hold(session, table)
         given = Given(Marked._fields, [Marked(name, *texts[name]) for name in self._names])
-        self._locked = session.later(_locking(given.arrays), table_id=table.id, **given.values)
-        session.send()
+        self._locked = session.enqueue(_locking(given.arrays), table_id=table.id, **given.values)
+        session.flush()
 
     def _keys(self) -> list[int]:
         keys: list[int] = orjson.loads(f"[{self._locked.rows[0][0] or ''}]")
@@ -120,8 +120,8 @@ class Overwriting:
         """Overwrite the statistics of the partitions, none of which may be missing, together with the next statement."""
         keys = self._keys()
         given = Given(Written._fields, [Written(key, *statistics[name]) for key, name in zip(keys, self._names, strict=True)])
-        answer = self._session.later(_writing(given.arrays), table_id=self._table.id, engine=engine, **given.values)
-        self._session.send()
+        answer = self._session.enqueue(_writing(given.arrays), table_id=self._table.id, engine=engine, **given.values)
+        self._session.flush()
         return Writing(answer, len(keys), self._locked.rows[0][1] == len(keys))
 
 

@@ -245,7 +245,7 @@ def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Pa
         same |= {"place"} if same >= {"name", "location"} else set()
     if len(same) < len(INSERTED):
         columns = ("id", *INSERTED)
-        session.replace_later(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
+        session.enqueue_replace(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -264,7 +264,7 @@ def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
     """Hold a table as `tables.hold` does and return it with those of the names that it has, in one round trip; no table when it is gone."""
     assert table.id is not None
-    answer = tables.hold_later(session, table)
+    answer = tables.enqueue_hold(session, table)
     there = existing(session, table.id, names)
     return tables.held(database, session, table, answer), there
 
@@ -287,7 +287,7 @@ def named(database: Database, session: Session, table: Table, names: Sequence[st
 
 def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
-    return _keyed(database, session, table, _locked_rows(session, table, names, _lock_later(session, table, names)))
+    return _keyed(database, session, table, _locked_rows(session, table, names, _enqueue_lock(session, table, names)))
 
 
 class Locked(NamedTuple):
@@ -303,8 +303,8 @@ class Locking:
 
     def __init__(self, session: Session, table: Table, names: Sequence[str], state: Row | None = None) -> None:
         self._session, self._table, self._names, self._state = session, table, names, state
-        self._held = tables.hold_later(session, table)
-        self._rows = _lock_later(session, table, names)
+        self._held = tables.enqueue_hold(session, table)
+        self._rows = _enqueue_lock(session, table, names)
 
     def rows(self) -> list[Row] | None:
         """Return the rows (`FIELDS`) that are there, ascending by name; None when the table is gone, or is not as it was known.
@@ -321,8 +321,8 @@ class Locking:
         return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows), rows)
 
 
-def _lock_later(session: Session, table: Table, names: Sequence[str]) -> Answer:
-    return session.later(LOCK_NAMED[session.kind], table_id=table.id, names=ascending(names))
+def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answer:
+    return session.enqueue(LOCK_NAMED[session.kind], table_id=table.id, names=ascending(names))
 
 
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
@@ -407,9 +407,9 @@ def locations_outside_in(session: Session, database_id: int) -> list[tuple[int, 
 
 def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
     """Remove locked partitions of a table with what hangs on them."""
-    session.later(DELETE_STATISTICS, keys=list(keys))
-    session.later(DELETE_PRIVILEGES, of_table=table.id, keys=list(keys))
-    session.later(DELETE, keys=list(keys))
+    session.enqueue(DELETE_STATISTICS, keys=list(keys))
+    session.enqueue(DELETE_PRIVILEGES, of_table=table.id, keys=list(keys))
+    session.enqueue(DELETE, keys=list(keys))
 
 
 def detach(session: Session, table_id: int, base: str) -> None:

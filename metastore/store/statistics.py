@@ -121,9 +121,9 @@ def of_partitions(session: Session, table_id: int, names: Sequence[str], engine:
     return by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
 
 
-def of_partitions_later(session: Session, table_id: int | None, names: Sequence[str], engine: str) -> Answer:
+def enqueue_of_partitions(session: Session, table_id: int | None, names: Sequence[str], engine: str) -> Answer:
     """Like `of_partitions`, together with the next statement; `by_name` reads the answer's rows."""
-    return session.later(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine)
+    return session.enqueue(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine)
 
 
 def by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
@@ -145,13 +145,13 @@ def states_of_partitions(
 
 def write_table(session: Session, table_id: int, engine: str, columns: Encoded) -> None:
     """Replace a table's statistics."""
-    session.upsert_later(table_statistics, TABLE_COLUMNS, [(table_id, engine, _dump(columns))])
+    session.enqueue_upsert(table_statistics, TABLE_COLUMNS, [(table_id, engine, _dump(columns))])
 
 
 def write_partitions(session: Session, table_id: int, engine: str, statistics: Mapping[int, Stored]) -> None:
     """Replace the statistics of partitions, given by key, whose rows are locked."""
     rows = [(key, engine, columns, table_id, named) for key, (columns, named) in statistics.items()]
-    session.upsert_later(partition_statistics, PARTITION_COLUMNS, rows)
+    session.enqueue_upsert(partition_statistics, PARTITION_COLUMNS, rows)
 
 
 def locked(rows: Iterable[Row]) -> list[Partition]:
@@ -168,7 +168,7 @@ def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]
     """Change the parameters and write ids of locked partitions."""
     columns = ("table_id", *(field.name for field in partition_rows.FIELDS))
     rows = [(table_id, *each.row[:6], each.parameters, *each.row[7:9], each.write_id, *each.row[10:]) for each in changed]
-    session.replace_later(partitions, columns, rows, same={*columns} - {"id", "parameters", "write_id"})
+    session.enqueue_replace(partitions, columns, rows, same={*columns} - {"id", "parameters", "write_id"})
 
 
 def delete_table(session: Session, table_id: int, columns: Sequence[str] | None = None, engine: str | None = None) -> set[str]:

@@ -312,13 +312,13 @@ def hold(database: Database, session: Session, table: Table, *, exclusively: boo
 
     Return it as it is now, with changes that were made since it was read; None when it was dropped or renamed.
     """
-    return held(database, session, table, hold_later(session, table, exclusively=exclusively))
+    return held(database, session, table, enqueue_hold(session, table, exclusively=exclusively))
 
 
-def hold_later(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
+def enqueue_hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
     """Like `hold`, together with the next statement; `held` reads the answer."""
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
-    return session.later(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
+    return session.enqueue(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
 
 
 def held(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
@@ -332,7 +332,7 @@ def held(database: Database, session: Session, table: Table, answer: Answer, sta
 
 
 def is_held(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Tell whether `hold_later` found that very table, and its row said no other than `state`, if that is known."""
+    """Tell whether `enqueue_hold` found that very table, and its row said no other than `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 

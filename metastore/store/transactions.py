@@ -215,7 +215,7 @@ def open_count(session: Session) -> int:
 def insert(session: Session, ids: Collection[int], state: str, kind: int, who: Who, now: int) -> None:
     """Add transactions."""
     holds = RANGES if len(ids) > 1 else 0
-    session.insert_later(transactions, COLUMNS, [(id_, state, kind, *who, now, now, holds) for id_ in ids])
+    session.enqueue_insert(transactions, COLUMNS, [(id_, state, kind, *who, now, now, holds) for id_ in ids])
 
 
 def find(session: Session, key: int) -> Transaction | None:
@@ -226,12 +226,12 @@ def find(session: Session, key: int) -> Transaction | None:
 
 def lock(session: Session, key: int) -> Transaction | None:
     """Return a transaction and keep it from being changed."""
-    return locked(lock_later(session, key))
+    return locked(enqueue_lock(session, key))
 
 
-def lock_later(session: Session, key: int) -> Answer:
+def enqueue_lock(session: Session, key: int) -> Answer:
     """Like `lock`, together with the next statement; `locked` reads the answer."""
-    return session.later(LOCK, key=key)
+    return session.enqueue(LOCK, key=key)
 
 
 def locked(answer: Answer) -> Transaction | None:
@@ -241,12 +241,12 @@ def locked(answer: Answer) -> Transaction | None:
 
 def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
     """Return those that are there, ascending, and keep them from being changed."""
-    return all_locked(lock_many_later(session, keys))
+    return all_locked(enqueue_lock_many(session, keys))
 
 
-def lock_many_later(session: Session, keys: Collection[int]) -> Answer:
+def enqueue_lock_many(session: Session, keys: Collection[int]) -> Answer:
     """Like `lock_many`, together with the next statement; `all_locked` reads the answer."""
-    return session.later(LOCK_MANY, keys=sorted(set(keys)))
+    return session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
 
 
 def all_locked(answer: Answer) -> list[Transaction]:
@@ -262,8 +262,8 @@ def end(session: Session, ended: Sequence[Transaction], state: str, now: int, co
         holds |= each.holds
     for bit, statement in HELD.items():
         if holds & bit:
-            session.later(statement, keys=keys)
-    session.later(END, keys=keys, new_state=state, now=now, number=commit_id)
+            session.enqueue(statement, keys=keys)
+    session.enqueue(END, keys=keys, new_state=state, now=now, number=commit_id)
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
@@ -283,17 +283,17 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
 
 def hold(session: Session, key: int, bits: int, now: int) -> bool:
     """Note that there are rows of an open transaction elsewhere, and that its owner lives; tell whether it is open. Locks it."""
-    return hold_later(session, key, bits, now).count > 0
+    return enqueue_hold(session, key, bits, now).count > 0
 
 
-def hold_later(session: Session, key: int, bits: int, now: int) -> Answer:
+def enqueue_hold(session: Session, key: int, bits: int, now: int) -> Answer:
     """Like `hold`, together with the next statement: it is open if the answer counts one."""
-    return session.later(HOLD, key=key, bits=bits, now=now)
+    return session.enqueue(HOLD, key=key, bits=bits, now=now)
 
 
 def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
     """Note that there are rows elsewhere of transactions that are locked."""
-    session.later(HOLD_MANY, keys=list(keys), bits=bits)
+    session.enqueue(HOLD_MANY, keys=list(keys), bits=bits)
 
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
@@ -337,6 +337,6 @@ def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int
     session.insert_many(replicated_transactions, ("policy", "source_id", "transaction_id"), [(policy, *pair) for pair in pairs])
 
 
-def forget_target(session: Session, policy: str, source: int) -> None:
+def delete_target(session: Session, policy: str, source: int) -> None:
     """Forget a replicated transaction that has ended."""
-    session.later(FORGET_TARGET, policy_key=policy, source=source)
+    session.enqueue(FORGET_TARGET, policy_key=policy, source=source)

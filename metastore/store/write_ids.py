@@ -168,7 +168,7 @@ def taken(answer: Answer, count: int) -> range:
 def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
     """Ask for the write ids that transactions, which ascend, have in a table, together with the next statement; `numbers` tells them."""
     keys = list(transactions)
-    return session.later(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
+    return session.enqueue(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
 
 
 def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
@@ -182,7 +182,7 @@ def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
 
 def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
     """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
-    return session.later(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
+    return session.enqueue(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
 
 
 def by_table(answer: Answer) -> dict[Key, int]:
@@ -203,15 +203,15 @@ def is_in_range(session: Session, transaction: int) -> bool:
 
 def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
     """Add pairs of a transaction and its write id in a table."""
-    session.insert_later(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
+    session.enqueue_insert(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
 
 
 def insert_ranges(session: Session, key: Key, ranges: Iterable[Range]) -> None:
     """Add ranges of transactions with their write ids in a table, of which none has one: whoever adds some holds the table's counter."""
-    session.insert_later(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
+    session.enqueue_insert(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
 
 
-def forget(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
+def delete(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
         for statement in FORGET:
@@ -251,7 +251,7 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
 
     It goes together with the next statement; `make_missing` reads the answer.
     """
-    return session.later(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
+    return session.enqueue(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
 
 
 def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
@@ -266,7 +266,7 @@ def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
 def note_changes(session: Session, keys: Collection[Key], commit_id: int) -> None:
     """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
     if session.notes_changes and keys:
-        session.later(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
+        session.enqueue(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:

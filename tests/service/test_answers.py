@@ -34,15 +34,15 @@ LOCK = {
 
 def test_answers_come_in_any_order(call: Call) -> None:
     def work(session: Session) -> None:
-        session.insert_later(lock_queues, ("name",), [("a",), ("b",)])
-        first = session.later(RENAME, old="a", new="c")
-        none = session.later(RENAME, old="a", new="d")
-        names = session.later(NAMES)
-        last = session.later(RENAME, old="b", new="a")
+        session.enqueue_insert(lock_queues, ("name",), [("a",), ("b",)])
+        first = session.enqueue(RENAME, old="a", new="c")
+        none = session.enqueue(RENAME, old="a", new="d")
+        names = session.enqueue(NAMES)
+        last = session.enqueue(RENAME, old="b", new="a")
         assert [tuple(row) for row in names.rows] == [("b",), ("c",)]
         assert (first.count, none.count, last.count) == (1, 0, 1)
         assert session.rows(NAMES)[0][0] == "a"
-        later = session.later(NAMES)
+        later = session.enqueue(NAMES)
         assert session.execute(RENAME, old="c", new="e") == 1
         assert [tuple(row) for row in later.rows] == [("a",), ("c",)]
 
@@ -50,9 +50,9 @@ def test_answers_come_in_any_order(call: Call) -> None:
 
 
 def test_what_waits_at_the_end_of_a_change_that_commits_by_itself_is_run(call: Call) -> None:
-    call.database.change(lambda session: session.insert_later(lock_queues, ("name",), [("a",), ("b",)]))
+    call.database.change(lambda session: session.enqueue_insert(lock_queues, ("name",), [("a",), ("b",)]))
     assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("a",), ("b",)]
-    call.database.change(lambda session: session.later(RENAME, old="a", new="c"))
+    call.database.change(lambda session: session.enqueue(RENAME, old="a", new="c"))
     assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("b",), ("c",)]
 
 
@@ -67,7 +67,7 @@ def test_rows_below_a_new_one_have_its_key(call: Call, monkeypatch: pytest.Monke
         for _ in range(2):
             lock = session.insert_keyed(INSERT, **LOCK)
             session.insert_below(lock, lock_components, COMPONENT_COLUMNS, rows)
-            found = session.later(COMPONENTS, key=lock.key)
+            found = session.enqueue(COMPONENTS, key=lock.key)
             keys.append(lock.key)
             assert [tuple(row) for row in found.rows] == [(row[0], row[3]) for row in rows]
         return keys

@@ -37,7 +37,7 @@ def test_what_may_be_outdated_is_forgotten_and_what_never_is_stays() -> None:
     caches = Caches()
     for region in vars(caches).values():
         region.put("key", "value")
-    caches.forget_changed()
+    caches.discard_changed()
     assert {name: counts.size for name, counts in caches.counts().items()} == {
         "columns": 1,
         "storage_formats": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from metastore.errors import TransactionAborted
 from metastore.service.context import Call
-from metastore.store import followers, schema
+from metastore.store import dependents, schema
 from metastore.store.database import Database, Session
 from metastore.store.drivers import BrokenAtCommit
 from tests.service.changes import TABLE, completed, events, judged_by, left, of_another
@@ -79,9 +79,9 @@ def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(logged: Call,
 def rename(session: Session, kind: str) -> None:
     """Rename a partition, or else the table."""
     if kind == "partition":
-        followers.rename_partition(session, TABLE, "p=1", "p=2")
+        dependents.rename_partition(session, TABLE, "p=1", "p=2")
     else:
-        followers.rename_table(session, TABLE, TABLE._replace(table="new"))
+        dependents.rename_table(session, TABLE, TABLE._replace(table="new"))
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -120,7 +120,7 @@ def test_two_whose_table_or_partition_is_renamed_meanwhile_still_meet(call: Call
 def test_of_a_table_that_is_dropped_meanwhile_nothing_is_left(call: Call, operation: int, knows: bool) -> None:
     key = begin_one(call)
     write(call, key, operation)
-    beside(call, lambda session: followers.forget_table(session, TABLE), lambda: commit(call if knows else of_another(call), key))
+    beside(call, lambda session: dependents.delete_table(session, TABLE), lambda: commit(call if knows else of_another(call), key))
     assert rows(call, schema.transactions, "state") == [("c",)]
     assert rows(call, schema.transaction_components, "id") == rows(call, schema.write_id_counters, "table") == []
 
@@ -130,7 +130,7 @@ def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) 
     write(call, first)
     write(call, second)
     commit(call, first)
-    call.database.write(lambda session: followers.rename_table(session, TABLE, TABLE._replace(table="new")))
+    call.database.write(lambda session: dependents.rename_table(session, TABLE, TABLE._replace(table="new")))
     write(call, third, table="new")
     for late in (second, third):
         with pytest.raises(TransactionAborted, match="write conflict on db/new"):

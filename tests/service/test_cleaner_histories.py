@@ -20,7 +20,7 @@ from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.cleaner import clean
 from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
-from metastore.service.house_keeping import forget_ended
+from metastore.service.house_keeping import delete_ended
 from metastore.service.tables import drop_table
 from metastore.service.transactions import get_open_transactions
 from metastore.service.write_ids import get_valid_write_ids
@@ -157,7 +157,7 @@ class History:
         clean_aborted(self.call.metastore)
 
     def forget(self, _: int) -> None:
-        forget_ended(self.call.metastore)
+        delete_ended(self.call.metastore)
         housekeep(self.call.metastore)
 
     def every_reader_finds_what_its_snapshot_shows(self) -> None:
@@ -169,7 +169,7 @@ class History:
         clean(self.call.metastore)
         for _ in range(2):
             clean_aborted(self.call.metastore)
-        forget_ended(self.call.metastore)
+        delete_ended(self.call.metastore)
         found = compactions.show(self.call, ShowCompactRequest(tbName=self.name.table))
         assert [each.errorMessage for each in found if each.state == "ready for cleaning"] == []
         key = txns.begin_one(self.call)

@@ -54,7 +54,7 @@ def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Cal
 
         def commit_beside(database: Database, cursor: Any) -> None:
             if not begun:
-                database.driver.flush(cursor)
+                database.driver.sync(cursor)
                 begun.append(pool.submit(other))
                 while not waited_for(Session(database, cursor)):
                     assert not begun[0].done(), "it did not wait"
@@ -169,7 +169,7 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
 
     def work(session: Session) -> int:
         session.cursor.execute("UPDATE write_id_counters SET next = next")
-        call.database.driver.flush(session.cursor)
+        call.database.driver.sync(session.cursor)
         done.append(pool.submit(lambda: commit(call, key)))
         while not waited_for(session):
             assert not done[0].done()

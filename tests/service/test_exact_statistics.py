@@ -16,8 +16,8 @@ from metastore.idl import (
     ObjectDictionary,
     service,
 )
-from metastore.rules.accuracy import ACCURATE, NOBODY, Writer, writer
 from metastore.rules.snapshots import Snapshot, snapshot
+from metastore.rules.statistics_validity import ACCURATE, NOBODY, Writer, writer
 from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table

@@ -116,7 +116,7 @@ def test_equal_components_are_all_completed(call: Call) -> None:
     ask(call, component(READ, operation=INSERT), transaction=key)
     commit(call, key)
     assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)] * 2
-    house_keeping.forget_ended(call.metastore)
+    house_keeping.delete_ended(call.metastore)
     assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)]
 
 

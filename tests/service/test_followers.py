@@ -15,10 +15,10 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
-from metastore.store import followers
+from metastore.store import dependents
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
-from metastore.store.followers import ORDER
+from metastore.store.dependents import ORDER
 from metastore.store.schema import (
     compaction_metrics,
     lock_components,
@@ -175,9 +175,9 @@ def test_a_table_without_transactions_costs_no_statements(call: Call) -> None:
 @pytest.mark.parametrize(
     "follow",
     [
-        lambda session: followers.rename_table(session, WRITTEN, WRITTEN._replace(table="u")),
-        lambda session: followers.forget_table(session, WRITTEN),
-        lambda session: followers.forget_database(session, WRITTEN.catalog, WRITTEN.database),
+        lambda session: dependents.rename_table(session, WRITTEN, WRITTEN._replace(table="u")),
+        lambda session: dependents.delete_table(session, WRITTEN),
+        lambda session: dependents.delete_database(session, WRITTEN.catalog, WRITTEN.database),
     ],
     ids=["rename", "drop", "drop of a database"],
 )

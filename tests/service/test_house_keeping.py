@@ -13,7 +13,7 @@ from metastore.listeners.events import AbortTransactions
 from metastore.service import house_keeping, locks, rebuilds, transactions
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
-from metastore.store import followers, schema
+from metastore.store import dependents, schema
 from metastore.store import house_keeping as row_functions
 from metastore.store.database import Session
 from metastore.store.write_ids import Key
@@ -116,12 +116,12 @@ def test_ended_transactions_answer_for_a_while_and_are_then_forgotten(call: Call
     write(call, committed)
     commit(call, committed)
     abort(call, aborted)
-    house_keeping.forget_ended(call.metastore)
+    house_keeping.delete_ended(call.metastore)
     commit(call, committed)
     with pytest.raises(TransactionAborted):
         commit(call, aborted)
     tick()
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert ids(call) == []
     for key in (committed, aborted):
         with pytest.raises(NoSuchTransaction):
@@ -140,12 +140,12 @@ def test_what_an_open_reader_may_not_see_stays(call: Call, hasty: Metastore) -> 
     tick()
     assert number == 1
     assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
     assert writer in ids(call)
     commit(call, reader)
     tick()
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert ids(call) == []
     assert rows(call, schema.write_ids, "write_id") == []
     assert valid(call) == (1, [], set(), None)
@@ -165,7 +165,7 @@ def test_what_an_earlier_transaction_wrote_later_stays_seen(
     tick()
     expected = (3, [], set(), None) if ends is commit else (3, [2], {2}, None)
     assert valid(call) == expected
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert valid(call) == expected
     assert [row[0] for row in rows(call, schema.write_ids, "write_id")] == ([] if ends is commit else [3, 2])
 
@@ -181,13 +181,13 @@ def test_write_ids_of_a_table_made_anew_meanwhile_stay(call: Call, hasty: Metast
     def find(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
         found = free(session, low, most)
         for key, _ in found:
-            call.database.write(lambda session, key=key: followers.forget_table(session, key))  # type: ignore[misc]  # bound now
+            call.database.write(lambda session, key=key: dependents.delete_table(session, key))  # type: ignore[misc]  # bound now
             later.extend(begin(call, 1))
             assert allocate(call, later) == {later[0]: 1}
         return found
 
     monkeypatch.setattr(row_functions, "free_write_ids", find)
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert rows(call, schema.write_ids, "transaction_id", "write_id") == [(later[0], 1)]
 
 
@@ -198,12 +198,12 @@ def test_an_aborted_transaction_stays_until_what_it_wrote_is_cleaned(call: Call,
     abort(call, aborted)
     commit(call, after)
     tick()
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert ids(call)[0] == aborted
     assert valid(call) == (2, [1], {1}, None)
     call.database.write(lambda session: session.cursor.execute("DELETE FROM transaction_components"))
-    house_keeping.forget_ended(hasty)
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
+    house_keeping.delete_ended(hasty)
     assert ids(call) == []
     assert valid(call) == (2, [], set(), None)
 
@@ -214,7 +214,7 @@ def test_conflicts_are_judged_as_long_as_there_is_one_to_judge(call: Call, hasty
     write(call, second)
     commit(call, first)
     tick()
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
     with pytest.raises(TransactionAborted, match="write conflict"):
         commit(call, second)
     assert judged_by(call, "transaction_id") == [(first,)]  # it stays until a compaction
@@ -228,7 +228,7 @@ def test_completed_components_without_write_id_are_superseded_too(call: Call) ->
         else:
             ask(call, component(WRITE, operation=UPDATE), transaction=key)
         commit(call, key)
-    assert house_keeping.forget_ended(call.metastore)["completed components"] == 2
+    assert house_keeping.delete_ended(call.metastore)["completed components"] == 2
     assert completed(call, "transaction_id", "write_id") == [(3, 1), (4, None)]
 
 
@@ -238,10 +238,10 @@ def test_what_open_ones_are_judged_by_is_superseded_once_there_is_none(call: Cal
         write(call, key, partition="p=1")
     commit(call, keys[0])
     commit(call, keys[1], exclWriteEnabled=True)
-    assert house_keeping.forget_ended(call.metastore)["completed components"] == 0
+    assert house_keeping.delete_ended(call.metastore)["completed components"] == 0
     with pytest.raises(TransactionAborted, match=f"committed by .txnid:{keys[0]},"):
         commit(call, keys[2])
-    assert house_keeping.forget_ended(call.metastore)["completed components"] == 1
+    assert house_keeping.delete_ended(call.metastore)["completed components"] == 1
     assert completed(call, "transaction_id") == [(keys[1],)]
 
 
@@ -250,7 +250,7 @@ def test_completed_components_are_kept_once_for_each_object_and_kind(call: Call)
         key = begin_one(call)
         write(call, key, operation, partition=partition)
         commit(call, key)
-    counts = house_keeping.forget_ended(call.metastore)
+    counts = house_keeping.delete_ended(call.metastore)
     assert counts["completed components"] == 3
     stored = completed(call, "partition", "operation", "write_id")
     assert sorted(stored, key=str) == sorted([("p=1", "u", 3), (None, "i", 5), ("p=1", "i", 6)], key=str)
@@ -264,14 +264,14 @@ def test_a_replicated_transaction_that_timed_out_is_known_until_it_is_forgotten(
     with pytest.raises(TransactionAborted):
         commit(call, 7, replPolicy="p")
     tick()
-    house_keeping.forget_ended(impatient)
+    house_keeping.delete_ended(impatient)
     assert rows(call, schema.replicated_transactions, "source_id") == []
 
 
 def test_rebuilds_without_heartbeat_are_forgotten(call: Call, hasty: Metastore) -> None:
     rebuilds.lock_rebuild(call, "db", "v", begin_one(call))
     tick()
-    assert house_keeping.forget_ended(hasty)["rebuilds"] == 1
+    assert house_keeping.delete_ended(hasty)["rebuilds"] == 1
     assert rebuilds.lock_rebuild(call, "db", "v", begin_one(call)).state == LockState.ACQUIRED
 
 
@@ -316,7 +316,7 @@ def load(call: Call, random: Random) -> Iterator[int]:
                 )
         if turn % 10 == 9:
             tick()
-            house_keeping.forget_ended(call.metastore)
+            house_keeping.delete_ended(call.metastore)
             yield sum(count(call, EVERYTHING).values())
     commit(call, reader)
 

@@ -16,7 +16,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table, find_table, on_known_table
+from metastore.service.tables import drop_table, find_table, on_cached_table
 from metastore.store import tables
 from metastore.store.database import Session
 from metastore.store.drivers import BrokenAtCommit
@@ -125,7 +125,7 @@ def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: P
         raise BrokenAtCommit("the connection broke")
 
     with pytest.raises(BrokenAtCommit):
-        on_known_table(call, NAME, broken)
+        on_cached_table(call, NAME, broken)
     assert asked == [False]
 
 
@@ -137,7 +137,7 @@ def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition
         raise MetaError("no")
 
     with pytest.raises(MetaError, match="no"):
-        on_known_table(call, NAME, refuse)
+        on_cached_table(call, NAME, refuse)
     assert asked == [False, True]
 
 
@@ -146,7 +146,7 @@ def test_few_tables_are_cached(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cache, "limit", 2)
     for number in range(4):
         name = make_table(call, f"t{number}")
-        assert on_known_table(call, name, lambda known: known.table.tableName) == f"t{number}"
+        assert on_cached_table(call, name, lambda known: known.table.tableName) == f"t{number}"
         assert len(cache) <= 2
     assert tables.cached(call.database, *name) is not None
 
@@ -156,7 +156,7 @@ def test_a_cached_table_is_not_changed_by_who_changes_what_it_returns(call: Call
         known.table.parameters["a"] = "spoilt"
         known.table.partitionKeys.clear()
 
-    on_known_table(call, NAME, spoil)
+    on_cached_table(call, NAME, spoil)
     cached = tables.cached(call.database, *NAME)
     assert cached is not None
     assert cached.table == find_table(call, NAME)

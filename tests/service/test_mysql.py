@@ -109,18 +109,18 @@ def test_a_database_keeps_its_collation_when_its_server_becomes_newer(version: s
 
 
 def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Cursor) -> None:
-    cursor.later("BEGIN")
-    cursor.later(ADD, {"a": 1, "b": "; DROP TABLE waiting; --'%(a)s"})
+    cursor.enqueue("BEGIN")
+    cursor.enqueue(ADD, {"a": 1, "b": "; DROP TABLE waiting; --'%(a)s"})
     assert cursor.execute("UPDATE waiting SET a = a + %(by)s WHERE a = 1", {"by": 6}) == cursor.rowcount == 1
-    cursor.later(ADD, {"a": 2, "b": None})
+    cursor.enqueue(ADD, {"a": 2, "b": None})
     cursor.execute(ALL)
     rows = cursor.fetchall()
     assert rows == [(0, "%s;'\"\\ä😀"), (2, None), (7, "; DROP TABLE waiting; --'%(a)s")]
-    cursor.later(ADD, {"a": 3, "b": None})
+    cursor.enqueue(ADD, {"a": 3, "b": None})
     cursor.executemany(ADD, [{"a": 4, "b": "4"}, {"a": 5, "b": "5"}])
-    cursor.later(ADD, {"a": 6, "b": None})
-    cursor.flush()
-    cursor.flush()
+    cursor.enqueue(ADD, {"a": 6, "b": None})
+    cursor.sync()
+    cursor.sync()
     cursor.execute("COMMIT")
     cursor.execute("SELECT group_concat(a ORDER BY a) FROM waiting")
     assert cursor.fetchone() == ("0,2,3,4,5,6,7",)
@@ -128,15 +128,15 @@ def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Curs
 
 def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.Cursor) -> None:
     for first in (True, False):
-        cursor.later("BEGIN")
+        cursor.enqueue("BEGIN")
         if not first:
-            cursor.later(ADD, {"a": 8, "b": None})
-        cursor.later(ADD, {"a": 0, "b": None})
-        cursor.later(ADD, {"a": 9, "b": None})
+            cursor.enqueue(ADD, {"a": 8, "b": None})
+        cursor.enqueue(ADD, {"a": 0, "b": None})
+        cursor.enqueue(ADD, {"a": 9, "b": None})
         with pytest.raises(pymysql.err.IntegrityError):
             cursor.execute("COMMIT")
-        cursor.later(ADD, {"a": 10, "b": None})
-        cursor.forget()
+        cursor.enqueue(ADD, {"a": 10, "b": None})
+        cursor.discard_pending()
         cursor.execute("ROLLBACK")
     cursor.execute(ALL)
     assert [row[0] for row in cursor.fetchall()] == [0]
@@ -146,18 +146,18 @@ def test_what_is_long_goes_one_by_one(cursor: mysql_connection.Cursor) -> None:
     cursor.execute("SELECT @@max_allowed_packet")
     (most,) = cursor.fetchone() or (0,)
     for key in (1, 2):
-        cursor.later(ADD, {"a": key, "b": "x" * (most * 2 // 3)})
+        cursor.enqueue(ADD, {"a": key, "b": "x" * (most * 2 // 3)})
     cursor.execute("SELECT a, length(b) FROM waiting WHERE a > 0")
     sizes = dict(cursor.fetchall())
     assert sizes == dict.fromkeys((1, 2), most * 2 // 3)
 
 
 def test_what_came_before_an_error_is_told(cursor: mysql_connection.Cursor) -> None:
-    found, changed = cursor.later(ALL), cursor.later("UPDATE waiting SET b = %(b)s WHERE a = 0", {"b": "new"})
-    cursor.later(ADD, {"a": 0, "b": None})
-    never = cursor.later("UPDATE waiting SET b = 'never'")
+    found, changed = cursor.enqueue(ALL), cursor.enqueue("UPDATE waiting SET b = %(b)s WHERE a = 0", {"b": "new"})
+    cursor.enqueue(ADD, {"a": 0, "b": None})
+    never = cursor.enqueue("UPDATE waiting SET b = 'never'")
     with pytest.raises(pymysql.err.IntegrityError):
-        cursor.flush()
+        cursor.sync()
     assert found.rows == [(0, "%s;'\"\\ä😀")]
     assert (changed.count, never.rows, never.count) == (1, (), 0)
     cursor.execute(ALL)
@@ -168,7 +168,7 @@ def test_what_came_before_an_error_is_told(cursor: mysql_connection.Cursor) -> N
 def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Cursor) -> None:
     size = mysql_connection.TOGETHER // 3
     cursor.executemany(ADD, ({"a": key, "b": str(key) * size} for key in range(1, 8)))
-    cursor.later(ADD, {"a": 8, "b": "8"})
+    cursor.enqueue(ADD, {"a": 8, "b": "8"})
     cursor.executemany("UPDATE waiting SET a = a * %(by)s WHERE a = %(a)s", [{"a": key, "by": 10} for key in (7, 8, 9)])
     cursor.executemany("INSERT IGNORE INTO waiting VALUES (%(a)s, %(b)s)", [{"a": 80, "b": None}, {"a": 90, "b": None}])
     cursor.executemany(f"{ADD} ON DUPLICATE KEY UPDATE b = '%%s'", [{"a": 1, "b": None}, {"a": 2, "b": None}])
@@ -353,7 +353,7 @@ def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.Cursor) -> N
     cursor.execute("SELECT @@max_allowed_packet")
     assert (cursor.fetchone() or (0,))[0] > half
     for first, second in ((half, half + 1), (half - 5, half - 4), (half - 4, half - 4)):  # the second fills a packet: an empty one follows
-        answer = cursor.later("SELECT repeat('x', %(first)s), repeat('y', %(second)s), 7", {"first": first, "second": second})
+        answer = cursor.enqueue("SELECT repeat('x', %(first)s), repeat('y', %(second)s), 7", {"first": first, "second": second})
         assert [(len(x), len(y), z) for x, y, z in answer.rows] == [(first, second, 7)]
         assert answer.rows[0][:2] == ("x" * first, "y" * second)
 
@@ -383,8 +383,8 @@ def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.Conne
     ]
     assert told[0] == told[1]
     cursor = connection.cursor()
-    answers = [cursor.later(each) for each in statements[1:4]]
-    cursor.flush()
+    answers = [cursor.enqueue(each) for each in statements[1:4]]
+    cursor.sync()
     last = told[0][8][2]
     assert [(each.count, each.key) for each in answers] == [(1, last + 1), (2, last + 2), (1, last + 4)]
 

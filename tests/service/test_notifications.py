@@ -415,13 +415,13 @@ def test_a_failing_listener_leaves_no_event(metastore: Metastore, call: Call) ->
 def test_ids_go_on_where_events_were_forgotten(make_metastore: MetastoreMaker, call: Call) -> None:
     for number in range(4):
         make_table(call, f"t{number}")
-    notifications.forget_old(call.metastore)
+    notifications.delete_old(call.metastore)
     last = notifications.current_id(call)
     assert len(events(call)) == last, "nothing is old yet"
-    notifications.forget_old(make_metastore(event_count_to_keep=2))
+    notifications.delete_old(make_metastore(event_count_to_keep=2))
     assert [event.eventId for event in events(call)] == [last - 1, last]
     make_table(call, "unread")
-    notifications.forget_old(make_metastore(event_count_to_keep=1))
+    notifications.delete_old(make_metastore(event_count_to_keep=1))
     assert [event.eventId for event in events(call)] == [last + 1], "it got its id before it could be forgotten"
 
 
@@ -430,7 +430,7 @@ def test_what_is_too_old_goes_and_nothing_else(call: Call) -> None:
     now = int(time.time())
     old = rows.NewWrite(6, "hive", "default", "t", "", 1, 1, '{"table": "", "partition": null, "files": ["f"]}')
     call.database.write(lambda session: rows.insert_writes(session, [old, old._replace(transaction_id=7, time=now)]))
-    notifications.forget_old(call.metastore)
+    notifications.delete_old(call.metastore)
     assert [len(notifications.writes(call, transaction, None, None)) for transaction in (6, 7)] == [0, 1]
     assert types(call)[-1] == "ADD_PARTITION"
     assert name.table in {event.tableName for event in events(call)}
@@ -443,7 +443,7 @@ def test_more_events_than_one_statement_numbers_or_removes(make_metastore: Metas
     found = events(call, start)
     assert [event.eventId - start for event in found] == list(range(1, len(new) + 1))
     assert [int(event.message) for event in found] == sorted(int(event.message) for event in found)
-    notifications.forget_old(make_metastore(event_time_to_live=86400))
+    notifications.delete_old(make_metastore(event_time_to_live=86400))
     assert events(call, start) == []
     assert notifications.current_id(call) == start + len(new)
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from metastore.app import Metastore
 from metastore.errors import NoSuchObject
 from metastore.idl import ColumnStatisticsObj
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -55,7 +55,7 @@ def stored(call: Call) -> dict[str, list[ColumnStatisticsObj]]:
 def exact(call: Call, value: str) -> set[str]:
     parameters = get_partition(call, NAME, [value]).parameters
     assert parameters["k"].startswith("v")
-    return accuracy.exact_columns(parameters)
+    return statistics_validity.exact_columns(parameters)
 
 
 def told(call: Call) -> int:

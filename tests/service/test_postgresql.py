@@ -70,7 +70,7 @@ def test_lists_come_back(connection: postgresql_cursor.Connection, kind: str, it
     for _ in range(3):
         asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql_values.array(items), "x": 5})
         assert asked.fetchall() == [(5, item, 5) for item in items]
-    answer = cursor.later(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql_values.array(items)})
+    answer = cursor.enqueue(f"SELECT unnest(%(a)s::{kind}[])", {"a": postgresql_values.array(items)})
     assert answer.rows == [(item,) for item in items]
 
 
@@ -142,27 +142,27 @@ ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text
 
 def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.Cursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
-        filled.later("BEGIN")
-        filled.later(ADD, {"a": first})
-        filled.later(ADD, {"a": first + 1})
+        filled.enqueue("BEGIN")
+        filled.enqueue(ADD, {"a": first})
+        filled.enqueue(ADD, {"a": first + 1})
         assert filled.execute(ALL, {}).fetchone()[0].endswith(f",{first},{first + 1}}}")
-        filled.later(ADD, {"a": first + 2})
+        filled.enqueue(ADD, {"a": first + 2})
         filled.execute("COMMIT")
-    filled.later(ADD, {"a": 50})
+    filled.enqueue(ADD, {"a": 50})
     filled.executemany(ADD, [{"a": 51}, {"a": 52}])
-    filled.later(ADD, {"a": 53})
+    filled.enqueue(ADD, {"a": 53})
     with filled.copy("COPY t FROM STDIN") as copy:
         copy.write_row((54,))
-    filled.later(ADD, {"a": 55})
-    filled.flush()
+    filled.enqueue(ADD, {"a": 55})
+    filled.sync()
     assert filled.execute(ALL).fetchone() == ("{0,10,11,12,20,21,22,30,31,32,50,51,52,53,54,55}",)
 
 
 def test_only_what_is_prepared_is_remembered_so(connection: postgresql_cursor.Connection, filled: postgresql_cursor.Cursor) -> None:
     for first in range(3):
         for number in range(3):
-            filled.later(ADD, {"a": 10 * first + number + 1})
-        filled.flush()
+            filled.enqueue(ADD, {"a": 10 * first + number + 1})
+        filled.sync()
     there = filled.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
     assert there == (len([name for name in connection.statements.values() if name]),) == (1,)
 
@@ -171,19 +171,19 @@ def test_only_what_is_prepared_is_remembered_so(connection: postgresql_cursor.Co
 def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql_cursor.Cursor, known: bool) -> None:
     for number in range(3 * known):
         filled.execute(ADD, {"a": number + 1})
-    filled.later("BEGIN")
-    filled.later(ADD, {"a": 7})
-    filled.later(ADD, {"a": 7})
-    filled.later(ADD, {"a": 8})
+    filled.enqueue("BEGIN")
+    filled.enqueue(ADD, {"a": 7})
+    filled.enqueue(ADD, {"a": 7})
+    filled.enqueue(ADD, {"a": 8})
     with pytest.raises(psycopg.errors.UniqueViolation):
         filled.execute("COMMIT")
-    filled.later(ADD, {"a": 9})
-    filled.forget()
+    filled.enqueue(ADD, {"a": 9})
+    filled.discard_pending()
     filled.execute("ROLLBACK")
     assert filled.execute(ALL).fetchone() == ("{0,1,2,3}" if known else "{0}",)
     with pytest.raises(TypeError):
-        filled.later(ADD, {"a": object()})
-    filled.flush()
+        filled.enqueue(ADD, {"a": object()})
+    filled.sync()
     assert filled.execute("SELECT 1", {}).fetchone() == (1,)
 
 
@@ -203,13 +203,13 @@ def is_taken(key: int) -> bool:
 
 def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
-        filled.later("BEGIN")
+        filled.enqueue("BEGIN")
         filled.execute("SELECT 1", {})
-        filled.later(ADD, {"a": first})
-        filled.later(TAKE, {"key": 770 + first, "long": LONG})
+        filled.enqueue(ADD, {"a": first})
+        filled.enqueue(TAKE, {"key": 770 + first, "long": LONG})
         assert is_taken(770 + first)
-        filled.later(ADD, {"a": first + 1})
-        filled.later(TAKE, {"key": 771 + first, "long": LONG})
+        filled.enqueue(ADD, {"a": first + 1})
+        filled.enqueue(TAKE, {"key": 771 + first, "long": LONG})
         assert is_taken(771 + first)
         assert filled.execute(ALL, {}).fetchone()[0].endswith(f",{first},{first + 1}}}")
         filled.execute("COMMIT")
@@ -218,14 +218,14 @@ def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_curso
 
 def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
     filled.execute("BEGIN")
-    filled.later(TAKE, {"key": 769, "long": LONG})
-    filled.later(ADD, {"a": 1})
-    filled.later("SELECT 1 / 0, %(long)s::text", {"long": LONG})
-    filled.forget()
+    filled.enqueue(TAKE, {"key": 769, "long": LONG})
+    filled.enqueue(ADD, {"a": 1})
+    filled.enqueue("SELECT 1 / 0, %(long)s::text", {"long": LONG})
+    filled.discard_pending()
     filled.execute("ROLLBACK")
     assert filled.execute(ALL).fetchone() == ("{0}",)
     filled.execute("BEGIN")
-    filled.later("SELECT 1 / 0, %(long)s::text", {"long": LONG})
+    filled.enqueue("SELECT 1 / 0, %(long)s::text", {"long": LONG})
     with pytest.raises(psycopg.errors.DivisionByZero):
         filled.execute(ALL)
     filled.execute("ROLLBACK")
@@ -233,34 +233,34 @@ def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_c
 
 
 def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql_cursor.Cursor) -> None:
-    filled.later("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
-    filled.forget()
+    filled.enqueue("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
+    filled.discard_pending()
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
 def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
     for key in range(760, 764):  # at first unprepared, then prepared, then known
-        filled.later("BEGIN")
-        taken = filled.later(TAKE, {"key": key, "long": "short"})
-        filled.send()
+        filled.enqueue("BEGIN")
+        taken = filled.enqueue(TAKE, {"key": key, "long": "short"})
+        filled.flush()
         assert is_taken(key)
-        filled.send()
-        added = filled.later(ADD, {"a": key})
+        filled.flush()
+        added = filled.enqueue(ADD, {"a": key})
         assert (taken.count, taken.rows[0][1], added.count) == (1, "short", 1)
         filled.execute("COMMIT" if key % 2 else "ROLLBACK")
-    filled.send()
+    filled.flush()
     assert filled.execute(ALL).fetchone() == ("{0,761,763}",)
 
 
 def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
-    filled.later("BEGIN")
-    filled.later(ADD, {"a": 1})
-    filled.send()
-    filled.forget()
+    filled.enqueue("BEGIN")
+    filled.enqueue(ADD, {"a": 1})
+    filled.flush()
+    filled.discard_pending()
     filled.execute("ROLLBACK")
-    filled.later("BEGIN")
-    failed = filled.later("SELECT 1 / 0")
-    filled.send()
+    filled.enqueue("BEGIN")
+    failed = filled.enqueue("SELECT 1 / 0")
+    filled.flush()
     with pytest.raises(psycopg.errors.DivisionByZero):
         failed.rows  # noqa: B018  # to ask for it is what raises
     filled.execute("ROLLBACK")
@@ -281,12 +281,12 @@ def lock_of_another() -> Iterator[None]:
 def test_answers_of_what_is_sent_ahead_are_read_while_more_runs(filled: postgresql_cursor.Cursor) -> None:
     filled.execute("SET lock_timeout = '5s'")
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
-        filled.later("BEGIN")
-        added = filled.later(ADD, {"a": first})
-        there = filled.later(ALL, {})
+        filled.enqueue("BEGIN")
+        added = filled.enqueue(ADD, {"a": first})
+        there = filled.enqueue(ALL, {})
         with lock_of_another():
-            filled.send()
-            taken = filled.later(TAKE, TAKEN)
+            filled.flush()
+            taken = filled.enqueue(TAKE, TAKEN)
             assert there.rows[0][0].endswith(f",{first}}}")
             assert (added.count, there.count) == (1, 1)
         assert taken.rows[0][1] == LONG
@@ -295,11 +295,11 @@ def test_answers_of_what_is_sent_ahead_are_read_while_more_runs(filled: postgres
 
 
 def test_an_error_of_what_is_sent_ahead_is_raised_before_what_follows(filled: postgresql_cursor.Cursor) -> None:
-    filled.later("BEGIN")
-    failed = filled.later("SELECT 1 / 0")
-    after = filled.later(ALL, {})
-    filled.send()
-    filled.later(TAKE, TAKEN)
+    filled.enqueue("BEGIN")
+    failed = filled.enqueue("SELECT 1 / 0")
+    after = filled.enqueue(ALL, {})
+    filled.flush()
+    filled.enqueue(TAKE, TAKEN)
     with pytest.raises(psycopg.errors.DivisionByZero):
         after.rows  # noqa: B018  # to ask for it is what raises
     filled.execute("ROLLBACK")
@@ -309,11 +309,11 @@ def test_an_error_of_what_is_sent_ahead_is_raised_before_what_follows(filled: po
 def test_a_connection_ends_under_what_is_sent_ahead(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
-    cursor.later("BEGIN")
+    cursor.enqueue("BEGIN")
     with lock_of_another():
-        waiting = cursor.later(TAKE, {**TAKEN, "long": "short"})
-        cursor.send()
-        cursor.later("SELECT %(long)s::text", {"long": LONG})
+        waiting = cursor.enqueue(TAKE, {**TAKEN, "long": "short"})
+        cursor.flush()
+        cursor.enqueue("SELECT %(long)s::text", {"long": LONG})
         with psycopg.connect(address(), autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
         with pytest.raises(psycopg.OperationalError):
@@ -322,9 +322,9 @@ def test_a_connection_ends_under_what_is_sent_ahead(connection: postgresql_curso
 
 
 def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.Cursor) -> None:
-    filled.later(ADD, {"a": 1})
-    filled.send()
-    filled.forget()
+    filled.enqueue(ADD, {"a": 1})
+    filled.flush()
+    filled.discard_pending()
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
@@ -332,7 +332,7 @@ def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.C
 def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.Connection, ends: str) -> None:
     cursor = connection.cursor().execute("BEGIN")
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
-    cursor.later(TAKE, {"key": 768, "long": LONG})
+    cursor.enqueue(TAKE, {"key": 768, "long": LONG})
     assert is_taken(768)
     with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
@@ -346,16 +346,16 @@ def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.
     with socket.socket(fileno=os.dup(connection.pgconn.socket)) as broken:
         broken.shutdown(socket.SHUT_RDWR)
     with pytest.raises(psycopg.OperationalError):
-        cursor.later(TAKE, {"key": 775, "long": LONG * 1000})
+        cursor.enqueue(TAKE, {"key": 775, "long": LONG * 1000})
     assert connection.closed
-    cursor.forget()  # nothing is waited for
+    cursor.discard_pending()  # nothing is waited for
 
 
 def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
     text = "x" * 30_000_000
-    cursor.later("INSERT INTO t VALUES (%(a)s)", {"a": text})
-    cursor.later("SELECT a FROM t", {})
+    cursor.enqueue("INSERT INTO t VALUES (%(a)s)", {"a": text})
+    cursor.enqueue("SELECT a FROM t", {})
     assert cursor.execute("SELECT %(a)s || a FROM t", {"a": text}).fetchone() == (text + text,)
 
 
@@ -364,7 +364,7 @@ def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.Connec
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(address(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
-    cursor.later("SELECT %(a)s::int", {"a": 1})
+    cursor.enqueue("SELECT %(a)s::int", {"a": 1})
     with pytest.raises(psycopg.OperationalError):
         cursor.execute("COMMIT")
     assert connection.closed
@@ -379,9 +379,9 @@ def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
 
     cursor = connection.cursor()
     monkeypatch.setattr(connection, "input", Interrupted())
-    cursor.later("SELECT pg_sleep(0.2)")
+    cursor.enqueue("SELECT pg_sleep(0.2)")
     with pytest.raises(KeyboardInterrupt):
-        cursor.flush()
+        cursor.sync()
     assert connection.closed
     with pytest.raises(psycopg.OperationalError):
         cursor.execute("SELECT 1")
@@ -405,7 +405,7 @@ def test_other_threads_run_while_a_statement_does(connection: postgresql_cursor.
         for _ in range(3):
             cursor = connection.cursor()
             if waits:
-                cursor.later("SELECT %(s)s", {"s": 1})
+                cursor.enqueue("SELECT %(s)s", {"s": 1})
             cursor.execute("SELECT pg_sleep(%(s)s)", {"s": 0.3})
         ended.set()
 

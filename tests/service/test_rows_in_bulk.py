@@ -24,10 +24,10 @@ def everything(metastore: Metastore, table: str) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("size", SIZES)
 def test_rows_that_are_there_get_new_values_and_others_come(metastore: Metastore, size: int) -> None:
     def work(session: Session) -> None:
-        session.upsert_later(partition_statistics, STATISTICS, [(key, "hive", f"old {key}", 1) for key in range(0, 2 * size, 2)])
-        session.upsert_later(partition_statistics, STATISTICS, [(0, "impala", "of another engine", 1)])
-        session.upsert_later(partition_statistics, STATISTICS, [(key, "hive", f"{ODD} {key}", 2) for key in range(size)])
-        session.upsert_later(partition_statistics, STATISTICS, [])
+        session.enqueue_upsert(partition_statistics, STATISTICS, [(key, "hive", f"old {key}", 1) for key in range(0, 2 * size, 2)])
+        session.enqueue_upsert(partition_statistics, STATISTICS, [(0, "impala", "of another engine", 1)])
+        session.enqueue_upsert(partition_statistics, STATISTICS, [(key, "hive", f"{ODD} {key}", 2) for key in range(size)])
+        session.enqueue_upsert(partition_statistics, STATISTICS, [])
 
     metastore.database.write(work)
     new = [(key, "hive", 2, f"{ODD} {key}", None) for key in range(size)]
@@ -47,7 +47,7 @@ def put(metastore: Metastore, size: int) -> None:
 def test_rows_are_replaced(metastore: Metastore, size: int) -> None:
     put(metastore, size + 1)
     rows = [(5, key, f"k={key}", ODD, f'{{"a": {key}}}', key, 0) for key in range(1, size + 1)]
-    metastore.database.write(lambda session: session.replace_later(partitions, COLUMNS, rows, same=("table_id", "name")))
+    metastore.database.write(lambda session: session.enqueue_replace(partitions, COLUMNS, rows, same=("table_id", "name")))
     assert [(row[1], row[0], *row[2:4], *row[7:10]) for row in everything(metastore, "partitions")] == [
         *rows,
         (5, size + 1, f"k={size + 1}", f'["{size + 1}"]', "{}", 1, 0),
@@ -70,6 +70,6 @@ def test_a_row_can_not_take_the_name_of_another(metastore: Metastore, size: int,
     monkeypatch.setattr(metastore.database.driver, "classify", classified)
     monkeypatch.setattr("metastore.store.database.ATTEMPTS", 1)
     with pytest.raises(MetaError, match="database"):
-        metastore.database.write(lambda session: session.replace_later(partitions, COLUMNS, rows))
+        metastore.database.write(lambda session: session.enqueue_replace(partitions, COLUMNS, rows))
     assert UniqueViolation in seen
     assert everything(metastore, "partitions") == before

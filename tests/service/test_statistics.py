@@ -23,9 +23,9 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.rules import accuracy
-from metastore.rules.accuracy import Writer
+from metastore.rules import statistics_validity
 from metastore.rules.snapshots import snapshot
+from metastore.rules.statistics_validity import Writer
 from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
@@ -269,7 +269,7 @@ def test_the_marker_is_not_taken_from_other_texts(call: Call, parameters: dict[s
     assert get_partition(call, table, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == MARK
     found = get_partition(call, table, ["2"]).parameters
     columns = {"a", *({"b"} if '"b"' in parameters.get("COLUMN_STATS_ACCURATE", "") else ())}
-    assert accuracy.exact_columns(found) == columns
+    assert statistics_validity.exact_columns(found) == columns
     assert {key: found[key] for key in parameters if key != "COLUMN_STATS_ACCURATE"} == {
         key: value for key, value in parameters.items() if key != "COLUMN_STATS_ACCURATE"
     }

@@ -234,7 +234,7 @@ def test_giving_up(call: Call, counts: StatementCounts, size: int) -> None:
         ask(call, component(READ))
     call.database.write(lambda session: session.cursor.execute("UPDATE locks SET heartbeat_ms = 0"))
     counts("expire locks", lambda: house_keeping.expire_locks(metastore))
-    counts("forget what has ended", lambda: house_keeping.forget_ended(metastore))
+    counts("forget what has ended", lambda: house_keeping.delete_ended(metastore))
 
 
 def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:

@@ -62,7 +62,7 @@ def test_marks_are_forgotten_when_they_are_old(
         monkeypatch.setattr(partition_marks, "now_ms", lambda: begin)
         partition_marks.mark(call, table, values, DONE)
         monkeypatch.setattr(partition_marks, "now_ms", lambda later=later: begin + later)
-        partition_marks.forget_old(metastore)
+        partition_marks.delete_old(metastore)
         assert partition_marks.is_marked(call, table, values, DONE) == marked
 
 

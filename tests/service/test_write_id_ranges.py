@@ -15,7 +15,7 @@ from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
 from metastore.service import fast_paths, locks, transactions, write_ids
 from metastore.service.context import Call
-from metastore.store import compaction_sources, compactions, followers, schema
+from metastore.store import compaction_sources, compactions, dependents, schema
 from metastore.store import house_keeping as house_keeping_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
@@ -270,14 +270,14 @@ class TestFollowing:
         for table, database in (("t", "db"), ("v", "other"), ("w", "other")):
             allocate(call, keys, table, database)
         assert allocate(call, begin(call, 2)) == {keys[2] + 1: 4, keys[2] + 2: 5}
-        call.database.write(lambda session: followers.rename_table(session, KEY, new))
+        call.database.write(lambda session: dependents.rename_table(session, KEY, new))
         assert ranges(call) == []
         assert ranges(call, "v") == [(keys[0], keys[2], 1), (keys[2] + 1, keys[2] + 2, 4)]
         assert allocate(call, keys, "v", "other") == dict(zip(keys, (1, 2, 3), strict=True))
         assert allocate(call, keys) == dict(zip(keys, (1, 2, 3), strict=True))
-        call.database.write(lambda session: followers.forget_table(session, new))
+        call.database.write(lambda session: dependents.delete_table(session, new))
         assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], [(keys[0], keys[2], 1)]]
-        call.database.write(lambda session: followers.forget_database(session, other.catalog, other.database))
+        call.database.write(lambda session: dependents.delete_database(session, other.catalog, other.database))
         assert [ranges(call, table) for table in "tvw"] == [[(keys[0], keys[2], 1)], [], []]
 
 

@@ -142,7 +142,7 @@ class TestReaders:
             lowest = min(twins.opened)
             for table in ("t", "u"):
                 before[table] = valid(call, f"db.{table}")
-            forget_ended(hasty)
+            delete_ended(hasty)
             for table in ("t", "u"):
                 assert valid(call, f"db.{table}") == before[table]
             assert before["t"] == before["u"]
@@ -150,9 +150,9 @@ class TestReaders:
             commit(call, lowest)
 
 
-def forget_ended(hasty: Metastore) -> None:
+def delete_ended(hasty: Metastore) -> None:
     tick()  # its time-out has passed
-    house_keeping.forget_ended(hasty)
+    house_keeping.delete_ended(hasty)
 
 
 class TestHouseKeeping:
@@ -168,16 +168,16 @@ class TestHouseKeeping:
         for key in keys[:2]:
             commit(call, key)
         commit(call, early)
-        forget_ended(hasty)
+        delete_ended(hasty)
         assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
         commit(call, keys[2])
-        forget_ended(hasty)
-        forget_ended(hasty)
+        delete_ended(hasty)
+        delete_ended(hasty)
         assert valid(call, valid_transactions=seen) == (1, [1], set(), 1)
         assert ranges(call) == [(keys[0], keys[2], 1)]
         commit(call, reader)
         for _ in range(2):
-            forget_ended(hasty)
+            delete_ended(hasty)
         assert count(call, [*STORED, schema.transactions]) == {"write_ids": 0, "write_id_ranges": 0, "transactions": 0}
         assert valid(call) == (3, [], set(), None)
 
@@ -188,11 +188,11 @@ class TestHouseKeeping:
         reader = begin_one(call)
         for key in keys:
             commit(call, key)
-        forget_ended(hasty)
+        delete_ended(hasty)
         assert [key for (key,) in rows(call, schema.transactions, "id")] == [*keys, reader]
         commit(call, reader)
-        forget_ended(hasty)
-        forget_ended(hasty)
+        delete_ended(hasty)
+        delete_ended(hasty)
         assert count(call, [schema.transactions]) == {"transactions": 0}
 
     @pytest.mark.parametrize("ranged", [True, False])
@@ -213,14 +213,14 @@ class TestHouseKeeping:
         for key in (late[0], late[2]):
             commit(call, key)
         expected = valid(call)
-        forget_ended(hasty)
+        delete_ended(hasty)
         assert valid(call) == expected
         assert expected[2] == {4 if ranged else 3}
         assert len(ranges(call)) == (2 if ranged else 1)
         assert len(singles(call)) == (1 if ranged else 2)
         call.database.write(lambda session: session.cursor.execute("DELETE FROM transaction_components"))
         for _ in range(3):
-            forget_ended(hasty)
+            delete_ended(hasty)
         assert count(call, STORED) == {"write_ids": 0, "write_id_ranges": 0}
 
     def test_a_batch_that_wrote_nothing_is_forgotten(self, call: Call, hasty: Metastore) -> None:
@@ -228,7 +228,7 @@ class TestHouseKeeping:
         commit(call, committed)
         abort(call, aborted)
         for _ in range(2):
-            forget_ended(hasty)
+            delete_ended(hasty)
         assert count(call, [schema.transactions]) == {"transactions": 0}
 
 
@@ -252,7 +252,7 @@ def test_what_is_new_and_gone_already_is_seen(call: Call, other: Call, make_meta
         allocate(other, [key])
         commit(other, key)
     while count(call, [schema.write_ids, schema.write_id_ranges]) != {"write_ids": 0, "write_id_ranges": 0}:
-        house_keeping.forget_ended(hasty)
+        house_keeping.delete_ended(hasty)
     assert valid(call) == (4, [], set(), None)
 
 

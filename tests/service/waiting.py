@@ -43,7 +43,7 @@ def beside(
             change(session)
             if session.kind == "sqlite":  # only one writes
                 return
-            call.database.driver.flush(session.cursor)
+            call.database.driver.sync(session.cursor)
             started.append(pool.submit(then))
             while not waited_for(session):
                 assert not started[0].done()

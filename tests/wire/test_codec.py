@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from random import Random
 from typing import Any
 
@@ -169,6 +170,19 @@ def test_what_is_repeated_is_written_each_time() -> None:
     assert [encode("name", 2, -7, body, False) for encode in ENCODERS] == [encoded("name", 2, -7, body)] * 2
     columns[0].name = "changed"
     assert [encode("name", 2, -7, body, False) for encode in ENCODERS] == [encoded("name", 2, -7, body)] * 2
+
+
+@pytest.mark.skipif(codec.IMPLEMENTATION == "pure", reason="the pure codec holds a reply twice")
+def test_a_long_reply_is_held_once() -> None:
+    body = idl.service.get_partition_names_result(success=[f"day=2024-01-01/number={number:050}" for number in range(60_000)])
+    tracemalloc.start()
+    try:
+        reply = codec.ENCODERS["binary"]("get_partition_names", 2, 7, body, True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(reply) > 4_000_000
+    assert peak < 1.5 * len(reply)
 
 
 STATISTICS = [

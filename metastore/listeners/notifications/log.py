@@ -107,8 +107,8 @@ def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEven
         is_short = row.message is not None and row.format == GZIP and row.message.startswith("{")
         yield _event(last, row, compressed(row.message.encode()) if is_short else row.message)
         return
-    for id_, told in enumerate(of(unpack(row.type, row.message)), last - row.events + 1):
-        text = orjson.dumps(_with_head(row.time, told.fields))
+    for id_, packed in enumerate(of(unpack(row.type, row.message)), last - row.events + 1):
+        text = orjson.dumps(_with_head(row.time, packed.fields))
         yield _event(id_, row, text.decode() if row.format == PLAIN else compressed(text))
 
 

@@ -110,7 +110,7 @@ def _create_table(event: events.CreateTable, write: StructWriter) -> Iterator[No
 
 def _alter_table(event: events.AlterTable, write: StructWriter) -> Iterator[Notification]:
     before, after = event.before, event.after
-    told = _on(
+    packed = _on(
         "ALTER_TABLE",
         before,
         {
@@ -120,7 +120,7 @@ def _alter_table(event: events.AlterTable, write: StructWriter) -> Iterator[Noti
             "writeId": _write_id(after.writeId),
         },
     )
-    yield told._replace(database=after.dbName, table=after.tableName)
+    yield packed._replace(database=after.dbName, table=after.tableName)
 
 
 def _drop_table(event: events.DropTable, write: StructWriter) -> Iterator[Notification]:

@@ -103,8 +103,8 @@ def _on(kind: str, table: Table) -> Notification:
 def unpack(event_type: str, payload: str) -> Event:
     """Return an event with the same messages as the part of one that a row stands for."""
     text = payload.removeprefix(ONE)
-    told = orjson.loads(text if text.startswith("{") else igzip.decompress(b64decode(text)))  # type: ignore[no-untyped-call]  # the package has stubs for some
-    return UNPACK[event_type](ClientInfo("", None, (), told["method"]), told)
+    packed = orjson.loads(text if text.startswith("{") else igzip.decompress(b64decode(text)))  # type: ignore[no-untyped-call]  # the package has stubs for some
+    return UNPACK[event_type](ClientInfo("", None, (), packed["method"]), packed)
 
 
 def _payload(event: Event, count: int, fields: dict[str, Any]) -> Payload:
@@ -128,8 +128,8 @@ def _packed_table(table: Table) -> str:
     return b64encode(to_bytes(table)).decode()
 
 
-def _table(told: dict[str, Any]) -> Table:
-    return from_bytes(Table, b64decode(told["table"]))
+def _table(packed: dict[str, Any]) -> Table:
+    return from_bytes(Table, b64decode(packed["table"]))
 
 
 def _parts(count: int) -> Iterator[slice]:
@@ -232,23 +232,23 @@ def _unpacked(packed: Sequence[Any], storage: Sequence[StorageDescriptor]) -> Pa
     return partition
 
 
-def _storage(told: dict[str, Any]) -> list[StorageDescriptor]:
-    return [from_bytes(StorageDescriptor, b64decode(body)) for body in told["storage"]]
+def _storage(packed: dict[str, Any]) -> list[StorageDescriptor]:
+    return [from_bytes(StorageDescriptor, b64decode(body)) for body in packed["storage"]]
 
 
-def _added(client: ClientInfo, told: dict[str, Any]) -> Event:
-    storage = _storage(told)
-    return AddPartitions(client=client, table=_table(told), partitions=[_unpacked(each, storage) for each in told["added"]])
+def _added(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    storage = _storage(packed)
+    return AddPartitions(client=client, table=_table(packed), partitions=[_unpacked(each, storage) for each in packed["added"]])
 
 
-def _altered(client: ClientInfo, told: dict[str, Any]) -> Event:
-    storage = _storage(told)
-    before, after = ([_unpacked(each, storage) for each in side] for side in told["sides"])
-    return AlterPartitions(client=client, table=_table(told), before=before, after=after)
+def _altered(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    storage = _storage(packed)
+    before, after = ([_unpacked(each, storage) for each in side] for side in packed["sides"])
+    return AlterPartitions(client=client, table=_table(packed), before=before, after=after)
 
 
-def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
-    data = [[text for *_, text in columns] for *_, columns in told["statistics"]]
+def _updated(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    data = [[text for *_, text in columns] for *_, columns in packed["statistics"]]
     decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(text) for each in data for text in each]))
     found = [
         ColumnStatistics(
@@ -256,27 +256,27 @@ def _updated(client: ClientInfo, told: dict[str, Any]) -> Event:
             **dict(zip(OF_STATISTICS, fields, strict=True)),
             statsObj=[ColumnStatisticsObj(name, kind, next(decoded)) for name, kind, _ in columns],
         )
-        for description, fields, columns in told["statistics"]
+        for description, fields, columns in packed["statistics"]
     ]
-    return UpdateStatistics(client=client, table=_table(told), statistics=found, data=data)
+    return UpdateStatistics(client=client, table=_table(packed), statistics=found, data=data)
 
 
-def _aborted(client: ClientInfo, told: dict[str, Any]) -> Event:
-    databases = {int(key): names for key, names in told["databases"].items()}
-    return AbortTransactions(client=client, transactions=told["transactions"], databases=databases)
+def _aborted(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    databases = {int(key): names for key, names in packed["databases"].items()}
+    return AbortTransactions(client=client, transactions=packed["transactions"], databases=databases)
 
 
-def _transactions(told: dict[str, Any]) -> Sequence[int]:
-    return range(told["first"], told["last"] + 1) if "first" in told else told["transactions"]
+def _transactions(packed: dict[str, Any]) -> Sequence[int]:
+    return range(packed["first"], packed["last"] + 1) if "first" in packed else packed["transactions"]
 
 
-def _opened(client: ClientInfo, told: dict[str, Any]) -> Event:
-    return OpenTransactions(client=client, transactions=_transactions(told), type=TxnType.DEFAULT)
+def _opened(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    return OpenTransactions(client=client, transactions=_transactions(packed), type=TxnType.DEFAULT)
 
 
-def _allocated(client: ClientInfo, told: dict[str, Any]) -> Event:
-    catalog, database, table = told["names"]
-    transactions, (first,) = _transactions(told), told["writeIdList"]
+def _allocated(client: ClientInfo, packed: dict[str, Any]) -> Event:
+    catalog, database, table = packed["names"]
+    transactions, (first,) = _transactions(packed), packed["writeIdList"]
     return AllocateWriteIds(
         client=client,
         catalog=catalog,

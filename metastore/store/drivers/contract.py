@@ -65,7 +65,7 @@ class Session(Protocol):
     """What a driver uses of `store.database.Session`."""
 
     cursor: Any
-    waits: bool
+    has_pending: bool
 
     def observe(self, text: str) -> None: ...
 
@@ -73,7 +73,7 @@ class Session(Protocol):
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None: ...
 
-    def later(self, clause: ClauseElement, **params: Any) -> Answer: ...
+    def enqueue(self, clause: ClauseElement, **params: Any) -> Answer: ...
 
 
 @cache
@@ -119,59 +119,59 @@ class Driver:
         """Return what no text is below that begins with a prefix."""
         return prefix
 
-    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+    def enqueue(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement, at once or together with the next one."""
-        answer: Answer = cursor.later(text, params)
+        answer: Answer = cursor.enqueue(text, params)
         return answer
 
-    def all_later(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
+    def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
         """Do so with statements that have their parameters in common."""
-        return [self.later(cursor, text, params) for text in texts]
+        return [self.enqueue(cursor, text, params) for text in texts]
+
+    def sync(self, cursor: Any) -> None:
+        """Run what waits for the next statement."""
+        cursor.sync()
 
     def flush(self, cursor: Any) -> None:
-        """Run what waits for the next statement."""
-        cursor.flush()
-
-    def send(self, cursor: Any) -> None:
         """Let the database begin with what waits, if it can while the caller goes on."""
 
     def rollback(self, cursor: Any) -> None:
         """End the transaction; what waits for its next statement is not run."""
-        cursor.forget()
+        cursor.discard_pending()
         cursor.execute("ROLLBACK")
 
     def insert_keyed(self, session: Session, clause: Insert, params: dict[str, Any]) -> Answer:
         """Insert one row, later; the answer has the key that the database gave it."""
-        return session.later(clause, **params)
+        return session.enqueue(clause, **params)
 
     def ignoring(self, table: sa.Table) -> Insert:
         """Return the insert into all columns of a table that leaves a row alone whose key is there."""
         raise AssertionError(self.name, table)
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
-        """Insert at least one row: all in one statement, or as one stream; `later` as in `Session.insert_later`."""
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
+        """Insert at least one row: all in one statement, or as one stream; `enqueue` as in `Session.enqueue_insert`."""
         each = [dict(zip(columns, row, strict=True)) for row in rows]
         if len(each) == 1:
-            (session.later if later else session.execute)(inserting(table, tuple(columns)), **each[0])
+            (session.enqueue if pipelined else session.execute)(inserting(table, tuple(columns)), **each[0])
         else:
             session.executemany(inserting(table, tuple(columns)), each)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert at least one row, or give the one with its primary key these values, as `Session.upsert_later` does: one statement."""
+        """Insert at least one row, or give the one with its primary key these values, as `Session.enqueue_upsert` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
 
     def replace(
         self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],
         same: Collection[str],  # noqa: ARG002  # who looks for the row as an insert does needs all columns
     ) -> None:  # fmt: skip
-        """Give at least one row other values, as `Session.replace_later` does: one statement."""
+        """Give at least one row other values, as `Session.enqueue_replace` does: one statement."""
         self.upsert(session, table, columns, rows)
 
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:
         """Insert at least one row, later; the first of the columns, which the rows lack, is the key of the row inserted just before."""
-        self.insert_many(session, table, columns, [(above.key, *row) for row in rows], later=True)
+        self.insert_many(session, table, columns, [(above.key, *row) for row in rows], pipelined=True)
 
 
 def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:

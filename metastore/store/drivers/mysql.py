@@ -101,8 +101,8 @@ class MySQLDriver(Driver):
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)
 
-    def all_later(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
-        answers: list[Answer] = cursor.all_later(texts, params)
+    def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
+        answers: list[Answer] = cursor.enqueue_all(texts, params)
         return answers
 
     @contextmanager
@@ -120,17 +120,17 @@ class MySQLDriver(Driver):
     def ignoring(self, table: sa.Table) -> Insert:
         return sa.insert(table).prefix_with("IGNORE")
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
-        if later and len(rows) <= FEW:
-            self._insert_later(session, table, columns, rows)
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
+        if pipelined and len(rows) <= FEW:
+            self._enqueue_insert(session, table, columns, rows)
         else:
-            super().insert_many(session, table, columns, rows, later=later)
+            super().insert_many(session, table, columns, rows, pipelined=pipelined)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         changes = ", ".join(f"`{column}` = VALUES(`{column}`)" for column in columns if column not in table.primary_key.columns)
         otherwise = f" ON DUPLICATE KEY UPDATE {changes}"
         if len(rows) <= FEW:
-            self._insert_later(session, table, columns, rows, otherwise=otherwise)
+            self._enqueue_insert(session, table, columns, rows, otherwise=otherwise)
         else:
             session.observe(f"INSERT INTO {table.name}")
             session.cursor.executemany(f"{_inserting_into(table, columns)}({_places(len(columns))}){otherwise}", rows)
@@ -139,19 +139,19 @@ class MySQLDriver(Driver):
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:
         if len(rows) <= FEW:
-            self._insert_later(session, table, columns, rows, first="LAST_INSERT_ID(), ")
+            self._enqueue_insert(session, table, columns, rows, first="LAST_INSERT_ID(), ")
         else:
             super().insert_below(session, above, table, columns, rows)
 
-    def _insert_later(
+    def _enqueue_insert(
         self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, first: str = "",
         otherwise: str = "",
     ) -> None:  # fmt: skip
         """Insert rows in one statement; `first` stands before the values of each, `otherwise` after all."""
         row = f"({first}{_places(len(rows[0]))})"
         session.observe(f"INSERT INTO {table.name}")
-        session.waits = True
-        session.cursor.later(
+        session.has_pending = True
+        session.cursor.enqueue(
             f"{_inserting_into(table, columns)}{', '.join([row] * len(rows))}{otherwise}", [value for each in rows for value in each]
         )
 

@@ -111,12 +111,12 @@ class Cursor:
 
     def executemany(self, query: str, args: Iterable[Parameters]) -> None:
         """Run a statement for each set of parameters, after what waits: inserts as one statement of many rows."""
-        self.flush()
+        self.sync()
         insert = RE_INSERT_VALUES.match(query)
         if insert is None:
             for each in args:
-                self.later(query, each)
-            self.flush()
+                self.enqueue(query, each)
+            self.sync()
             return
         before, values, after = insert[1] % (), insert[2], (insert[3] or "") % ()
         rows: list[str] = []
@@ -131,24 +131,24 @@ class Cursor:
         if rows:
             self.execute(f"{before}{','.join(rows)}{after}")
 
-    def later(self, query: str, args: Parameters | None = None) -> Answer:
+    def enqueue(self, query: str, args: Parameters | None = None) -> Answer:
         """Run a statement together with the next one."""
-        return self.all_later((query,), args)[0]
+        return self.enqueue_all((query,), args)[0]
 
-    def all_later(self, queries: Sequence[str], args: Parameters | None = None) -> list[Answer]:
+    def enqueue_all(self, queries: Sequence[str], args: Parameters | None = None) -> list[Answer]:
         """Run statements that have their parameters in common together with the next one."""
         answers = [Answer(self._wait_for) for _ in queries]
         self._waiting.append((self.mogrify(";".join(queries), args), answers))
         return answers
 
     def _wait_for(self, _: Answer) -> None:
-        self.flush()
+        self.sync()
 
-    def forget(self) -> None:
+    def discard_pending(self) -> None:
         """Do not run what waits."""
         self._waiting.clear()
 
-    def flush(self) -> None:
+    def sync(self) -> None:
         """Run what waits."""
         waiting, self._waiting = self._waiting, []
         if waiting:

@@ -83,8 +83,8 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def send(self, cursor: Any) -> None:
-        cursor.send()
+    def flush(self, cursor: Any) -> None:
+        cursor.flush()
 
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:
@@ -93,17 +93,17 @@ class PostgreSQLDriver(Driver):
             yield connection
 
     def insert_keyed(self, session: Session, clause: Insert, params: dict[str, Any]) -> Answer:
-        return session.later(_returning_key(clause), **params)
+        return session.enqueue(_returning_key(clause), **params)
 
     def ignoring(self, table: sa.Table) -> Insert:
         return postgresql.insert(table).on_conflict_do_nothing()
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
-        run: Callable[..., Any] = session.later if later else session.execute
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
+        run: Callable[..., Any] = session.enqueue if pipelined else session.execute
         if len(rows) == 1:
             run(inserting(table, tuple(columns)), **dict(zip(columns, rows[0], strict=True)))
             return
-        if len(rows) <= (MANY if later else FEW):  # COPY takes two more round trips
+        if len(rows) <= (MANY if pipelined else FEW):  # COPY takes two more round trips
             given = Given(columns, rows)
             run(_inserting(table, given.arrays, given.scalars), **given.values)
             return
@@ -114,11 +114,11 @@ class PostgreSQLDriver(Driver):
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         given = Given(columns, rows)
-        session.later(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
+        session.enqueue(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
 
     def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
         given = Given(columns, rows, same)
-        session.later(_updating(table, given.arrays, given.scalars), **given.values)
+        session.enqueue(_updating(table, given.arrays, given.scalars), **given.values)
 
 
 class Given:

@@ -108,7 +108,7 @@ class Cursor:
         """
         if self._waiting or self._pipeline is not None:
             self._waiting.append((_message(query, params), None))
-            self.flush()
+            self.sync()
             return self
         pgconn = self._connection.pgconn
         if params is None:
@@ -130,7 +130,7 @@ class Cursor:
             statements[key] = None
         return self
 
-    def later(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
+    def enqueue(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement together with the next one. DataError or TypeError at once, all else then.
 
         In a transaction that has begun a long one goes out at once, with what waits, and PostgreSQL works while the caller does.
@@ -143,7 +143,7 @@ class Cursor:
             self._go_out()
         return answer
 
-    def send(self) -> None:
+    def flush(self) -> None:
         """Let what waits go out, if it is in a transaction: PostgreSQL works while the caller goes on.
 
         Its answers can be read while PostgreSQL runs what follows.
@@ -162,14 +162,14 @@ class Cursor:
             or self._connection.pgconn.transaction_status == pq.TransactionStatus.INTRANS
         )
 
-    def forget(self) -> None:
+    def discard_pending(self) -> None:
         """Do not run what waits; wait for what runs."""
         self._waiting.clear()
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
             self._answers(pipeline)
 
-    def flush(self) -> None:
+    def sync(self) -> None:
         """Run what waits, in one round trip. psycopg.Error for the first that fails; those after it are not run."""
         if self._waiting:
             self._send()
@@ -187,7 +187,7 @@ class Cursor:
         statements.update(pipeline.prepared)
 
     def _wait_for(self, answer: Answer) -> None:
-        """Run what waits, as `flush` does; only wait for the statements up to the answer's if `send` let it go out and all went well."""
+        """Run what waits, as `flush` does; only wait for the statements up to the answer's if `flush` let it go out and all went well."""
         pipeline = self._pipeline
         if pipeline is not None and not self._waiting:
             place, message = next((place, each[0]) for place, each in enumerate(pipeline.asked) if each is not None and each[1] is answer)
@@ -197,7 +197,7 @@ class Cursor:
                 answer.settle(self.fetchall(), self.rowcount)
                 pipeline.asked[place] = message, None
                 return
-        self.flush()
+        self.sync()
 
     def _send(self) -> None:
         """Give libpq what waits; it goes out with its next flush."""
@@ -321,13 +321,13 @@ class Cursor:
 
     def executemany(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement for each set of parameters, without waiting for each."""
-        self.flush()
+        self.sync()
         with self._connection.full_cursor() as cursor:
             cursor.executemany(query, params)
 
     def copy(self, query: str) -> Any:
         """Begin a COPY; psycopg's."""
-        self.flush()
+        self.sync()
         return self._connection.full_cursor().copy(query)
 
     def close(self) -> None:

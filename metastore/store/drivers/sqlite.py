@@ -45,13 +45,13 @@ class SQLiteDriver(Driver):
     def convert(self, value: list[Any]) -> str:
         return orjson.dumps(value).decode()
 
-    def later(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
+    def enqueue(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
         answer = Answer()
         cursor.execute(text, params or {})
         answer.settle(cursor.fetchall() if cursor.description else (), cursor.rowcount, cursor.lastrowid)
         return answer
 
-    def flush(self, cursor: Any) -> None:
+    def sync(self, cursor: Any) -> None:
         pass
 
     def rollback(self, cursor: Any) -> None:
@@ -60,9 +60,9 @@ class SQLiteDriver(Driver):
     def ignoring(self, table: sa.Table) -> Insert:
         return sa.insert(table).prefix_with("OR IGNORE")
 
-    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, later: bool) -> None:
+    def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
         if len(rows) == 1:
-            super().insert_many(session, table, columns, rows, later=later)
+            super().insert_many(session, table, columns, rows, pipelined=pipelined)
         else:
             self._insert(session, table, columns, rows)
 

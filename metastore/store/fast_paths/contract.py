@@ -72,12 +72,12 @@ class FastPaths:
         now: int,
         event: LogRow | None,
         *,
-        judges: bool,
+        checks_conflicts: bool,
     ) -> Ended | None:
         """Commit an open transaction that holds no more than PLAIN.
 
-        One that changed an object is only committed, with `judges`, if no other transaction that changed the object committed since it
-        began. The event of a read-only transaction is not written.
+        With `checks_conflicts`, one that changed an object is only committed if no other transaction that changed the object committed
+        since it began. The event of a read-only transaction is not written.
         """
         return None
 

@@ -21,7 +21,7 @@ from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint
 from metastore.store.locks import Component, GivenWriteId, NewLock
 from metastore.store.notifications import LogRow
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, HOLD, LOCKS, Who, hold_later
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, HOLD, LOCKS, Who, enqueue_hold
 from metastore.store.write_ids import Key
 
 Done = TypeVar("Done")
@@ -31,17 +31,17 @@ MAX_INTENTS = 4
 
 def _log(session: Session, event: LogRow | None, *numbers: tuple[str, sa.ColumnElement[Any]], **values: int) -> None:
     if event is not None:
-        session.later(sql.logging(*numbers), **event._asdict(), **values)
+        session.enqueue(sql.logging(*numbers), **event._asdict(), **values)
 
 
 def _log_end(session: Session, key: int, hint: Hint, event: LogRow | None) -> None:
     """Write the event of a transaction's end, if the statement before found one row, and remove its locks."""
     if event is None:
-        session.later(sql.FOUND_ONE)
+        session.enqueue(sql.FOUND_ONE)
     else:
-        session.later(sql.LOG_IF_FOUND_ONE, **event._asdict())
+        session.enqueue(sql.LOG_IF_FOUND_ONE, **event._asdict())
     if hint.holds & LOCKS:
-        session.later(sql.DELETE_LOCKS, key=key)
+        session.enqueue(sql.DELETE_LOCKS, key=key)
 
 
 def _is_plain(hint: Hint) -> bool:
@@ -65,7 +65,7 @@ class MySQL(FastPaths):
         user, host, agent = who
 
         def work(session: Session) -> Answer:
-            taken, _ = session.all_later(
+            taken, _ = session.enqueue_all(
                 sql.TAKE_ID,
                 sql.OPEN_ONE,
                 most=most,
@@ -82,18 +82,20 @@ class MySQL(FastPaths):
         taken = _try(database, work)
         return None if taken is None else [taken.key]
 
-    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+    def try_commit(
+        self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
+    ) -> Ended | None:
         intent = hint.intent
         if not _is_plain(hint) or hint.intents != (intent is not None):
             return None
-        holds, completing, names = hint.holds, _completing(intent, judges=judges), {}
+        holds, completing, names = hint.holds, _completing(intent, checks_conflicts=checks_conflicts), {}
         if intent is None:
             holds &= ~COMPONENTS
         else:
             names = dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
 
         def work(session: Session) -> Ended:
-            session.all_later(sql.end(hint.type, holds), *completing, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
+            session.enqueue_all(sql.end(hint.type, holds), *completing, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
             _log_end(session, key, hint, event)
             return Ended(key, hint.type)
 
@@ -105,7 +107,7 @@ class MySQL(FastPaths):
         (key,) = keys
 
         def work(session: Session) -> list[int]:
-            session.later(sql.end(hint.type, hint.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
+            session.enqueue(sql.end(hint.type, hint.holds & ~COMPONENTS), key=key, new_state=ABORTED, now=now)
             _log_end(session, key, hint, event)
             return [key]
 
@@ -118,7 +120,7 @@ class MySQL(FastPaths):
 
         def one(session: Session) -> Answer:
             transaction = transactions[0]
-            _, taken, *_ = session.all_later(
+            _, taken, *_ = session.enqueue_all(
                 sql.MARK[in_batch],
                 sql.TAKE_IF_FOUND_ONE,
                 *((sql.IN_RANGE,) if in_batch else ()),
@@ -134,8 +136,8 @@ class MySQL(FastPaths):
 
         def several(session: Session) -> Answer:
             ends: dict[str, int] = {"count": count, "lowest": transactions[0], "highest": transactions[-1]}
-            taken = session.later(sql.TAKE_ABOVE, **ends, **write_ids.named(key))
-            session.later(sql.GIVE_RANGE, **ends, **key._asdict())
+            taken = session.enqueue(sql.TAKE_ABOVE, **ends, **write_ids.named(key))
+            session.enqueue(sql.GIVE_RANGE, **ends, **key._asdict())
             _log(session, event, sql.ALLOCATED, count=count)
             return taken
 
@@ -157,14 +159,14 @@ class MySQL(FastPaths):
         return _lock_unlooked(database, lock, parts, intents, wanted, given) or _lock_looking(database, lock, parts, intents, wanted)
 
 
-def _completing(intent: Intent | None, *, judges: bool) -> tuple[sa.ClauseElement, ...]:
+def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
     """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is judged first."""
     if intent is None:
         return ()
     if intent[4] == INSERT:
         return (sql.COMPLETE[False],)
     change = sql.CHANGE_TABLE if intent[3] is None else sql.CHANGE_PARTITION
-    return change[judges], sql.COMPLETE[True]
+    return change[checks_conflicts], sql.COMPLETE[True]
 
 
 def _lock_unlooked(
@@ -183,7 +185,7 @@ def _lock_unlooked(
     numbers = [number.write_id if number is not None and number.seen is quiet else None for number in known]
 
     def work(session: Session) -> Answer:
-        *_, added = session.all_later(
+        *_, added = session.enqueue_all(
             *((HOLD,) if transaction else ()),
             sql.PASS[bool(transaction)],
             sql.INSERT_IF_FOUND_ONE,
@@ -213,9 +215,9 @@ def _lock_looking(
 
     def work(session: Session) -> tuple[Answer, Answer]:
         if transaction:
-            hold_later(session, transaction, _bits(intents), lock.heartbeat_ms)
-        turn = session.later(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
-        session.later(sql.MET[wanted.within_tables], **wanted.values)
+            enqueue_hold(session, transaction, _bits(intents), lock.heartbeat_ms)
+        turn = session.enqueue(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
+        session.enqueue(sql.MET[wanted.within_tables], **wanted.values)
         added = locks.insert(session, lock, parts, ())
         _note(session, transaction, intents)
         return turn, added
@@ -236,4 +238,4 @@ def _bits(intents: Sequence[Intent]) -> int:
 def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
     """Add what a transaction writes to, with the write ids that it has."""
     for intent in intents:
-        session.later(sql.NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))
+        session.enqueue(sql.NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))

@@ -48,7 +48,7 @@ from metastore.store.transactions import (
     WRITE_IDS,
     WROTE,
     Who,
-    hold_later,
+    enqueue_hold,
     is_open,
     may_be_range,
 )
@@ -315,7 +315,9 @@ class PostgreSQL(FastPaths):
         )
         return sorted(id_ for (id_,) in rows) or None
 
-    def try_commit(self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, judges: bool) -> Ended | None:
+    def try_commit(
+        self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
+    ) -> Ended | None:
         if hint.changes:  # the portable way takes as long
             return None
         parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
@@ -354,9 +356,9 @@ class PostgreSQL(FastPaths):
 
         def work(session: Session) -> Answer:
             if transaction:
-                hold_later(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+                enqueue_hold(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
             wait_turn(session, queues)
-            return session.later(
+            return session.enqueue(
                 _locking(bool(intents), bool(transaction), within_tables),
                 **lock._asdict(),
                 **listed,

@@ -13,11 +13,11 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from metastore.wire.codec.plans cimport (
-    BINARY, BOOL, BYTE, DOUBLE, I16, I32, I64, LIST, MAP, SET, STOP, STRING, STRUCT, Field, Plan, Type, count_slots, plan_of,
+    BINARY, BOOL, BYTE, DOUBLE, I16, I32, I64, LIST, MAP, SET, STOP, STRING, STRUCT, Field, Plan, Type, count_slots, plan_of, undeclared,
 )
 
 from metastore.wire.codec import limits
-from metastore.wire.codec.limits import container_error, depth_error, size_error, type_error, version_error
+from metastore.wire.codec.limits import container_error, depth_error, size_error, version_error
 from metastore.wire.transport import CHUNK, TooLarge
 
 cdef int MAX_DEPTH = limits.MAX_DEPTH
@@ -312,41 +312,6 @@ cdef class BinaryDecoder:
         return found
 
     cdef int _skip(self, int ttype, int depth) except -1:
-        cdef int32_t count
-        cdef int32_t n
-        cdef int key
-        cdef int element
-        if ttype == STRING:
-            self._bytes(self._i32())
-        elif ttype in (BOOL, BYTE):
-            self._bytes(1)
-        elif ttype == I16:
-            self._bytes(2)
-        elif ttype == I32:
-            self._bytes(4)
-        elif ttype in (I64, DOUBLE):
-            self._bytes(8)
-        elif ttype not in (STRUCT, LIST, SET, MAP):
-            raise type_error(ttype)
-        elif depth <= 0:
-            raise depth_error()
-        elif ttype == STRUCT:
-            while True:
-                element = self._byte()
-                if element == STOP:
-                    break
-                self._bytes(2)
-                self._skip(element, depth - 1)
-        elif ttype == MAP:
-            key = self._byte()
-            element = self._byte()
-            count = self._count()
-            for n in range(count):
-                self._skip(key, depth - 1)
-                self._skip(element, depth - 1)
-        else:
-            element = self._byte()
-            count = self._count()
-            for n in range(count):
-                self._skip(element, depth - 1)
+        """Pass over a value: what it holds is declared nowhere."""
+        self._value(undeclared(ttype), depth)
         return 0

@@ -26,7 +26,9 @@ cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject**, Py_ssize_t) except -1
 
 cdef int MAX_DEPTH = limits.MAX_DEPTH
-cdef Py_ssize_t FIRST_CAPACITY = 400
+cdef enum:
+    FIRST_CAPACITY = 400
+    MEGABYTE = 1 << 20
 cdef unsigned long long _messages = 0
 
 
@@ -96,7 +98,7 @@ cdef class Encoder:
         return self._base + self._at - count
 
     cdef int _grow(self, Py_ssize_t count) except -1:
-        self._capacity = 2 * self._capacity + count
+        self._capacity += count + (self._capacity if self._capacity < MEGABYTE else self._capacity >> 2)
         _PyBytes_Resize(&self._out, self._capacity)
         self._base = PyBytes_AS_STRING(self._out)
         return 0

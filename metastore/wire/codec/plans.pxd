@@ -52,3 +52,4 @@ cdef class Plan:
 
 cdef Plan plan_of(cls, bint shares=*)
 cdef Py_ssize_t count_slots()
+cdef Type undeclared(int ttype)

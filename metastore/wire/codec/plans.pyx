@@ -70,3 +70,22 @@ cdef Type _type(int ttype, spec, bint shares):
 
 cdef Type _inner(spec, bint shares):
     return _type(spec[0], spec[1], shares) if isinstance(spec, tuple) else _type(spec, None, shares)
+
+
+class _Undeclared:
+    thrift_spec = {}
+
+
+cdef dict _undeclared = {ttype: _type(ttype, None, False) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
+_undeclared[STRING] = _type(BINARY, None, False)  # whatever its bytes are
+_undeclared[STRUCT] = _type(STRUCT, _Undeclared, False)
+_undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False)
+_undeclared[MAP] = _type(MAP, (-1, -1), False)
+
+
+cdef Type undeclared(int ttype):
+    """Return how a value is read that is passed over: no type of an element is the declared one. Malformed for a type that is none."""
+    found = _undeclared.get(ttype)
+    if found is None:
+        raise limits.type_error(ttype)
+    return found

@@ -18,6 +18,14 @@ Header = tuple[str, int, int]
 """Method name, message type, sequence id."""
 
 
+class _Undeclared(TPayload):
+    thrift_spec: ClassVar[dict[int, Any]] = {}
+
+
+_UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.SET: -1, TType.MAP: (-1, -1)}
+"""What stands for the declaration of a type whose value is passed over: no type of an element is that of the declaration."""
+
+
 class Source:
     """The bytes of one message: exact reads, counted against the limit."""
 
@@ -179,29 +187,13 @@ class Decoder:
             return data.decode(errors="replace")
 
     def _skip(self, ttype: int, depth: int) -> None:
+        """Pass over a value: what it holds is declared nowhere."""
         if ttype == TType.STRING:
             self._string()
-        elif ttype == TType.STRUCT:
-            depth = self._deeper(depth)
-            state = self._enter()
-            while (inner := self._field_header()[0]) != TType.STOP:
-                self._skip(inner, depth)
-            self._leave(state)
-        elif ttype in (TType.LIST, TType.SET):
-            depth = self._deeper(depth)
-            etype, size = self._list_header()
-            self._check_size(size)
-            for _ in range(size):
-                self._skip(etype, depth)
-        elif ttype == TType.MAP:
-            depth = self._deeper(depth)
-            ktype, vtype, size = self._map_header()
-            self._check_size(size)
-            for _ in range(size):
-                self._skip(ktype, depth)
-                self._skip(vtype, depth)
+        elif ttype == TType.BINARY:
+            raise type_error(ttype)  # it is a string on the wire
         else:
-            self._scalar(ttype)
+            self._value(ttype, _UNDECLARED.get(ttype), depth)
 
     def _deeper(self, depth: int) -> int:
         if depth <= 0:

@@ -14,8 +14,9 @@ from metastore.idl import (
     PartitionListComposingSpec,
     PartitionSpec,
 )
-from metastore.rules import accuracy, projection
-from metastore.service import exactness, partitions, tables
+from metastore.rules import projection
+from metastore.rules import statistics_validity as validity_rules
+from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -104,8 +105,8 @@ def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
         found = _filtered(call, name, request.filterSpec)
     except NoSuchObject as error:
         raise MetaError(error.message) from error
-    if (seen := accuracy.seen_by(request.validWriteIdList)) is not None:
-        exactness.judge_partitions(found, seen)
+    if (seen := validity_rules.seen_by(request.validWriteIdList)) is not None:
+        statistics_validity.show_validity_of_partitions(found, seen)
     if wanted is not None:
         found = projection.project(found, wanted.fieldList, wanted.includeParamKeyPattern, wanted.excludeParamKeyPattern)
     return GetPartitionsResponse(partitionSpec=projection.as_specs(table, found))

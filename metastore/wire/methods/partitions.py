@@ -22,9 +22,9 @@ from metastore.idl import (
     PartitionValuesRow,
     RenamePartitionResponse,
 )
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import exactness, partitions
+from metastore.service import partitions, statistics_validity
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -47,8 +47,8 @@ def _name(call: Call, args: Any) -> TableName:
 
 def _project(found: list[Partition], request: Any) -> list[Partition]:
     """Judge statistics by the query's snapshot, if it is sent; leave the columns out of partitions when a 4.1+ client asks for that."""
-    if (seen := accuracy.seen_by(getattr(request, "validWriteIdList", None))) is not None:
-        exactness.judge_partitions(found, seen)
+    if (seen := validity_rules.seen_by(getattr(request, "validWriteIdList", None))) is not None:
+        statistics_validity.show_validity_of_partitions(found, seen)
     if not request.skipColumnSchemaForPartition:
         return found
     slim = [copy(partition) for partition in found]
@@ -61,7 +61,7 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
 
 def _form(request: Any) -> partitions.Form:
     """Return what a reply is made of: structs where `_project` or something else changes them."""
-    changed = request.skipColumnSchemaForPartition or accuracy.seen_by(getattr(request, "validWriteIdList", None)) is not None
+    changed = request.skipColumnSchemaForPartition or validity_rules.seen_by(getattr(request, "validWriteIdList", None)) is not None
     return partitions.STRUCTS if changed or getattr(request, "get_col_stats", False) else partitions.TUPLES
 
 
@@ -143,7 +143,7 @@ def _alter_partitions(call: Call, args: Any) -> None:
 def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
     request = args.req
     sent = _with_columns(request.partitions or [], request)
-    by = accuracy.writer(request.writeId, request.validWriteIdList)
+    by = validity_rules.writer(request.writeId, request.validWriteIdList)
     alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext), by=by)
     return AlterPartitionsResponse()
 
@@ -223,7 +223,7 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
     name = unpack.table(call, request.db_name, request.tbl_name)
     found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
     if request.get_col_stats:
-        exactness.add_to_partitions(call, name, found, request.engine, accuracy.seen_by(request.validWriteIdList))
+        statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)
 
 

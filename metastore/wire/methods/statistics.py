@@ -11,7 +11,7 @@ from metastore.idl import (
     SetPartitionsStatsResponse,
     TableStatsResult,
 )
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.snapshots import Snapshot
 from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.context import Call
@@ -35,7 +35,7 @@ def _update_partition(call: Call, args: Any) -> bool:
 
 
 def _set(call: Call, request: Any) -> bool:
-    by = accuracy.writer(request.writeId, request.validWriteIdList)
+    by = statistics_validity.writer(request.writeId, request.validWriteIdList)
     return write_statistics.set_statistics(call, request.colStats or [], merged=bool(request.needMerge), engine=request.engine, by=by)
 
 
@@ -53,7 +53,7 @@ def _get_partition(call: Call, args: Any) -> ColumnStatistics:
 
 
 def _seen(request: Any) -> Snapshot | None:
-    return accuracy.seen_by(request.validWriteIdList)
+    return statistics_validity.seen_by(request.validWriteIdList)
 
 
 def _get_table_req(call: Call, args: Any) -> TableStatsResult:

@@ -18,8 +18,8 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
-from metastore.rules import accuracy
-from metastore.service import exactness, tables, translation
+from metastore.rules import statistics_validity as validity_rules
+from metastore.service import statistics_validity, tables, translation
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table, dry_run
@@ -78,10 +78,10 @@ def _get_table_req(call: Call, args: Any) -> GetTableResult:
     request = args.req
     name = unpack.target(call, request)
     table = tables.get_table(call, name)
-    if (seen := accuracy.seen_by(request.validWriteIdList)) is not None:
-        exactness.judge_table(table, seen)
+    if (seen := validity_rules.seen_by(request.validWriteIdList)) is not None:
+        statistics_validity.show_validity_of_table(table, seen)
     if request.getColumnStats:
-        exactness.add_to_table(call, name, table, request.engine, seen)
+        statistics_validity.add_to_table(call, name, table, request.engine, seen)
     translation.check_readable(call, table, request.capabilities)
     return GetTableResult(table=translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier))
 
@@ -163,7 +163,7 @@ def _alter_table_req(call: Call, args: Any) -> AlterTableResponse:
         if request.expectedParameterValue is not None:
             environment["expected_parameter_value"] = request.expectedParameterValue
     new = unpack.required(call, request.table, "req.table")
-    by = accuracy.writer(max(request.writeId or -1, new.writeId or -1), request.validWriteIdList)
+    by = validity_rules.writer(max(request.writeId or -1, new.writeId or -1), request.validWriteIdList)
     alter_table(call, unpack.target(call, request), new, environment=environment, by=by)
     return AlterTableResponse()
 

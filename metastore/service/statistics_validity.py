@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.idl import Partition, Table
-from metastore.rules import accuracy
+from metastore.rules import statistics_validity
 from metastore.rules.snapshots import Snapshot
 from metastore.rules.table_kinds import is_transactional
 from metastore.service import statistics
@@ -19,28 +19,28 @@ from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
 
 
-def judge_table(table: Table, seen: Snapshot) -> None:
+def show_validity_of_table(table: Table, seen: Snapshot) -> None:
     """Judge a transactional table without partitions; others have theirs, or no write ids."""
     if is_transactional(table) and not table.partitionKeys:
-        table.isStatsCompliant = accuracy.holds(table.parameters, table.writeId, seen)
+        table.isStatsCompliant = statistics_validity.holds(table.parameters, table.writeId, seen)
         if not table.isStatsCompliant:
-            table.parameters = accuracy.without_mark(table.parameters)
+            table.parameters = statistics_validity.without_mark(table.parameters)
 
 
-def judge_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
+def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
     """Judge those of the partitions that were written under a write id: they are of a transactional table.
 
     Hive's server does so for a single one only, and says it in isStatsCompliant, which no client reads.
     """
     for partition in partitions:
         parameters = partition.parameters or {}
-        if accuracy.ACCURATE in parameters and not accuracy.holds(parameters, partition.writeId, seen):
-            partition.parameters = accuracy.without_mark(parameters)
+        if statistics_validity.ACCURATE in parameters and not statistics_validity.holds(parameters, partition.writeId, seen):
+            partition.parameters = statistics_validity.without_mark(parameters)
 
 
 def add_to_table(call: Call, name: TableName, table: Table, engine: str | None, seen: Snapshot | None) -> None:
     """Put the statistics of the columns that are called exact into a table; it keeps none where there are none. NoSuchObject."""
-    columns = sorted(accuracy.exact_columns(table.parameters or {}))
+    columns = sorted(statistics_validity.exact_columns(table.parameters or {}))
     found = statistics.get_table(call, name, columns, engine, seen) if columns else None
     if found is not None and found.statsObj:
         table.colStats = found
@@ -48,7 +48,7 @@ def add_to_table(call: Call, name: TableName, table: Table, engine: str | None, 
 
 def add_to_partitions(call: Call, name: TableName, found: Sequence[Partition], engine: str | None, seen: Snapshot | None) -> None:
     """Put the statistics of the columns that are called exact, which are each partition's own, into partitions. NoSuchObject."""
-    exact = [accuracy.exact_columns(partition.parameters or {}) for partition in found]
+    exact = [statistics_validity.exact_columns(partition.parameters or {}) for partition in found]
     columns = sorted(set().union(*exact))
     if not columns:
         return

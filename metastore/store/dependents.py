@@ -107,9 +107,9 @@ def rename_table(session: Session, old: Key, new: Key) -> None:
         invalidate(session, *key)
 
 
-def forget_write_ids(session: Session, table: Key, transactions: Sequence[int] | None = None) -> None:
+def delete_write_ids(session: Session, table: Key, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions in it, which ascend, since they are given others."""
-    write_ids_rows.forget(session, table, transactions)
+    write_ids_rows.delete(session, table, transactions)
     invalidate(session, *table)
 
 
@@ -119,21 +119,21 @@ def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
         session.execute(statement, **named(table), partition_key=old, new_partition=new)
 
 
-def forget_table(session: Session, table: Key) -> None:
+def delete_table(session: Session, table: Key) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in FORGET_TABLE:
         session.execute(statement, **named(table))
     invalidate(session, *table)
 
 
-def forget_database(session: Session, catalog: str, database: str) -> None:
+def delete_database(session: Session, catalog: str, database: str) -> None:
     """Remove the rows of all tables of a database that is dropped."""
     for statement in FORGET_DATABASE:
         session.execute(statement, catalog_key=catalog, database_key=database)
     invalidate(session, catalog, database)
 
 
-def forget_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
+def delete_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
     """Remove the rows of partitions that are dropped; the table's write ids stay."""
     for statement in FORGET_PARTITIONS:
         session.execute(statement, names=list(names), **named(table))

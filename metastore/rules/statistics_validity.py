@@ -30,7 +30,7 @@ class Writer(NamedTuple):
     write_id: int = -1
     seen: Snapshot | None = None
 
-    def is_told(self) -> bool:
+    def in_transaction(self) -> bool:
         return self.write_id > 0 and self.seen is not None
 
 
@@ -158,7 +158,7 @@ def after_change(
 
     `columns` says that statistics of columns were written. MetaError for a change of the mark outside of a transaction but its removal.
     """
-    if not by.is_told():
+    if not by.in_transaction():
         same = (before.get(ACCURATE) or "").lower() == (after.get(ACCURATE) or "").lower()
         if is_exact(after) and (columns or not same):
             raise MetaError(
@@ -173,6 +173,6 @@ def after_change(
 
 def new_write_id(before: int | None, by: Writer) -> int:
     """Return the write id that the statistics have after a change."""
-    if by.is_told():
+    if by.in_transaction():
         return by.write_id
     return -1 if before is None else before
