@@ -13,7 +13,7 @@ from metastore.idl import FieldSchema
 from metastore.service.context import Call
 from metastore.service.partitions import get_partitions
 from metastore.service.tables import get_table
-from metastore.store import descriptors, followers, schema
+from metastore.store import dependents, descriptors, schema
 from metastore.store.caches import Caches, Counts, FrozenDict, FrozenList, Region, frozen
 from metastore.store.database import Session
 from tests.support.catalog import add_partitions, make_table
@@ -141,11 +141,11 @@ def test_what_is_to_be_done_before_the_commit_is_done_once_and_last(call: Call, 
 
 def test_nothing_is_invalidated_by_a_change_that_fails(call: Call) -> None:
     def work(session: Session) -> None:
-        followers.invalidate(session, "hive", "db", "t")
+        dependents.invalidate(session, "hive", "db", "t")
         raise MetaError("no")
 
     with pytest.raises(MetaError, match="no"):
         call.database.write(work)
     assert count(call, [schema.lock_queues]) == {"lock_queues": 0}
-    call.database.write(lambda session: followers.invalidate(session, "hive", "db", "t"))
+    call.database.write(lambda session: dependents.invalidate(session, "hive", "db", "t"))
     assert rows(call, schema.lock_queues, "name", "changes") == [("hive.db", 1)]
