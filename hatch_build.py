@@ -24,6 +24,8 @@ class CodecBuildHook(BuildHookInterface[Any]):
         if os.environ.get("METASTORE_CODEC") == "pure":
             return
         work = self.root if version == "editable" else tempfile.mkdtemp()
+        for old in (Path(work) / FOLDER).glob("*.so"):  # those of an earlier version must not serve where this one does not compile
+            old.unlink()
         try:
             built = compile_codec(Path(self.root), Path(work))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # compilers and setuptools fail in many ways

@@ -21,6 +21,7 @@ from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, PartitionsS
 from metastore.wire import codec
 from metastore.wire.codec import pure, pure_encoder
 from metastore.wire.transport import EndOfStream, Feed, Malformed
+from tests.support.servers import ROOT
 from tests.wire.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
 
 PURE = os.environ.get("METASTORE_CODEC") == "pure"
@@ -247,3 +248,10 @@ assert codec.IMPLEMENTATION == "pure"
 assert codec.DECODERS["binary"] is pure.BinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
 """
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_that_read_the_first_messages_of_a_process_read_them_whole(seed: int) -> None:
+    command = [sys.executable, "-m", "tests.wire.first_messages", str(seed)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ended.stdout == ""

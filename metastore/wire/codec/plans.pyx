@@ -1,10 +1,13 @@
 # cython: language_level=3
 """Prepare the declarations of structs for the compiled decoder and encoder: once for each class, when its first message comes."""
 
+from threading import Lock
+
 from metastore.wire.codec import limits
 
 cdef dict _plans = {}
 cdef Py_ssize_t _slots = 0
+_lock = Lock()
 
 
 cdef class Type:
@@ -20,9 +23,23 @@ cdef class Plan:
 
 
 cdef Plan plan_of(cls, bint shares=False):
-    """Return the plan of a class; one that shares has slots for its structs and containers."""
-    global _slots
+    """Return the plan of a class; one that shares has slots for its structs and containers.
+
+    A thread sees only plans that are whole, with those of all structs inside.
+    """
     cdef Plan plan = _plans.get((cls, shares))
+    cdef dict made = {}
+    if plan is None:
+        with _lock:
+            plan = _make(cls, shares, made)
+            _plans.update(made)
+    return plan
+
+
+cdef Plan _make(cls, bint shares, dict made):
+    """Return the plan of a class; it and those of the structs inside that are new stand in `made`, some of them not yet whole."""
+    global _slots
+    cdef Plan plan = _plans.get((cls, shares)) or made.get((cls, shares))
     cdef Field field
     if plan is not None:
         return plan
@@ -33,14 +50,14 @@ cdef Plan plan_of(cls, bint shares=False):
     plan.fields = []
     plan.first = min(specs, default=0)
     plan.by_number = [None] * (max(specs, default=-1) + 1 - plan.first)
-    _plans[cls, shares] = plan
+    made[cls, shares] = plan
     for number, spec in specs.items():
         place = cls.__name__, spec[1]
         field = Field()
         field.owner = plan
         field.name = spec[1]
         field.number = number
-        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS)
+        field.type = _type(spec[0], spec[2] if len(spec) > 3 else None, place in limits.SHARED_PARTS, made)
         field.nested = field.type.ttype in (STRUCT, LIST, SET, MAP)
         field.slot = -1
         if place in limits.SHARED_FIELDS or (shares and field.nested):
@@ -55,32 +72,32 @@ cdef Py_ssize_t count_slots():
     return _slots
 
 
-cdef Type _type(int ttype, spec, bint shares):
+cdef Type _type(int ttype, spec, bint shares, dict made):
     cdef Type type_ = Type()
     type_.ttype = ttype
     type_.sent = STRING if ttype == BINARY else ttype
     if ttype == STRUCT:
-        type_.plan = plan_of(spec, shares)
+        type_.plan = _make(spec, shares, made)
     elif ttype in (LIST, SET):
-        type_.element = _inner(spec, shares)
+        type_.element = _inner(spec, shares, made)
     elif ttype == MAP:
-        type_.key, type_.element = _inner(spec[0], False), _inner(spec[1], False)
+        type_.key, type_.element = _inner(spec[0], False, made), _inner(spec[1], False, made)
     return type_
 
 
-cdef Type _inner(spec, bint shares):
-    return _type(spec[0], spec[1], shares) if isinstance(spec, tuple) else _type(spec, None, shares)
+cdef Type _inner(spec, bint shares, dict made):
+    return _type(spec[0], spec[1], shares, made) if isinstance(spec, tuple) else _type(spec, None, shares, made)
 
 
 class _Undeclared:
     thrift_spec = {}
 
 
-cdef dict _undeclared = {ttype: _type(ttype, None, False) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
-_undeclared[STRING] = _type(BINARY, None, False)  # whatever its bytes are
-_undeclared[STRUCT] = _type(STRUCT, _Undeclared, False)
-_undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False)
-_undeclared[MAP] = _type(MAP, (-1, -1), False)
+cdef dict _undeclared = {ttype: _type(ttype, None, False, {}) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
+_undeclared[STRING] = _type(BINARY, None, False, {})  # whatever its bytes are
+_undeclared[STRUCT] = _type(STRUCT, _Undeclared, False, {})
+_undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False, {})
+_undeclared[MAP] = _type(MAP, (-1, -1), False, {})
 
 
 cdef Type undeclared(int ttype):
