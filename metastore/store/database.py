@@ -68,7 +68,7 @@ class Session:
         return self._database.caches
 
     def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
-        """Let the last step of the transaction be some work, once, on all items that it is asked for."""
+        """Let the last step of the unit of work be some work, once, on all items that it is asked for."""
         self._before_commit.setdefault(work, set()).add(item)
 
     def end(self) -> None:
@@ -315,6 +315,7 @@ class Database:
         try:
             session = Session(self, cursor)
             result = work(session)
+            session.end()
             if session.has_pending:
                 self.driver.sync(cursor)
             return result

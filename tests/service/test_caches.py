@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from copy import copy, deepcopy
 from typing import Any
 
 import pytest
 
+from metastore.errors import MetaError
 from metastore.idl import FieldSchema
 from metastore.service.context import Call
 from metastore.service.partitions import get_partitions
 from metastore.service.tables import get_table
-from metastore.store import descriptors
+from metastore.store import dependents, descriptors, schema
 from metastore.store.caches import Caches, Counts, FrozenDict, FrozenList, Region, frozen
+from metastore.store.database import Session
 from tests.support.catalog import add_partitions, make_table
+from tests.support.txns import count, rows
 
 
 def test_the_oldest_value_goes_first() -> None:
@@ -118,3 +121,31 @@ def test_a_descriptor_is_read_once(call: Call) -> None:
     after = call.database.caches.counts()["storage_formats"]
     assert (after.size, after.misses) == (before.size, before.misses)
     assert after.hits > before.hits
+
+
+@pytest.mark.parametrize("how", ["write", "change"])
+def test_what_is_to_be_done_before_the_commit_is_done_once_and_last(call: Call, how: str) -> None:
+    done: list[object] = []
+
+    def last(_: Session, items: Collection[str]) -> None:
+        done.append(sorted(items))
+
+    def work(session: Session) -> None:
+        for item in ("b", "a", "b"):
+            session.before_commit(last, item)
+        done.append("work")
+
+    getattr(call.database, how)(work)
+    assert done == ["work", ["a", "b"]]
+
+
+def test_nothing_is_invalidated_by_a_change_that_fails(call: Call) -> None:
+    def work(session: Session) -> None:
+        dependents.invalidate(session, "hive", "db", "t")
+        raise MetaError("no")
+
+    with pytest.raises(MetaError, match="no"):
+        call.database.write(work)
+    assert count(call, [schema.lock_queues]) == {"lock_queues": 0}
+    call.database.write(lambda session: dependents.invalidate(session, "hive", "db", "t"))
+    assert rows(call, schema.lock_queues, "name", "changes") == [("hive.db", 1)]

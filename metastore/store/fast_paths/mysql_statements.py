@@ -168,7 +168,7 @@ without locking their rows, as INSERT and DELETE would. It looks once it holds t
 """
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
-"""Hold the counter for a change of the table as a whole. With True, only if no other transaction changed it and committed since this one began."""
+"""Hold the counter for a change of a whole table. With True, only if no other transaction changed it and committed since this one began."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
