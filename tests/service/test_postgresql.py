@@ -328,7 +328,7 @@ def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.C
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
-@pytest.mark.parametrize("ends", ["flush", "forget"])
+@pytest.mark.parametrize("ends", ["sync", "discard_pending"])
 def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.Connection, ends: str) -> None:
     cursor = connection.cursor().execute("BEGIN")
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
