@@ -6,6 +6,6 @@ It is a client of the Thrift API and of Spark; it knows nothing of the server.
 """
 
 from metastore.spark.table import AcidTable
-from metastore.spark.transaction import transaction
+from metastore.spark.work import transaction
 
 __all__ = ["AcidTable", "transaction"]

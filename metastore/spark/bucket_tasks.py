@@ -20,13 +20,15 @@ from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import Selected
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 DELETES = "delete"
 """The part of the work that is about delete events; all other parts are about rows."""
 
 
-def rewritten(work: Work, table: AcidTableInfo, write_ids: WriteIds, selected: Selected, part: str) -> list[tuple[Bucket, str | None]]:
+def rewritten(
+    work: SparkTransaction, table: AcidTableInfo, write_ids: WriteIds, selected: Selected, part: str
+) -> list[tuple[Bucket, str | None]]:
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 
     These are buckets with values that Python can not copy (`CanNotCopy`), and all where the executors have not what it takes: this package,

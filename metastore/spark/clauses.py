@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructType
 
 from metastore.spark.assignment import stored, type_of
 from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
-from metastore.spark.work import CanNotChange
+from metastore.spark.spark_transaction import CanNotChange
 
 Expression = str | Column
 """SQL text or a column."""

@@ -27,7 +27,7 @@ from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import LINES, to_write
 from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
 from metastore.spark.selecting import Selected, select, state_of
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""
@@ -51,7 +51,7 @@ class Job:
         return self.entry.type == CompactionType.MAJOR
 
 
-def prepare(work: Work, entry: CompactionInfoStruct) -> Job:
+def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> Job:
     """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional."""
     table = work.load(entry.dbname, entry.tablename)
     if entry.partitionname:
@@ -63,7 +63,7 @@ def prepare(work: Work, entry: CompactionInfoStruct) -> Job:
     return Job(entry, table, folder, replace(seen, write_ids=seen.write_ids.for_compaction()))
 
 
-def run(work: Work, job: Job) -> list[str]:
+def run(work: SparkTransaction, job: Job) -> list[str]:
     """Write the new directories and return their names. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
     state, _ = state_of(work.files, job.folder, job.snapshot)
     _check(job, state)
@@ -84,7 +84,7 @@ def _check(job: Job, state: State) -> None:
         raise NothingToCompact(f"{job.table.full_name} {job.folder.name}: nothing to compact up to write id {mark}")
 
 
-def _major(work: Work, job: Job, selected: Selected) -> str:
+def _major(work: SparkTransaction, job: Job, selected: Selected) -> str:
     name = base_name(job.snapshot.write_ids.high_watermark, work.txn.id)
     if job.table.is_insert_only:
         _copy_rows(work, job, selected, name)
@@ -93,7 +93,7 @@ def _major(work: Work, job: Job, selected: Selected) -> str:
     return name
 
 
-def _minor(work: Work, job: Job, state: State, selected: Selected) -> list[str]:
+def _minor(work: SparkTransaction, job: Job, state: State, selected: Selected) -> list[str]:
     low, high = min(delta.low for delta in state.deltas), max(delta.high for delta in state.deltas)
     name = delta_name(low, high, visibility=work.txn.id)
     in_deltas = _without_base(selected, state)
@@ -114,7 +114,7 @@ def _without_base(selected: Selected, state: State) -> Selected:
     return replace(selected, originals=[], inserts=[path for path in selected.inserts if base is None or base not in path])
 
 
-def _write_buckets(work: Work, job: Job, part: str, name: str, selected: Selected) -> None:
+def _write_buckets(work: SparkTransaction, job: Job, part: str, name: str, selected: Selected) -> None:
     """Write the events of each bucket, sorted by row id: in Python, or where that can not by Spark's own reader and writer."""
     written = rewritten(work, job.table, job.snapshot.write_ids, selected, part)
     left = [bucket for bucket, path in written if path is None]
@@ -129,7 +129,7 @@ def _part_of(part: str, bucket: Bucket) -> str:
     return f"{part}_{bucket.number}"
 
 
-def _write_by_spark(work: Work, job: Job, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
+def _write_by_spark(work: SparkTransaction, job: Job, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
     """Write one bucket by a Spark job of one task; return (path, bucket) of the file. CanNotKeep."""
     deletes = part == DELETES
     if not deletes:
@@ -145,7 +145,7 @@ def _write_by_spark(work: Work, job: Job, part: str, bucket: Bucket, selected: S
     return [(status.path, bucket.number) for _, status in staged]
 
 
-def _copy_rows(work: Work, job: Job, selected: Selected, name: str) -> None:
+def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) -> None:
     """Write the rows of insert-only files into few files of the same format."""
     paths = [*selected.originals, *selected.inserts]
     target = f"{job.folder.location}/{name}"
@@ -158,13 +158,13 @@ def _copy_rows(work: Work, job: Job, selected: Selected, name: str) -> None:
     writing.remove_staged(work, job.table, "rows")
 
 
-def _lines(work: Work, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+def _lines(work: SparkTransaction, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
     """Return files of which a line is a row as they are, line by line."""
     options = {"lineSep": "\n"}
     return work.spark.read.options(**options).text(paths), "text", options
 
 
-def _rows(work: Work, job: Job, selected: Selected, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+def _rows(work: SparkTransaction, job: Job, selected: Selected, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
     """Return the rows of other files, with what Spark writes them by. CanNotKeep."""
     faithful.check_plain(work.spark, job.table, selected)
     found = [each.drop(FOLDER) for each in plain_scans(work.spark, job.table, [(job.folder, paths)])]

@@ -22,7 +22,7 @@ from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationTyp
 from metastore.spark import compacting
 from metastore.spark.catalog import metastore_uri
 from metastore.spark.faithful import CanNotKeep
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 VERSION = "metastore-spark"
 KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
@@ -94,7 +94,7 @@ class Compactor:
             return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
         self._progress(what)
         try:
-            work = Work(self._spark, self._uri, compaction=True)
+            work = SparkTransaction(self._spark, self._uri, compaction=True)
         except Exception as error:  # noqa: BLE001  # whatever it is, the queue must hear of it
             return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
         try:
@@ -112,7 +112,7 @@ class Compactor:
             work.txn.abort()
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
 
-    def _compact(self, client: Client, entry: CompactionInfoStruct, work: Work) -> Outcome:
+    def _compact(self, client: Client, entry: CompactionInfoStruct, work: SparkTransaction) -> Outcome:
         work.txn.lock(
             [
                 component(

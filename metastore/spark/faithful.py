@@ -23,7 +23,7 @@ from metastore.spark.catalog import AcidTableInfo, ddl_type
 from metastore.spark.physical import columns_of, not_of_spark
 from metastore.spark.reading import FOLDER, ROW_ID, inserted_events, plain_scans
 from metastore.spark.selecting import Selected
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 FINER = r"\.\d{6}0*[1-9]"
 """What the text of a time holds that has more than microseconds."""
@@ -107,7 +107,7 @@ def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
     )
 
 
-def check_kept(work: Work, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
+def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
     """Raise CanNotKeep where rows that are written anew (by `row__id` and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])

@@ -31,7 +31,7 @@ from metastore.spark.clauses import (
 )
 from metastore.spark.faithful import check_kept
 from metastore.spark.reading import FOLDER, ROW_ID
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""
@@ -41,7 +41,7 @@ SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
 
 
 Counts = dict[str, int]
-Run = Callable[[Callable[[Work, AcidTableInfo], Counts]], Counts]
+Run = Callable[[Callable[[SparkTransaction, AcidTableInfo], Counts]], Counts]
 
 
 class SeveralMatches(Exception):
@@ -111,7 +111,7 @@ class MergeBuilder:
         """Do it; return how many rows were updated, deleted and inserted. SeveralMatches, CanNotChange, WrongColumns."""
         return self._run(self._execute)
 
-    def _execute(self, work: Work, info: AcidTableInfo) -> dict[str, int]:
+    def _execute(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
         statement = writing.lock_to_change(work, info)
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -195,7 +195,7 @@ class MergeBuilder:
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
-    def _write(self, work: Work, info: AcidTableInfo, plan: _Plan, statement: int) -> dict[str, int]:
+    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: int) -> dict[str, int]:
         matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]

@@ -26,8 +26,8 @@ from metastore.spark import writing
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
 from metastore.spark.faithful import check_bucket, check_plain
 from metastore.spark.hadoop import FileError
+from metastore.spark.spark_transaction import SparkTransaction
 from metastore.spark.table import AcidTable
-from metastore.spark.work import Work
 
 ACID = ("transactional", "transactional_properties")
 
@@ -41,7 +41,7 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
 
     CanNotConvert, LockTimeout, FileError, and the Thrift exceptions of the metastore; then the table is what it was.
     """
-    work = Work(spark, uri)
+    work = SparkTransaction(spark, uri)
     with work.txn:
         table = _load(work, name)
         if (table.parameters.get("transactional") or "").lower() == "true":
@@ -73,7 +73,7 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
     return AcidTable.forName(spark, f"{table.dbName}.{table.tableName}", uri)
 
 
-def _load(work: Work, name: str) -> Table:
+def _load(work: SparkTransaction, name: str) -> Table:
     database, table = table_name(work.spark, name)
     request = GetTableRequest(
         dbName=database,
@@ -85,7 +85,7 @@ def _load(work: Work, name: str) -> Table:
     return found
 
 
-def _rename_files(work: Work, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
+def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
     """Give the files of a folder names of bucket 0 and its copies; files of buckets keep theirs."""
     files = [status for status in work.files.list(folder.location) if not is_hidden(status.name)]
     if any(status.is_directory for status in files):
@@ -111,7 +111,7 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     LockTimeout, FileError, CanNotKeep, and the Thrift exceptions of the metastore. Until the exchange at the end the table is what it was;
     what was written beside it is removed when it fails.
     """
-    work = Work(spark, uri)
+    work = SparkTransaction(spark, uri)
     with work.txn:
         info = work.load(*table_name(spark, name))
         work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
@@ -142,7 +142,7 @@ def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
     return client.get_table(info.database, name)  # type: ignore[no-any-return]  # any method of the interface
 
 
-def _exchange(info: AcidTableInfo, beside: str, work: Work) -> None:
+def _exchange(info: AcidTableInfo, beside: str, work: SparkTransaction) -> None:
     """Put the new table into the place of the old one."""
     with connect(work.uri) as client:
         client.drop_table(info.database, info.name, True)

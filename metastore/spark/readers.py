@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from metastore.spark.work import Work
+from metastore.spark.spark_transaction import SparkTransaction
 
 if TYPE_CHECKING:
     from metastore.spark.catalog import AcidTableInfo
@@ -38,7 +38,7 @@ class Reader:
 
     def __init__(self, spark: SparkSession, uri: str | None, database: str, table: str, lease: float) -> None:
         self._spark = spark
-        self._work = Work(spark, uri, read_only=True)
+        self._work = SparkTransaction(spark, uri, read_only=True)
         self._lease = lease
         self._leaves: list[Any] = []
         self.used = time.monotonic()

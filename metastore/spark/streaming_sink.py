@@ -18,8 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from metastore.spark.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.hadoop import Files
+from metastore.spark.spark_transaction import SparkTransaction
 from metastore.spark.table import AcidTable
-from metastore.spark.work import Work
 
 
 def write_stream(
@@ -44,7 +44,7 @@ def write_stream(
         nonlocal parameter
         if not parameter:
             name_of_query = parameter_of(Files(batch.sparkSession).read, checkpoint)
-            with Work(batch.sparkSession, found).txn as txn:
+            with SparkTransaction(batch.sparkSession, found).txn as txn:
                 add_parameter(txn, *table_name(batch.sparkSession, table), name_of_query)
             parameter = name_of_query
         insert_once(batch, number, table, found, parameter)
@@ -59,7 +59,7 @@ def write_stream(
 
 def insert_once(batch: DataFrame, number: int, table: str, uri: str, parameter: str) -> bool:
     """Insert a batch and note its number in the table by the same commit; return False if it was there already. NoTableId."""
-    work = Work(batch.sparkSession, uri)
+    work = SparkTransaction(batch.sparkSession, uri)
     with work.txn:
         database, name = table_name(batch.sparkSession, table)
         if not is_new(work.txn, database, name, parameter, number):

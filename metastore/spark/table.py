@@ -27,7 +27,7 @@ from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.readers import LEASE, Reader, give_way
 from metastore.spark.reading import FOLDER, ROW_ID
-from metastore.spark.work import CanNotChange, Work
+from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
 
 T = TypeVar("T")
 KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", CompactionType.REBALANCE: "rebalance"}
@@ -37,7 +37,7 @@ class AcidTable:
     """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and what Spark raises."""
 
     def __init__(
-        self, spark: SparkSession, database: str, table: str, uri: str, work: Work | None = None, alias: str | None = None
+        self, spark: SparkSession, database: str, table: str, uri: str, work: SparkTransaction | None = None, alias: str | None = None
     ) -> None:
         self._spark = spark
         self._database = database
@@ -66,7 +66,7 @@ class AcidTable:
         return f"{self._database}.{self._table}"
 
     @classmethod
-    def within(cls, work: Work, database: str, table: str) -> AcidTable:
+    def within(cls, work: SparkTransaction, database: str, table: str) -> AcidTable:
         """Return a table whose operations belong to a transaction."""
         info = work.load(database, table)
         return cls(work.spark, info.database, info.name, work.uri, work)
@@ -124,7 +124,7 @@ class AcidTable:
         self._insert(rows, LockType.EXCLUSIVE, overwrite=True)
 
     def _insert(self, rows: DataFrame, lock: int, *, overwrite: bool) -> None:
-        def run(work: Work, info: AcidTableInfo) -> None:
+        def run(work: SparkTransaction, info: AcidTableInfo) -> None:
             statement = work.next_statement(info, overwrite=overwrite)
             if overwrite:
                 give_way(self._spark, info)
@@ -141,7 +141,7 @@ class AcidTable:
         DoesNotFit; CanNotKeep for rows with times of nanoseconds in columns that are not set.
         """
 
-        def run(work: Work, info: AcidTableInfo) -> int:
+        def run(work: SparkTransaction, info: AcidTableInfo) -> int:
             values = set_columns(info, set or {}, self._alias)
             with self._matched(work, info, condition) as (rows, statement):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
@@ -161,7 +161,7 @@ class AcidTable:
     def delete(self, condition: Expression | None = None) -> int:
         """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
 
-        def run(work: Work, info: AcidTableInfo) -> int:
+        def run(work: SparkTransaction, info: AcidTableInfo) -> int:
             with self._matched(work, info, condition) as (rows, statement):
                 return _replace(work, info, rows, None, DataOperationType.DELETE, statement)
 
@@ -172,7 +172,7 @@ class AcidTable:
         return MergeBuilder(self._run, source, condition, self._alias)
 
     @contextmanager
-    def _matched(self, work: Work, info: AcidTableInfo, condition: Expression | None) -> Iterator[tuple[DataFrame, int]]:
+    def _matched(self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None) -> Iterator[tuple[DataFrame, int]]:
         """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
         statement = writing.lock_to_change(work, info)
         rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
@@ -182,12 +182,12 @@ class AcidTable:
         finally:
             found.unpersist()
 
-    def _run(self, operation: Callable[[Work, AcidTableInfo], T]) -> T:
+    def _run(self, operation: Callable[[SparkTransaction, AcidTableInfo], T]) -> T:
         """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
         if self._work is not None:
             with naming_the_column():
                 return operation(self._work, self._work.load(self._database, self._table))
-        work = Work(self._spark, self._uri)
+        work = SparkTransaction(self._spark, self._uri)
         with work.txn, naming_the_column():
             return operation(work, work.load(self._database, self._table))
 
@@ -243,7 +243,7 @@ class AcidTable:
     def detail(self) -> DataFrame:
         """Return one row: name, location, kind, columns it is partitioned and bucketed by, files, bytes, newest write id, properties."""
 
-        def run(work: Work, info: AcidTableInfo) -> DataFrame:
+        def run(work: SparkTransaction, info: AcidTableInfo) -> DataFrame:
             snapshot = work.snapshot(info)
             selected = work.selected(info, snapshot)
             files = sum(len(each.inserts) + len(each.deletes) + len(each.originals) + len(each.growing) for each in selected)
@@ -273,7 +273,7 @@ def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
         raise CanNotChange(f"{info.full_name} is insert-only: its rows have no ids")
 
 
-def _replace(work: Work, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, statement: int) -> int:
+def _replace(work: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, statement: int) -> int:
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
     if count:

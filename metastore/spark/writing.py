@@ -38,7 +38,7 @@ from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import as_hive_writes, to_write
 from metastore.spark.reading import ROW_ID, key_texts, time_zone
-from metastore.spark.work import CanNotChange, Work
+from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
 
 BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
@@ -68,7 +68,7 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     )
 
 
-def insert(work: Work, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
+def insert(work: SparkTransaction, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
     """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached.
 
     With `overwrite` they take the place of all rows of the table, or of the partitions that they lie in.
@@ -154,7 +154,7 @@ def _encoded(bucket: Column, statement: int) -> Column:
     return (F.lit(buckets.encode(0, statement)) + bucket * F.lit(1 << 16)).cast("int")
 
 
-def delete(work: Work, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
+def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
     """Write delete events for rows (`row__id` and `__metastore_folder`); return the names of the partitions that were reached."""
     write_id = work.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
@@ -190,13 +190,13 @@ def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     return rows.repartition(int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), *(F.col(name) for name in by))
 
 
-def staging(work: Work, table: AcidTableInfo, part: str) -> str:
+def staging(work: SparkTransaction, table: AcidTableInfo, part: str) -> str:
     """Return the hidden folder in which a statement writes first; its name tells whose it is."""
     return f"{table.location}/{staging_name(work.txn.id, part)}"
 
 
 def write_staged(
-    work: Work, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str] = ()
+    work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str] = ()
 ) -> list[tuple[str, Status]]:
     """Let Spark write into the staging folder; return (path of the directories below it, file) of all files, `part-N-..` of task N."""
     folder = staging(work, table, part)
@@ -215,13 +215,13 @@ def lengths(found: Iterable[tuple[str, Status]]) -> list[tuple[str, int]]:
     return [(status.path, status.length) for _, status in found]
 
 
-def remove_staged(work: Work, table: AcidTableInfo, part: str) -> None:
+def remove_staged(work: SparkTransaction, table: AcidTableInfo, part: str) -> None:
     """Remove a staging folder; where that fails the cleaner does it later."""
     with suppress(FileError):
         work.files.delete(staging(work, table, part))
 
 
-def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
+def _below(work: SparkTransaction, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
     """Yield what `write_staged` returns. FileError for anything that Spark does not put there: what is passed over would be lost."""
     directories = []
     for status in work.files.list(folder):
@@ -236,7 +236,7 @@ def _below(work: Work, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
         yield from each
 
 
-def write_plain(work: Work, table: AcidTableInfo, rows: DataFrame, target: Table) -> None:
+def write_plain(work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, target: Table) -> None:
     """Write rows of a table, as files without events, into a plain table of the same columns and format. FileError."""
     into = AcidTableInfo(target)
     keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
@@ -253,7 +253,7 @@ def write_plain(work: Work, table: AcidTableInfo, rows: DataFrame, target: Table
     remove_staged(work, into, "plain")
 
 
-def _folders(work: Work, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
+def _folders(work: SparkTransaction, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
     """Return where partitions lie by Hive's names of them; those that are new are added to the metastore first."""
     if not table.table.partitionKeys:
         return {"": Folder(table.location)}
@@ -262,7 +262,7 @@ def _folders(work: Work, table: AcidTableInfo, names: Sequence[str], *, overwrit
 
 
 def _move(
-    work: Work,
+    work: SparkTransaction,
     table: AcidTableInfo,
     found: Sequence[tuple[str, Status]],
     name: str,
@@ -284,7 +284,7 @@ def _move(
     return sorted(folders[partition].name for partition in by_partition if partition)
 
 
-def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
+def place(work: SparkTransaction, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
     """Make a base or delta directory of (path of a file, bucket) pairs. FileError."""
     make_directory(work, table, target)
     listed = list(files)
@@ -295,7 +295,7 @@ def place(work: Work, table: AcidTableInfo, target: str, files: Iterable[tuple[s
         work.files.rename(path, f"{target}/{name}")
 
 
-def make_directory(work: Work, table: AcidTableInfo, target: str) -> None:
+def make_directory(work: SparkTransaction, table: AcidTableInfo, target: str) -> None:
     """Make an empty base or delta directory. FileError."""
     work.files.make(target)
     if not table.is_insert_only:
@@ -324,7 +324,7 @@ def task_of(file: Status) -> int:
     return int(match[1])
 
 
-def lock_to_change(work: Work, info: AcidTableInfo) -> int:
+def lock_to_change(work: SparkTransaction, info: AcidTableInfo) -> int:
     """Lock a table against all other writers that update or delete, and return the number of the statement.
 
     CanNotChange for an insert-only table, or one that the transaction has overwritten.
@@ -336,7 +336,7 @@ def lock_to_change(work: Work, info: AcidTableInfo) -> int:
     return statement
 
 
-def tell(work: Work, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
+def tell(work: SparkTransaction, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
     """Tell the metastore what was written, before the commit."""
     statistics.forget(work.txn, info.table, partitions)
     if partitions:

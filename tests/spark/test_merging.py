@@ -12,7 +12,7 @@ from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.catalog import WrongColumns
 from metastore.spark.merging import MergeBuilder
-from metastore.spark.work import CanNotChange
+from metastore.spark.spark_transaction import CanNotChange
 from tests.support.acid_tables import TableMaker
 
 COLUMNS = "id int, v string, s struct<x:int,inner:struct<y:string,z:int>>"

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from metastore.client import Client
 from metastore.idl import LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable, transaction
-from metastore.spark.work import CanNotChange, Work
+from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
 from tests.spark.test_partition_values import ids, save
 from tests.support.acid_tables import TableMaker
 
@@ -97,7 +97,7 @@ def test_a_table_is_overwritten_by_its_own_rows(spark: SparkSession, make_table:
 def test_an_overwrite_waits_for_readers_of_others(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int")
     table.insert(spark.sql("select 1 id"))
-    reader = Work(spark, read_only=True)
+    reader = SparkTransaction(spark, read_only=True)
     reader.lock_to_read([reader.load(*table.name.split("."))])
     thread = threading.Thread(target=lambda: table.insert_overwrite(spark.sql("select 2 id")))
     thread.start()

@@ -13,7 +13,7 @@ from metastore.client import Client
 from metastore.idl import TxnState
 from metastore.spark import AcidTable, readers
 from metastore.spark.catalog import WrongColumns
-from metastore.spark.work import CanNotChange
+from metastore.spark.spark_transaction import CanNotChange
 from tests.support.acid_tables import TableMaker
 
 

@@ -16,8 +16,8 @@ from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.batch_numbers import PARAMETER, add_parameter
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.spark_transaction import SparkTransaction
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
-from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import ROOT, Server
 
@@ -117,7 +117,7 @@ def test_two_runs_of_one_query_write_a_batch_once(spark: SparkSession, client: C
     table = make_table(COLUMNS)
     rows = spark.createDataFrame([(1, "a")], COLUMNS)
     parameter = f"{PARAMETER}query"
-    with Work(spark, server.uri).txn as txn:
+    with SparkTransaction(spark, server.uri).txn as txn:
         add_parameter(txn, *table.name.split("."), parameter)
     with ThreadPoolExecutor(3) as pool:
         wrote = list(pool.map(lambda _: insert_once(rows, 0, table.name, server.uri, parameter), range(3)))

@@ -1,0 +1,83 @@
+"""A transaction and what of Spark it needs: locks, snapshots and statement numbers of tables. It knows no operation on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from metastore import log
+from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
+from metastore.idl import DataOperationType, LockType
+from metastore.spark.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.hadoop import Files
+from metastore.spark.reading import rows
+from metastore.spark.selecting import Selected, select
+
+
+class CanNotChange(Exception):
+    """The operation does not fit the kind of table, or what its transaction has done before."""
+
+
+class SparkTransaction:
+    """A transaction and what of Spark it needs. Operations of one transaction run one after the other."""
+
+    def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False, compaction: bool = False) -> None:
+        self.spark = spark
+        self.files = Files(spark)
+        self.uri = uri or metastore_uri(spark)
+        context = spark.sparkContext
+        agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
+        self._overwritten: set[str] = set()
+        self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
+
+    def load(self, database: str, table: str) -> AcidTableInfo:
+        """Read what the metastore says about a table. NoSuchObjectException, NotTransactional."""
+        return self.txn.call(lambda client: AcidTableInfo.load(client, database, table))
+
+    def next_statement(self, table: AcidTableInfo, *, overwrite: bool = False) -> int:
+        """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.
+
+        A base of a write id hides all other files of this write id, and a transaction has one for each table.
+        """
+        if table.full_name in self._overwritten:
+            raise CanNotChange(
+                f"{table.full_name}: this transaction has overwritten it, and nothing else that it writes there would be seen; "
+                "commit first, or write all rows by one overwrite"
+            )
+        if overwrite:
+            self._overwritten.add(table.full_name)
+        return self.txn.next_statement(table.database, table.name)
+
+    def lock(self, table: AcidTableInfo, kind: int, operation: int, *, patience: float | None = None) -> None:
+        """Lock a table until the transaction ends. LockTimeout."""
+        wanted = component(
+            table.database, table.name, kind, operation, dynamic=bool(table.table.partitionKeys) and operation != DataOperationType.SELECT
+        )
+        self.txn.lock([wanted], **({} if patience is None else {"patience": patience}))
+
+    def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
+        """Return what is committed now, with this transaction's own writes."""
+        return self.txn.snapshots([(table.database, table.name)])[table.database, table.name]
+
+    def selected(self, table: AcidTableInfo, snapshot: TableSnapshot, partition_filter: str | None = None) -> list[Selected]:
+        """Choose the files that a snapshot reads. FileError, NotEnoughHistory."""
+        folders = self.txn.call(lambda client: table.folders(client, partition_filter))
+        return select(self.files, folders, snapshot, insert_only=table.is_insert_only)
+
+    def rows(self, table: AcidTableInfo, *, row_id: bool = False, folder: bool = False, partition_filter: str | None = None) -> DataFrame:
+        """Return the table's rows as they are now, with `row_id` and `folder` as `reading.rows`. FileError, NotEnoughHistory."""
+        snapshot = self.snapshot(table)
+        return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)
+
+    def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
+        """Take shared locks, which hold back whoever would drop the tables."""
+        self.txn.lock([component(table.database, table.name, LockType.SHARED_READ, DataOperationType.SELECT) for table in tables])
+
+    def close(self) -> None:
+        """End a transaction that only read."""
+        if self.txn.is_open:
+            try:
+                self.txn.commit()
+            except Exception as error:  # noqa: BLE001  # nothing was written: what the server thinks of it no longer matters
+                log.get("metastore.spark").warning("reader could not end its transaction", transaction=self.txn.id, reason=str(error))
