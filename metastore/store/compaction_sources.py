@@ -79,18 +79,18 @@ ABORTED_AT = (
 )
 _ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
 _COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
-FORGET_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
-FORGET_ABORTED = sa.delete(transaction_components).where(
+DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
+DELETE_ABORTED = sa.delete(transaction_components).where(
     *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
-FORGET_TRANSACTIONS = sa.delete(transaction_components).where(
+DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
     Among(A.transaction_id, "keys"),
     *OF_TABLE,
     A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
     sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
 )
-FORGET_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
-FORGET_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
+DELETE_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
+DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
     M.database == sa.bindparam("database_key"),
     M.table == sa.bindparam("table_key"),
@@ -163,19 +163,19 @@ def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> N
 
     Changes that an open transaction may be judged by stay.
     """
-    session.execute(FORGET_COMPLETED, **_keys(where), high=high, min_open=min_open(session))
-    session.execute(FORGET_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
+    session.execute(DELETE_COMPLETED, **_keys(where), high=high, min_open=min_open(session))
+    session.execute(DELETE_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
 
 
 def delete_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
-    session.execute(FORGET_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
+    session.execute(DELETE_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
 
 
 def delete_all(session: Session, where: Object) -> None:
     """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
-    session.execute(FORGET_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
-    session.execute(FORGET_ALL_ABORTED, **_keys(where))
+    session.execute(DELETE_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
+    session.execute(DELETE_ALL_ABORTED, **_keys(where))
 
 
 def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:

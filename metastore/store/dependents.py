@@ -74,14 +74,14 @@ _HAS_FILES = compactions.c.properties.like(sa.literal_column("'%8:location%'"))
 """An entry by which files of something that was dropped are deleted: it outlives what it is named for."""
 
 
-def _forgotten(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+def _deletable(table: sa.Table) -> list[sa.ColumnElement[bool]]:
     return [sa.or_(compactions.c.properties.is_(None), sa.not_(_HAS_FILES))] if table is compactions else []
 
 
-FORGET_TABLE = [sa.delete(table).where(*_of_table(table), *_forgotten(table)) for table in ORDER]
-FORGET_DATABASE = [sa.delete(table).where(*_of_database(table), *_forgotten(table)) for table in ORDER]
-FORGET_PARTITIONS = [
-    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_forgotten(table)) for table in PARTITIONED
+DELETE_TABLE = [sa.delete(table).where(*_of_table(table), *_deletable(table)) for table in ORDER]
+DELETE_DATABASE = [sa.delete(table).where(*_of_database(table), *_deletable(table)) for table in ORDER]
+DELETE_PARTITIONS = [
+    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_deletable(table)) for table in PARTITIONED
 ]
 
 
@@ -121,19 +121,19 @@ def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
 
 def delete_table(session: Session, table: Key) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
-    for statement in FORGET_TABLE:
+    for statement in DELETE_TABLE:
         session.execute(statement, **named(table))
     invalidate(session, *table)
 
 
 def delete_database(session: Session, catalog: str, database: str) -> None:
     """Remove the rows of all tables of a database that is dropped."""
-    for statement in FORGET_DATABASE:
+    for statement in DELETE_DATABASE:
         session.execute(statement, catalog_key=catalog, database_key=database)
     invalidate(session, catalog, database)
 
 
 def delete_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
     """Remove the rows of partitions that are dropped; the table's write ids stay."""
-    for statement in FORGET_PARTITIONS:
+    for statement in DELETE_PARTITIONS:
         session.execute(statement, names=list(names), **named(table))

@@ -45,7 +45,7 @@ EMPTY_ABORTED = (
     .limit(sa.bindparam("most"))
 )
 DELETE = sa.delete(transactions).where(Among(T.id, "keys"))
-FORGET_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
+DELETE_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
 LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(
     sa.or_(T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL)))
 )
@@ -124,7 +124,7 @@ def empty_aborted(session: Session, before: int, most: int) -> list[int]:
 
 def delete_transactions(session: Session, keys: Sequence[int]) -> None:
     """Remove ended transactions."""
-    session.execute(FORGET_TARGETS, keys=list(keys))
+    session.execute(DELETE_TARGETS, keys=list(keys))
     session.execute(DELETE, keys=list(keys))
 
 

@@ -114,7 +114,7 @@ TIMED_OUT = (
 SHOWN = (T.id, T.state, T.user, T.host, T.agent, T.started_ms, T.heartbeat_ms)
 TARGETS = sa.select(R.source_id, R.transaction_id).where(R.policy == sa.bindparam("policy_key"))
 TARGETS_OF = TARGETS.where(Among(R.source_id, "sources"))
-FORGET_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindparam("policy_key"), R.source_id == sa.bindparam("source"))
+DELETE_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindparam("policy_key"), R.source_id == sa.bindparam("source"))
 
 
 _MARK = "m"
@@ -339,4 +339,4 @@ def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int
 
 def delete_target(session: Session, policy: str, source: int) -> None:
     """Forget a replicated transaction that has ended."""
-    session.enqueue(FORGET_TARGET, policy_key=policy, source=source)
+    session.enqueue(DELETE_TARGET, policy_key=policy, source=source)

@@ -81,8 +81,8 @@ SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
 _CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_id"))
 FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
-FORGET_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
-FORGET_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
+DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
+DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
 SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
@@ -217,11 +217,11 @@ def delete(session: Session, key: Key, transactions: Sequence[int] | None = None
         for statement in FORGET:
             session.execute(statement, **named(key))
         return
-    session.execute(FORGET_TRANSACTIONS, keys=list(transactions), **named(key))
+    session.execute(DELETE_TRANSACTIONS, keys=list(transactions), **named(key))
     rows = session.rows(OVERLAPPING, lowest=transactions[0], highest=transactions[-1], **named(key))
     if rows:
         ranges = [Range(*row) for row in rows]
-        session.execute(FORGET_RANGES, keys=[each.last for each in ranges], **named(key))
+        session.execute(DELETE_RANGES, keys=[each.last for each in ranges], **named(key))
         insert_ranges(session, key, (left for each in ranges for left in each.without(transactions)))
 
 

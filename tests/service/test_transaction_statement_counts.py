@@ -246,7 +246,7 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    "clause", [components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.FORGET_TRANSACTIONS]
+    "clause", [components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.DELETE_TRANSACTIONS]
 )
 def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Call, clause: sa.ClauseElement) -> None:
     rows = [(key, "hive", "db", "t", f"p={key}", "u", key, 1, key) for key in range(1, 3000)]
