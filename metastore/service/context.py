@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metastore.listeners.events import ClientInfo
 from metastore.service.hints import Hints
+from metastore.service.identity import Login
 from metastore.warehouse.trash import own_user
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ class Metastore:
 
 @dataclass(slots=True)
 class Client:
-    """One connection's client: where it comes from and who it says it is (`set_ugi`)."""
+    """One connection's client: where it comes from and whom its calls act for."""
 
     address: str
     user: str | None = None
+    """Who is asked for: by the login, else whoever `set_ugi` says."""
     groups: list[str] = field(default_factory=list)
+    login: Login | None = None
+    """What the client proved; None if it is let in without a login."""
     used_get_table: bool = False
     """Whether the client called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
     used_request_methods: bool = False

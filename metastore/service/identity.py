@@ -1,0 +1,19 @@
+"""Who a client is: what a login proved, and whom its calls act for. It never checks a credential."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a mechanism of authentication proved about a client."""
+
+    user: str
+    """The user whom calls act for: the short name of a Kerberos principal, the owner of a delegation token, and so on."""
+    mechanism: str
+    """"kerberos", "token", "ldap", "users", "jwt" or "certificate", as the setting `authentication` names them."""
+    real_user: str | None = None
+    """Who logged in, where that is somebody else (a proxy user); None if it is `user`."""
+    groups: tuple[str, ...] | None = None
+    """The user's groups as the mechanism tells them; None if it tells none, and `group_mapping` decides."""

@@ -1,0 +1,43 @@
+"""What every SASL mechanism of the server has in common. The negotiation on the wire is `wire.auth.negotiation`.
+
+Source: RFC 4422.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from metastore.service.identity import Login
+
+
+class Refused(Exception):
+    """A login failed. The text is for the log and for the client: it names what is wrong and what to do, and never a secret."""
+
+
+class Layer(Protocol):
+    """Protects what follows a login (auth-int, auth-conf)."""
+
+    def wrap(self, data: bytes) -> bytes:
+        """Return one frame's payload as it is sent."""
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Return one frame's payload as the other side meant it. Raises Refused if it was changed on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A login that succeeded."""
+
+    login: Login
+    last: bytes = b""
+    """What the client gets with the word that the login is complete."""
+    layer: Layer | None = None
+    """None where the frames that follow are not protected (auth)."""
+
+
+class Mechanism(Protocol):
+    """The server's side of one login by one mechanism; made anew for each connection."""
+
+    def step(self, response: bytes) -> bytes | Done:
+        """Take what the client sent, b"" for no initial response; return the next challenge, or the end. Raises Refused."""
