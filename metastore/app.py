@@ -12,6 +12,7 @@ from metastore import log
 from metastore.config import Config
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
+from metastore.service.authorization.loading import load as load_authorizer
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
 from metastore.service.recovery import recover
@@ -27,9 +28,10 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
     Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database
     URL of an unknown kind.
     """
+    database = Database(config.db, pool_size=config.database_pool_size)
     return Metastore(
         config=config,
-        database=Database(config.db, pool_size=config.database_pool_size),
+        database=database,
         warehouse=Warehouse(
             config.warehouse,
             config.external_warehouse,
@@ -39,12 +41,15 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
         ),
         listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),
+        authorizer=load_authorizer(config, database),
     )
 
 
 def close(metastore: Metastore) -> None:
     """Give back what a process holds, at its end."""
     metastore.database.close()
+    if metastore.authorizer is not None:
+        metastore.authorizer.close()
     if metastore.journal is not None:
         metastore.journal.close()
 

@@ -255,6 +255,12 @@ class Config:
         ),
     )
 
+    authorization: str = _setting(
+        "none",
+        "Who decides what users may do: `none` lets everybody do everything, `grants` goes by the stored roles and privileges, `file` by "
+        "`authorization_file`, `opa` and `ranger` ask the server at `authorization_url`; or a class, as `package.module:Class`.",
+    )
+
     txn_timeout: float = _group(
         "Transactions and locks",
         _setting(

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from metastore.idl import Database as DatabaseStruct
 from metastore.places import indexed
+from metastore.store import authorization_changes
 from metastore.store.database import Session
 from metastore.store.schema import databases, functions, privileges, tables
 
@@ -148,6 +149,7 @@ def all_of(session: Session, catalog: str) -> list[DatabaseStruct]:
 
 def insert(session: Session, database: DatabaseStruct) -> int:
     """Add a database; return its key."""
+    authorization_changes.note(session)
     return session.insert(
         INSERT, catalog=database.catalogName, name=database.name, create_time=database.createTime or 0, **_values(database)
     )
@@ -155,6 +157,7 @@ def insert(session: Session, database: DatabaseStruct) -> int:
 
 def update(session: Session, catalog: str, name: str, database: DatabaseStruct) -> None:
     """Change everything but the name."""
+    authorization_changes.note(session)
     session.execute(UPDATE, catalog_key=catalog, name_key=name, **_values(database))
 
 
@@ -167,5 +170,6 @@ def has_tables_or_functions(session: Session, key: int) -> tuple[bool, bool]:
 
 def delete(session: Session, key: int) -> None:
     """Remove an empty database with the privileges on it: a later one may get its key."""
+    authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, key=key)
     session.execute(DELETE, key=key)

@@ -253,6 +253,16 @@ privileges = Table(
     Index(None, "principal_name"),
 )
 
+location_grants = Table(
+    "location_grants",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("principal_name", NAME, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("location", JSON_TEXT, nullable=False, comment="the principal may use it and what lies below it"),
+    Index(None, "principal_name"),
+)
+
 counters = Table(
     "counters",
     metadata,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Table
 from metastore.places import indexed
-from metastore.store import descriptors, view_sources
+from metastore.store import authorization_changes, descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, looked_up
 from metastore.store.database import Database, Session
@@ -376,6 +376,8 @@ def insert(session: Session, database_id: int, table: Table) -> int:
 
 def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
     """Change a table's row; `old` is what was stored, so that unchanged descriptors are not written again."""
+    if table.dbName != old.dbName:
+        authorization_changes.note(session)  # in which databases somebody sees a table
     values, bodies = _values(table)
     known = {hash_ for hash_, _ in _values(old)[1]}
     session.execute(UPDATE, key=key, database_id=database_id, **values)
@@ -407,6 +409,7 @@ def delete(session: Session, key: int, *, partitioned: bool) -> None:
         session.execute(DELETE_PARTITIONS, key=key)
     session.execute(DELETE_STATISTICS, key=key)
     session.execute(DELETE_CONSTRAINTS, key=key)
-    session.execute(DELETE_PRIVILEGES, key=key)
+    if session.execute(DELETE_PRIVILEGES, key=key):
+        authorization_changes.note(session)
     session.execute(descriptors.DELETE, key=key)
     session.execute(DELETE, key=key)

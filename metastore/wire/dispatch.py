@@ -15,6 +15,8 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
+from metastore.wire.authorization.guard import Guard
+from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -48,6 +50,7 @@ class Dispatcher:
         self._metastore = metastore
         self._methods = methods
         self._settings = settings
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
         self._log = log.get("metastore.call").bind()
 
     def choose(self, method: str, _kind: int) -> type[TPayload] | None:
@@ -74,7 +77,8 @@ class Dispatcher:
         try:
             args = self._arguments(message, dialect, called)
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
-            reply = self._success(message, dialect, client, called, handler(call, args))
+            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+            reply = self._success(message, dialect, client, called, value)
         except errors.MissingArgument as missing:
             self._tell_end(call, subject, missing)
             self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__))

@@ -34,6 +34,7 @@ class Stub:
     """The parts of a metastore that the wire uses, and what its handlers saw."""
 
     def __init__(self) -> None:
+        self.authorizer = None
         self.ends = Ends()
         self.listeners = Listeners(end_function=[self.ends])
         self.seen: list[Any] = []
