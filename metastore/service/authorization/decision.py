@@ -68,6 +68,8 @@ class Want(NamedTuple):
     grant: bool = False
     new_owner: tuple[str | None, int | None] | None = None
     """Whose the object will be; None where that stays as it is."""
+    label: str | None = None
+    """What a refusal calls the object, where the request names it by a number."""
     locations: tuple[str, ...] = ()
     """Where the call wants the object, or parts of it, to lie."""
 
@@ -176,7 +178,7 @@ class Decision:
             if want.otherwise is not None and not sees and isinstance(refused := self._otherwise(want, facts), _Refused):
                 return refused
             if sees or want.otherwise is not None:
-                return _Refused(want.privileges[0], TABLE, f"{want.database}.{want.name}")
+                return _Refused(want.privileges[0], TABLE, want.label or f"{want.database}.{want.name}")
             return (not sees_database, True)
         if _changes_owner(want, table.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
             return _Refused(OWN, TABLE, f"{want.database}.{want.name}")
@@ -186,7 +188,7 @@ class Decision:
         """Judge what is wanted of a table that is not there, or is not to be known: what the database must allow."""
         privilege = want.otherwise or CREATE
         asked = Access(privilege, DATABASE, want.catalog, want.database, owner=facts and facts.owner)
-        return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.database or "")
+        return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.label or want.database or "")
 
     def _database(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
         if facts is None:

@@ -34,7 +34,7 @@ def table_of_key(call: Call, key: int) -> TableName | None:
     return TableName(*found[key]) if key in found else None
 
 
-def compacted(call: Call, keys: Sequence[int]) -> list[TableName]:
-    """Return the tables that entries of the compaction queue are about."""
+def compacted(call: Call, keys: Sequence[int]) -> list[tuple[int, TableName]]:
+    """Return entries of the compaction queue and the tables that they are about."""
     found = call.database.read(lambda session: authorization.compacted(session, list(keys))) if keys else []
-    return list(dict.fromkeys(TableName(*name) for _, *name in found))
+    return [(key, TableName(*name)) for key, *name in found]

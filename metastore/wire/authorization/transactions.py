@@ -133,7 +133,7 @@ def _key_value(call: Call, args: Any) -> Iterator[Want]:
     given = args.rqst.keyValue
     found = table_of_key(call, given.tableId or 0) if given is not None else None
     if found is not None:
-        yield Want(WRITES, TABLE, *found, otherwise=CREATE)
+        yield Want(WRITES, TABLE, *found, otherwise=CREATE, label=f"the table {given.tableId}")
 
 
 def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
@@ -143,8 +143,8 @@ def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
 
 
 def _compactions(call: Call, args: Any) -> Iterator[Want]:
-    for name in compacted(call, args.rqst.compactionIds or () if args.rqst is not None else ()):
-        yield Want((ALTER,), TABLE, *name, otherwise=CREATE)
+    for key, name in compacted(call, args.rqst.compactionIds or () if args.rqst is not None else ()):
+        yield Want((ALTER,), TABLE, *name, otherwise=CREATE, label=f"that of compaction {key}")
 
 
 def _counted(call: Call, args: Any) -> Iterator[Want]:
