@@ -112,6 +112,7 @@ def _put_back_in(error: Exception, names: Mapping[str, str]) -> None:
     message = getattr(error, "message", None)
     if isinstance(message, str):
         error.message = _text(message, names)  # type: ignore[attr-defined]  # it has one
+        error.args = tuple(_text(each, names) if isinstance(each, str) else each for each in error.args)
 
 
 def _put_back(value: Any, names: Mapping[str, str]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from metastore.idl import Function, Table
+from metastore.idl import Function, PrincipalType, Table
 from metastore.rules.names import normalize
 from metastore.service import tables
 from metastore.service.authorization.contract import Access, owner_of
@@ -200,6 +200,17 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
     return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
 
 
+def _owned(path: str) -> Callable[[Call, Any], None]:
+    """Let a table without an owner belong to the caller."""
+
+    def fill(call: Call, args: Any) -> None:
+        new = get(args, path)
+        if new is not None and not new.owner:
+            new.owner, new.ownerType = call.client.user, PrincipalType.USER
+
+    return fill
+
+
 def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
     """Want to read what a materialized view is made from."""
     for each in getattr(made, "tablesUsed", None) or ():
@@ -339,10 +350,12 @@ ENTRIES: dict[str, Rule] = {
     "alter_database_req": needs(_alter_database("alterDbReq.oldDbName", "alterDbReq.newDb"), operation="ALTERDATABASE", renews=True),
     "drop_database": needs(database(DROP, "name"), operation="DROPDATABASE", renews=True),
     "drop_database_req": needs(database(DROP, "req.name", "req.catalogName"), operation="DROPDATABASE", renews=True),
-    "create_table": needs(*_create_table("tbl"), operation="CREATETABLE", renews=True),
-    "create_table_with_environment_context": needs(*_create_table("tbl"), operation="CREATETABLE", renews=True),
-    "create_table_with_constraints": needs(*_create_table("tbl"), operation="CREATETABLE", renews=True),
-    "create_table_req": needs(*_create_table("request.table", "request"), operation="CREATETABLE", renews=True),
+    "create_table": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_with_environment_context": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_with_constraints": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_req": needs(
+        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_owned("request.table"), renews=True
+    ),
     "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
     "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
     "get_table_req": needs(

@@ -130,19 +130,24 @@ TABLES = frozenset(
     foreign_tbl_name source_table_name table tbName""".split()  # noqa: SIM905
 )
 UNSENT = frozenset(
-    """validWriteIdList processorCapabilities capabilities engine partitionOrder order privileges fileMetadata colStats dictionary
-    environment_context environmentContext envContext replPolicy replSrcTxnIds srcTxnToWriteIdList replLastIdInfo writeEventInfos keyValue
-    expectedParameterKey creationMetadata skewedInfo viewOriginalText viewExpandedText tablesPattern poolName partitionname partname partName
-    txnId_ isolation getFileMetadata includeParamKeyPattern excludeParamKeyPattern projectionSpec filterSpec location metaInfo
-    subDirectoryList state type_ id dataConnectorName connector_name remote_dbname managedLocationUri eventTypeSkipList eventTypeList
-    tableNames toEventId catName_ agentInfo partitionColSchema skipColumnSchemaForPartition sharedSDPartitionSpec rootPath
-    pk_name fk_name uk_name nn_name dc_name isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
+    """validWriteIdList processorCapabilities capabilities engine partitionOrder order privileges fileMetadata
+    colStats dictionary environment_context environmentContext envContext replPolicy replSrcTxnIds
+    srcTxnToWriteIdList replLastIdInfo writeEventInfos keyValue expectedParameterKey creationMetadata skewedInfo
+    viewOriginalText viewExpandedText tablesPattern poolName partitionname partname partName txnId_ isolation
+    getFileMetadata includeParamKeyPattern excludeParamKeyPattern projectionSpec filterSpec location metaInfo
+    subDirectoryList state type_ id dataConnectorName connector_name remote_dbname managedLocationUri
+    eventTypeSkipList eventTypeList tableNames toEventId catName_ agentInfo partitionColSchema
+    skipColumnSchemaForPartition sharedSDPartitionSpec rootPath pk_name fk_name uk_name nn_name dc_name
+    isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
 )
 TEXTS = {
-    "validTxnList": "0:9223372036854775807::", "filter": "", "pattern": "*", "tbl_patterns": "*", "db_patterns": "*", "tableNamePattern": "*",
+    "validTxnList": "0:9223372036854775807::", "filter": "", "pattern": "*", "tbl_patterns": "*", "db_patterns": "*",
+    "tableNamePattern": "*",
     "tableType": "MANAGED_TABLE", "type": "string", "colType": "string", "part_name": "k=v", "privilege": "SELECT", "authorizer": "SQL",
-    "principal_name": OWNER, "principalName": "x_principal", "grantor": OWNER, "user_name": OWNER, "token_owner": OWNER, "owner": "x", "ownerName": "x",
-    "col_name": "c", "colName": "c", "column_name": "c", "pkcolumn_name": "c", "fkcolumn_name": "c", "columnName": None, "default_value": "1",
+    "principal_name": OWNER, "principalName": "x_principal", "grantor": OWNER, "user_name": OWNER, "token_owner": OWNER, "owner": "x",
+    "ownerName": "x",
+    "col_name": "c", "colName": "c", "column_name": "c", "pkcolumn_name": "c", "fkcolumn_name": "c", "columnName": None,
+    "default_value": "1",
     "partition": "k=v", "workerId": "w", "key": "hive.metastore.client.capability.check", "value": "true", "defaultValue": "d",
     "tbl_types": "MANAGED_TABLE", "className": "x.Class", "relativePath": "/r",
 }  # fmt: skip
@@ -237,6 +242,11 @@ def _number(name: str, names: Names) -> int:
     return NUMBERS.get(name, 1)
 
 
+def altered(names: Names) -> Any:
+    """Return the database with another parameter."""
+    return idl.Database(name=names.database, parameters={"new": "1"}, ownerName=OWNER)
+
+
 NAME_OF: dict[str, str] = {}
 OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     **{(method, ("name",)): (lambda names: names.database) for method in ("get_database", "drop_database")},
@@ -245,21 +255,21 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("drop_database_req", ("req", "name")): lambda names: names.database,
     ("create_database", ("database",)): lambda names: idl.Database(name=names.database, parameters={}),
     ("create_database_req", ("createDatabaseRequest", "locationUri")): None,
-    ("alter_database", ("db",)): lambda names: idl.Database(name=names.database, parameters={"new": "1"}, ownerName=OWNER),
-    ("alter_database_req", ("alterDbReq", "newDb")): lambda names: idl.Database(name=names.database, parameters={"new": "1"}, ownerName=OWNER),
+    ("alter_database", ("db",)): altered,
+    ("alter_database_req", ("alterDbReq", "newDb")): altered,
     ("get_catalog", ("catName", "name")): lambda names: names.catalog,
     ("drop_catalog", ("catName", "name")): lambda names: names.catalog,
     ("alter_catalog", ("rqst", "name")): lambda names: names.catalog,
-    ("alter_catalog", ("rqst", "newCat")): lambda names: idl.Catalog(name=names.catalog, locationUri="/tmp/x_alter"),  # noqa: S108
-    ("create_catalog", ("catalog", "catalog")): lambda names: idl.Catalog(name=names.catalog, locationUri="/tmp/x_create"),  # noqa: S108
+    ("alter_catalog", ("rqst", "newCat")): lambda names: idl.Catalog(name=names.catalog, locationUri="/tmp/x_alter"),
+    ("create_catalog", ("catalog", "catalog")): lambda names: idl.Catalog(name=names.catalog, locationUri="/tmp/x_create"),
     ("get_config_value", ("name",)): "hive.metastore.uris",
     ("get_type", ("name",)): "int",
     ("drop_type", ("type",)): "x_type",
     ("get_privilege_set", ("user_name",)): "mallory",
     ("get_table_names_by_filter", ("filter",)): 'hive_filter_field_owner__ like ".*"',
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
-    ("create_function", ("func",)): lambda names: Estate.function(names),
-    ("alter_function", ("newFunc",)): lambda names: Estate.function(names),
+    ("create_function", ("func",)): Estate.function,
+    ("alter_function", ("newFunc",)): Estate.function,
     ("append_partition_by_name", ("part_name",)): "k=n1",
     ("append_partition_by_name_with_environment_context", ("part_name",)): "k=n2",
     ("append_partition", ("part_vals",)): ["n3"],
@@ -274,11 +284,11 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     },
     ("alter_partitions_req", ("req", "partitions", "values")): ["v"],
     **{
-        (method, (path, "sd", "location")): "/tmp/x_table"  # noqa: S108
+        (method, (path, "sd", "location")): "/tmp/x_table"
         for method in ("alter_table", "alter_table_with_environment_context", "alter_table_with_cascade")
         for path in ("new_tbl",)
     },
-    ("alter_table_req", ("req", "table", "sd", "location")): "/tmp/x_table",  # noqa: S108
+    ("alter_table_req", ("req", "table", "sd", "location")): "/tmp/x_table",
     ("seed_txn_id", ("rqst", "seedTxnId")): 1_000_000_000,
     ("update_partition_column_statistics", ("stats_obj", "statsDesc", "isTblLevel")): False,
     ("update_partition_column_statistics", ("stats_obj", "statsDesc", "partName")): "k=v",
