@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metastore import log
 from metastore.config import Config
+from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
 from metastore.service.authorization.loading import load as load_authorizer
@@ -19,6 +20,7 @@ from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
+from metastore.wire import audit
 from metastore.wire.settings import WireSettings
 
 
@@ -62,6 +64,7 @@ def prepare(config: Config) -> None:
     Raises VersionMismatch when a newer server has made the schema.
     """
     Listeners.check(config)
+    _check_audit(config)
     metastore = build(config, Listeners())
     try:
         migrate.upgrade(metastore.database)
@@ -69,6 +72,16 @@ def prepare(config: Config) -> None:
         recover(metastore)
     finally:
         close(metastore)
+
+
+def _check_audit(config: Config) -> None:
+    if config.audit_log is not None:
+        try:
+            audit.writable(config.audit_log)
+        except OSError as error:
+            raise MetaError(
+                f"audit_log {config.audit_log} can not be written: {error.strerror}; name a file in a folder that is there"
+            ) from error
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
@@ -92,6 +105,8 @@ def wire_settings(config: Config) -> WireSettings:
         drain_timeout=config.drain_timeout,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
         tls_key=Path(config.tls_key) if config.tls_key else None,
+        audit_log=config.audit_log,
+        audit_format=config.audit_format,
     )
 
 

@@ -533,6 +533,16 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    audit_log: str | None = _setting(
+        None,
+        "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",
+    )
+    audit_format: str = _setting(
+        "json",
+        "Lines of `audit_log`: `json`, or `hive` for what reads the audit log of Hive's metastore.",
+        choices=("json", "hive"),
+    )
+
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each value that is not the default came from, by setting."""
     other: Mapping[str, str] = field(default_factory=dict, repr=False)

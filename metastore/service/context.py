@@ -58,6 +58,8 @@ class Call:
     metastore: Metastore
     client: Client
     method: str
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
 
     @property
     def config(self) -> Config:

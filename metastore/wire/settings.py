@@ -32,3 +32,6 @@ class WireSettings:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     """The key may stand in the certificate's file; then it is not set."""
+    audit_log: str | None = None
+    """File of the audit log; None writes none."""
+    audit_format: str = "json"

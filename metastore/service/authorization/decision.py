@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from metastore.errors import MetaError
+from metastore.errors import MetaError, PermissionDenied
 from metastore.service.authorization.contract import (
     ADMINISTER,
     ALTER,
@@ -115,7 +115,7 @@ class Decision:
         return self.allowed([Access(ADMINISTER, SERVER)])[0]
 
     def judge(self, wants: Iterable[Want]) -> list[tuple[Want, bool, bool]]:
-        """Return the wants about what is not to be known, and of which names: the database's, the object's. MetaError for a refusal."""
+        """Return the wants about what is not to be known, and of which names: the database's, the object's. PermissionDenied."""
         refused: list[_Refused] = []
         hidden: list[tuple[Want, bool, bool]] = []
         known: dict[tuple[str | None, ...], Facts | None] = {}
@@ -126,7 +126,7 @@ class Decision:
             elif outcome is not None:
                 hidden.append((want, *outcome))
         if refused:
-            raise MetaError(self._refusal(refused))
+            raise PermissionDenied(self._refusal(refused))
         return hidden
 
     def passes(self, wants: Iterable[Want]) -> bool:

@@ -60,15 +60,17 @@ class Guard:
         if table is None:
             return False, None
         asked = Access(SEE, TABLE, table.catName, table.dbName, table.tableName, owner=owner_of(table.owner, table.ownerType), key=table.id)
-        return decision.allowed([asked])[0], value
+        return self._authorizer.allowed(decision.who, (asked,))[0] is True, value
 
     def _judged(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> Any:
         wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]
         try:
             hidden = decision.judge(wants)
-        except errors.MetaError as refusal:
+        except errors.PermissionDenied as refusal:
+            decision.call.refused = True
             raise _as_declared(decision.call.method, refusal) from refusal
         names = _hide(hidden)
+        decision.call.refused = bool(hidden)
         try:
             value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
             if rule.keep is not None:
@@ -80,7 +82,7 @@ class Guard:
         return _put_back(value, names) if names else value
 
 
-def _as_declared(method: str, refusal: errors.MetaError) -> Exception:
+def _as_declared(method: str, refusal: errors.PermissionDenied) -> Exception:
     """Return a refusal as the method can tell it: with its text also where it declares no MetaException."""
     if idl.MetaException in declared(method):
         return refusal
