@@ -37,6 +37,7 @@ HOME_OF = {
     "s3fs": {"warehouse"},
     "socket": {"wire", "client"},
     "thriftpy2": {"binary", "wire", "client", "idl_reader", "cli"},
+    "httpx": {"service"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

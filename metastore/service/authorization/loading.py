@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 from metastore.errors import MetaError
 from metastore.service.authorization.contract import Authorizer
 from metastore.service.authorization.grants import Grants
+from metastore.service.authorization.opa import Opa
+from metastore.service.authorization.ranger import Ranger
+from metastore.service.authorization.rules_file import RulesFile
 
 if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.store.database import Database
 
 NONE = "none"
+KINDS: dict[str, type[Authorizer]] = {"file": RulesFile, "opa": Opa, "ranger": Ranger}
 
 
 def load(config: Config, database: Database) -> Authorizer | None:
@@ -23,9 +27,11 @@ def load(config: Config, database: Database) -> Authorizer | None:
         return None
     if kind == "grants":
         return Grants(database)
-    cls = _class(kind)
+    cls = KINDS.get(kind) or _class(kind)
     try:
         return cls(config)  # type: ignore[call-arg]  # the contract of a class of one's own
+    except MetaError:
+        raise
     except Exception as error:
         raise MetaError(f"authorization {kind!r} can not be made: {type(error).__name__}: {error}") from error
 

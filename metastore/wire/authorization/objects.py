@@ -192,7 +192,7 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         where, name = database_name_of(call, new.dbName, new.catName)
         if name is not None:
             place = _some(new.sd.location) if new.sd is not None else ()
-            yield Want((CREATE,), DATABASE, where, name, hide=hiding(args, f"{path}.dbName", None), locations=place)
+            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hiding(args, f"{path}.dbName", None), locations=place)
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from _parents(call, keys)
@@ -260,7 +260,7 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
             yield Want((DROP,), TABLE, *old, hide=hiding(args, database_path, name_path))
             where, name = database_name_of(call, new.dbName, new.catName or old.catalog)
             hide = hiding(args, f"{new_path}.dbName", None) if name is not None else hiding(args, None, None)
-            yield Want((CREATE,), DATABASE, where or old.catalog, name or old.database, hide=hide)
+            yield Want((CREATE,), DATABASE, where or old.catalog, name or old.database, new.tableName, hide=hide)
         yield from _sources(call, new.creationMetadata, old.catalog)
 
     return Ask(

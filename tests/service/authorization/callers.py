@@ -20,7 +20,7 @@ class Caller:
     """A connection of one user; every method of the interface is a method of it."""
 
     def __init__(self, metastore: Metastore, user: str | None, groups: Sequence[str] = ()) -> None:
-        self._metastore = metastore
+        self.metastore = metastore
         self._client = Client("127.0.0.1:1", user=user, groups=list(groups))
 
     def __getattr__(self, method: str) -> Any:
@@ -29,9 +29,9 @@ class Caller:
             names = [field[1] for field in struct.thrift_spec.values()]
             for name, value in (*zip(names, args, strict=False), *kwargs.items()):
                 setattr(struct, name, deepcopy(value))  # as the wire makes them anew for each call
-            assert self._metastore.authorizer is not None
-            guard = Guard(self._metastore.authorizer, RULES)
-            return guard.run(METHODS[method], Call(self._metastore, self._client, method), struct)
+            assert self.metastore.authorizer is not None
+            guard = Guard(self.metastore.authorizer, RULES)
+            return guard.run(METHODS[method], Call(self.metastore, self._client, method), struct)
 
         return call
 
