@@ -64,7 +64,7 @@ def test_requests_that_come_at_once_are_answered_one_after_the_other(server: Ser
 
 def test_a_body_in_chunks_and_one_that_waits_to_be_asked_for(server: ServerThread) -> None:
     chunked = b"".join(b"%x\r\n%s\r\n" % (1, bytes((byte,))) for byte in STATUS) + b"0\r\n\r\n"
-    assert b"HTTP/1.1 200" in exchange(server, head("/metastore/", "Transfer-Encoding: chunked") + chunked)
+    assert b"HTTP/1.1 200" in exchange(server, head("/metastore/*", "Transfer-Encoding: chunked") + chunked)
     with socket.create_connection((server.host, server.port), 20) as sock:
         sock.sendall(head("/metastore?x=1", f"Content-Length: {len(STATUS)}", "Expect: 100-continue"))
         assert sock.recv(1000).startswith(b"HTTP/1.1 100")
@@ -84,6 +84,7 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
         (b"GET /metastore HTTP/1.1\r\nHost: x\r\n\r\n", 405),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 404),
         (head("/other", "Content-Length: 3") + b"abc", 404),
+        (head("/metastores", "Content-Length: 3") + b"abc", 404),
         (head("/metastore", "Content-Length: 3") + b"abc", 400),
         (head("/metastore", "Content-Length: 0"), 400),
         (head("/metastore", "Content-Length: x"), 400),
