@@ -255,6 +255,64 @@ class Config:
         ),
     )
 
+    kerberos_principal: str | None = _group(
+        "Authentication",
+        _setting(
+            None,
+            "The server's Kerberos principal, `service/host@REALM`; `_HOST` stands for this host's full name.",
+            _hive("metastore.kerberos.principal"),
+        ),
+    )
+    kerberos_keytab: str | None = _setting(
+        None,
+        "File with the principal's key; it is read anew for each login.",
+        (*_hive("metastore.kerberos.keytab.file"), "metastore.kerberos.keytab"),
+    )
+    kerberos_name_rules: str = _setting(
+        "DEFAULT",
+        "Rules that make a user's short name from a principal; `DEFAULT` takes the first part in the realm of `kerberos_principal`.",
+        ("hadoop.security.auth_to_local",),
+    )
+    sasl_protection: tuple[str, ...] = _setting(
+        ("authentication",),
+        "What protects messages after a login by Kerberos or token: `authentication` (nothing), `integrity`, `privacy` (encryption); "
+        "of several the client chooses.",
+        ("hadoop.rpc.protection",),
+    )
+    delegation_token_max_lifetime: float = _setting(
+        7 * 86400.0,
+        "How long a delegation token can be renewed.",
+        ("hive.cluster.delegation.token.max-lifetime", "metastore.cluster.delegation.token.max-lifetime"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_renew_interval: float = _setting(
+        86400.0,
+        "How long a delegation token is valid without being renewed.",
+        ("hive.cluster.delegation.token.renew-interval", "metastore.cluster.delegation.token.renew-interval"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_key_update_interval: float = _setting(
+        86400.0,
+        "How often a new master key signs the delegation tokens from then on.",
+        ("hive.cluster.delegation.key.update-interval", "metastore.cluster.delegation.key.update-interval"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_clean_interval: float = _setting(
+        3600.0,
+        "How often expired delegation tokens are removed and master keys looked at; 0 never.",
+        ("hive.cluster.delegation.token.gc-interval", "metastore.cluster.delegation.token.gc-interval"),
+        unit="s",
+        minimum=0,
+    )
+    delegation_token_store_users: tuple[str, ...] = _setting(
+        (),
+        "Users who may read and write the stored tokens and master keys over the wire (`get_master_keys`, `add_token` ...), "
+        "with which anybody can be impersonated; unset: nobody.",
+    )
+
     txn_timeout: float = _group(
         "Transactions and locks",
         _setting(

@@ -1,0 +1,11 @@
+"""How a client of a metastore logs in: SASL on the Thrift connection, one module for each mechanism. It never stores a secret.
+
+connect(uri, login=Kerberos())                      the user's tickets, or a keytab
+connect(uri, login=Token(text))                     a delegation token
+connect(uri, login=Plain("alice", "secret"))        a password; use it with TLS only
+"""
+
+from metastore.client_login.negotiation import ClientLogin, ClientMechanism, LoginError, authenticate
+from metastore.client_login.plain import Plain
+
+__all__ = ["ClientLogin", "ClientMechanism", "LoginError", "Plain", "authenticate"]
