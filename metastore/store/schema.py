@@ -231,6 +231,21 @@ role_grants = Table(
     Column("grantor_type", Integer),
 )
 
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("user_name", NAME, nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("groups", JSON_TEXT, nullable=False),
+    Column("comment", JSON_TEXT),
+    Column("create_time", BigInteger, nullable=False),
+    Column("expire_time", BigInteger),
+    sqlite_autoincrement=True,
+)
+"""The server's own users: their passwords and keys, hashed (`service.users`). Times are in seconds."""
+
 privileges = Table(
     "privileges",
     metadata,

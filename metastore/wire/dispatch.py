@@ -89,9 +89,10 @@ class Dispatcher:
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Write the line of the log."""
+        login = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result,
+            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **login,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:

@@ -50,9 +50,9 @@ def _ciphers(sealing: bytes) -> tuple[Update, Update]:
 class DigestLayer:
     """Signs frames and, if they are to be encrypted, encrypts them with their signature."""
 
-    def __init__(self, a1: bytes, *, is_server: bool, encrypted: bool, largest: int) -> None:
-        """`a1` is the session's key, H(A1); `largest` the bytes of data that the other side takes in one frame."""
-        self.largest = largest
+    def __init__(self, a1: bytes, *, is_server: bool, encrypted: bool, max_size: int) -> None:
+        """`a1` is the session's key, H(A1); `max_size` the bytes of data that the other side takes in one frame."""
+        self.max_size = max_size
         self._sign = _key(a1, to_server=not is_server, sealing=False)
         self._check = _key(a1, to_server=is_server, sealing=False)
         self._encrypt = _ciphers(_key(a1, to_server=not is_server, sealing=True))[0] if encrypted else None

@@ -144,7 +144,7 @@ def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -
     size = given.get("maxbuf", str(_DEFAULT_SIZE))
     if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= LARGEST):
         raise Refused(f"maxbuf={size[:20]} is no size from 256 to {LARGEST}: let the other side take 65536 bytes")
-    return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", largest=int(size[:9]) - OVERHEAD)
+    return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", max_size=int(size[:9]) - OVERHEAD)
 
 
 def _identifier(user: str) -> bytes:

@@ -40,22 +40,22 @@ __all__ = ["LARGEST", "QUALITIES", "GSSError", "KerberosLayer", "error_text", "g
 class KerberosLayer:
     """Protects frames by the keys of the login."""
 
-    def __init__(self, context: gssapi.SecurityContext, *, encrypted: bool, largest: int) -> None:
+    def __init__(self, context: gssapi.SecurityContext, *, encrypted: bool, max_size: int) -> None:
         self._context = context
         self._encrypted = encrypted
-        self.largest = largest
+        self.max_size = max_size
         """Bytes that the other side takes in one frame, before they are wrapped."""
 
     @classmethod
     def of(cls, context: gssapi.SecurityContext, *, encrypted: bool, size: int) -> KerberosLayer:
         """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises Refused if that is too little."""
-        largest = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
-        if largest < _SMALLEST_ROOM:
+        max_size = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
+        if max_size < _SMALLEST_ROOM:
             raise Refused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
-        return cls(context, encrypted=encrypted, largest=largest)
+        return cls(context, encrypted=encrypted, max_size=max_size)
 
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent; `data` is no longer than `largest`."""
+        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
         return self._context.wrap(data, encrypt=self._encrypted).message
 
     def unwrap(self, data: bytes) -> bytes:

@@ -24,12 +24,9 @@ _AUTHENTICATION, _PRIVACY = QUALITIES["authentication"], QUALITIES["privacy"]
 class Acceptor:
     """What all logins by Kerberos of a process share."""
 
-    def __init__(
-        self, principal: str, keytab: Path, protection: Sequence[str], rules: str, may_act_for: Callable[[Login, str, str], bool]
-    ) -> None:
-        """Check the settings. `may_act_for` is asked with a login, a user and an address. Raises ConfigError that names the setting."""
+    def __init__(self, principal: str, keytab: Path, protection: Sequence[str], rules: str) -> None:
+        """Check the settings. Raises ConfigError that names the one that does not serve."""
         self.keytab = keytab
-        self.may_act_for = may_act_for
         self.offered = offered_layers(protection)
         try:
             parsed = parse_principal(own_principal(principal))
@@ -63,17 +60,14 @@ class Acceptor:
                 why = f"it has no key of {self.principal}; `klist -kt` shows whose keys it has. {error_text(error)}"
             raise Refused(f"The server's keytab {self.keytab} does not serve: {why}") from error
 
-    def login(self, address: str) -> Kerberos:
-        """Begin a login of a client at an address."""
-        return Kerberos(self, address)
-
 
 class Kerberos:
     """One login; `wire.auth.sasl.Mechanism`."""
 
-    def __init__(self, acceptor: Acceptor, address: str) -> None:
+    def __init__(self, acceptor: Acceptor, act_for: Callable[[Login, str], Login]) -> None:
+        """`act_for` turns a login that names another user into the one that counts, or raises Refused."""
         self._acceptor = acceptor
-        self._address = address
+        self._act_for = act_for
         self._next: Callable[[bytes], bytes | Done] = self._begin
 
     def step(self, response: bytes) -> bytes | Done:
@@ -129,13 +123,7 @@ class Kerberos:
             user = rules.short_name(wanted) if wanted and wanted != principal else proved.user
         except (InvalidInput, UnicodeDecodeError) as error:
             raise Refused(str(error)) from error
-        if user == proved.user:
-            return proved
-        if not self._acceptor.may_act_for(proved, user, self._address):
-            raise Refused(
-                f"{proved.user} may not act for {user} from {self._address}: set hadoop.proxyuser.{proved.user}.hosts and .groups or .users"
-            )
-        return Login(user, "kerberos", real_user=proved.user)
+        return self._act_for(proved, user)
 
 
 def own_principal(principal: str) -> str:
