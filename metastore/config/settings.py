@@ -233,6 +233,7 @@ class Config:
         "What protects messages after a login by Kerberos or token: `authentication` (nothing), `integrity`, `privacy` (encryption); "
         "of several the client chooses.",
         ("hadoop.rpc.protection",),
+        choices=("authentication", "integrity", "privacy"),
     )
     delegation_token_max_lifetime: float = _setting(
         7 * 86400.0,
@@ -243,29 +244,22 @@ class Config:
     )
     delegation_token_renew_interval: float = _setting(
         86400.0,
-        "How long a delegation token is valid without being renewed.",
+        "How long a delegation token is valid without being renewed; one whose renewer is the server itself needs no renewing.",
         ("hive.cluster.delegation.token.renew-interval", "metastore.cluster.delegation.token.renew-interval"),
-        unit="s",
-        minimum=1,
-    )
-    delegation_key_update_interval: float = _setting(
-        86400.0,
-        "How often a new master key signs the delegation tokens from then on.",
-        ("hive.cluster.delegation.key.update-interval", "metastore.cluster.delegation.key.update-interval"),
         unit="s",
         minimum=1,
     )
     delegation_token_clean_interval: float = _setting(
         3600.0,
-        "How often expired delegation tokens are removed and master keys looked at; 0 never.",
+        "How often delegation tokens are removed that nobody can renew any more; 0 never.",
         ("hive.cluster.delegation.token.gc-interval", "metastore.cluster.delegation.token.gc-interval"),
         unit="s",
         minimum=0,
     )
     delegation_token_store_users: tuple[str, ...] = _setting(
         (),
-        "Users who may read and write the stored tokens and master keys over the wire (`get_master_keys`, `add_token` ...), "
-        "with which anybody can be impersonated; unset: nobody.",
+        "Users such as HiveServer2's who may keep tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
+        "with which anybody can be impersonated there; unset: nobody.",
     )
 
     data_directory: str = _group(

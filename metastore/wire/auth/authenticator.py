@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from metastore.config import Config, ConfigError
-from metastore.service import logins, proxy_users, users
+from metastore.errors import MetaError
+from metastore.service import delegation_tokens, logins, proxy_users, users
 from metastore.service.context import Client, Metastore
+from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
 from metastore.wire.auth.certificate import user_of
+from metastore.wire.auth.digest_md5 import DigestMd5, check_protection
 from metastore.wire.auth.passwords import Check, Passwords
 from metastore.wire.auth.plain import Plain
 from metastore.wire.auth.sasl import Mechanism, Refused
 
 ANONYMOUS = "anonymous"
+UNPROTECTED = ("authentication",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class Authenticator:
             self._sasl["PLAIN"] = self._plain
         if "kerberos" in self.offered:
             self._sasl["GSSAPI"] = self._kerberos()
+        if "token" in self.offered:
+            self._sasl["DIGEST-MD5"] = self._token()
         self.bearer: Callable[[str], Login] | None = None
         """Checks a token of HTTP; None if `jwt` is not offered. It raises Refused."""
         if "jwt" in self.offered:
@@ -97,8 +103,22 @@ class Authenticator:
         config = self._config
         if config.kerberos_principal is None or config.kerberos_keytab is None:
             raise ConfigError("authentication by Kerberos needs kerberos_principal and kerberos_keytab")
-        acceptor = Acceptor(config.kerberos_principal, Path(config.kerberos_keytab), config.sasl_protection, config.kerberos_name_rules)
+        acceptor = Acceptor(
+            config.kerberos_principal, Path(config.kerberos_keytab), config.sasl_protection or UNPROTECTED, config.kerberos_name_rules
+        )
         return lambda peer: Kerberos(acceptor, self.acts_for(peer))
+
+    def _token(self) -> Callable[[Peer], Mechanism]:
+        protection = self._config.sasl_protection or UNPROTECTED
+        check_protection(protection)
+
+        def find(identifier: bytes) -> ValidToken:
+            try:
+                return delegation_tokens.find_valid(self._metastore, identifier)
+            except MetaError as error:
+                raise Refused(error.message) from error
+
+        return lambda _peer: DigestMd5(protection, find)
 
     def password(self, user: str, password: str, peer: Peer) -> Login:
         """Return the login of a user by password. Raises Refused, also where others could read the password on its way."""

@@ -14,8 +14,10 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from metastore.service.identity import Login
+from metastore.config import ConfigError
+from metastore.service.delegation_tokens import ValidToken
 from metastore.wire.auth.digest_layer import OVERHEAD, DigestLayer
 from metastore.wire.auth.sasl import Done, Refused
 
@@ -31,14 +33,6 @@ _LONGEST = 16384
 _DIRECTIVE = re.compile(rb'[ \t\r\n]*([A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"\\]+))[ \t\r\n]*(?:,|$)', re.DOTALL)
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _HEX = re.compile(r"[0-9a-f]{32}")
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogin:
-    """What is known of a token: its password, and who logs in with it."""
-
-    password: bytes
-    login: Login
 
 
 def parse(message: bytes) -> dict[str, str]:
@@ -93,9 +87,9 @@ def _md5(data: bytes | str) -> bytes:
 class DigestMd5:
     """One login; `wire.auth.sasl.Mechanism`."""
 
-    def __init__(self, protection: Sequence[str], find: Callable[[bytes], TokenLogin]) -> None:
+    def __init__(self, protection: Sequence[str], find: Callable[[bytes], ValidToken]) -> None:
         """`protection` are Hadoop's words. `find` gets a token's identifier, and raises Refused for one that is not valid."""
-        self._qops = [QOPS[word.lower()] for word in protection]
+        self._qops = [QOPS[word] for word in protection]
         self._find = find
         self._nonce = base64.b64encode(secrets.token_bytes(24)).decode()
         self._step: Callable[[bytes], bytes | Done] = self._challenge
@@ -145,6 +139,12 @@ def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -
     if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= LARGEST):
         raise Refused(f"maxbuf={size[:20]} is no size from 256 to {LARGEST}: let the other side take 65536 bytes")
     return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", max_size=int(size[:9]) - OVERHEAD)
+
+
+def check_protection(protection: Sequence[str]) -> None:
+    """Raise ConfigError for a protection that can not be given for want of a library."""
+    if "privacy" in protection and find_spec("cryptography") is None:
+        raise ConfigError("sasl_protection=privacy needs the library cryptography for logins by token: install metastore[kerberos]")
 
 
 def _identifier(user: str) -> bytes:

@@ -27,7 +27,7 @@ class Acceptor:
     def __init__(self, principal: str, keytab: Path, protection: Sequence[str], rules: str) -> None:
         """Check the settings. Raises ConfigError that names the one that does not serve."""
         self.keytab = keytab
-        self.offered = offered_layers(protection)
+        self.offered = sum(QUALITIES[word] for word in set(protection))
         try:
             parsed = parse_principal(own_principal(principal))
         except InvalidInput as error:
@@ -129,14 +129,6 @@ class Kerberos:
 def own_principal(principal: str) -> str:
     """Put this host's full name, in lower case, where a principal has `_HOST`."""
     return principal.replace("/_HOST@", f"/{socket.getfqdn().lower()}@")
-
-
-def offered_layers(protection: Sequence[str]) -> int:
-    """Return the bits of the layers that a setting lists. Raises ConfigError for a word that names none."""
-    unknown = [word for word in protection if word.lower() not in QUALITIES]
-    if unknown or not protection:
-        raise ConfigError(f"sasl_protection: {', '.join(unknown) or 'nothing'} is none of {', '.join(QUALITIES)}")
-    return sum({QUALITIES[word.lower()] for word in protection})
 
 
 def _ended(_response: bytes) -> NoReturn:
