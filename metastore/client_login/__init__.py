@@ -7,5 +7,6 @@ connect(uri, login=Plain("alice", "secret"))        a password; use it with TLS 
 
 from metastore.client_login.negotiation import ClientLogin, ClientMechanism, LoginError, authenticate
 from metastore.client_login.plain import Plain
+from metastore.client_login.token import Token
 
-__all__ = ["ClientLogin", "ClientMechanism", "LoginError", "Plain", "authenticate"]
+__all__ = ["ClientLogin", "ClientMechanism", "LoginError", "Plain", "Token", "authenticate"]

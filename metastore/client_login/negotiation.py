@@ -1,6 +1,6 @@
 """Negotiate a login by SASL, the client's side. It never knows what a mechanism says.
 
-Source: Thrift's TSaslTransport: messages of a status byte, a length of four bytes and a payload.
+Source: Thrift's TSaslTransport.
 """
 
 from __future__ import annotations
@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from metastore.wire.auth.negotiation import BAD, COMPLETE, ERROR, OK, START, login_message, read_login_message
 from metastore.wire.auth.sasl import Layer
-from metastore.wire.transport import Feed
-
-START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
-_LONGEST = 1 << 20
-"""Bytes of a message of a server."""
+from metastore.wire.transport import Feed, Malformed
 
 
 class LoginError(ConnectionError):
@@ -43,26 +40,23 @@ class ClientLogin(Protocol):
 
 def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientMechanism) -> Layer | None:
     """Log in on a connection that nothing was sent on; return what protects its frames. Raises LoginError, EndOfStream."""
-    first = mechanism.step(b"")
-    send(_message(START, mechanism.name.encode()) + _message(COMPLETE if mechanism.complete else OK, first))
+    send(login_message(START, mechanism.name.encode()))
+    answer = mechanism.step(b"")
     while True:
-        status, size = feed.exactly(1)[0], int.from_bytes(feed.exactly(4), "big")
-        if size > _LONGEST:
-            raise LoginError(f"The server's answer to the login has {size} bytes: it speaks no SASL")
-        payload = feed.exactly(size)
+        send(login_message(COMPLETE if mechanism.complete else OK, answer))
+        try:
+            status, payload = read_login_message(feed)
+        except Malformed as error:
+            raise LoginError(f"The server does not speak SASL: {error}") from error
         if status in (BAD, ERROR):
             raise LoginError(f"The server refuses the login by {mechanism.name}: {payload.decode(errors='replace')}")
         if status == COMPLETE:
-            if not mechanism.complete:
-                mechanism.step(payload)
-            if not mechanism.complete:
-                raise LoginError(f"The server ended the login by {mechanism.name} before it proved who it is")
-            return mechanism.layer
-        if status != OK:
-            raise LoginError(f"The server answers the login with the status {status}: it speaks no SASL")
+            break
+        if status != OK or mechanism.complete:
+            raise LoginError(f"The server goes on with the status {status} at a login that is complete or has no such step")
         answer = mechanism.step(payload)
-        send(_message(COMPLETE if mechanism.complete else OK, answer))
-
-
-def _message(status: int, payload: bytes) -> bytes:
-    return bytes([status]) + len(payload).to_bytes(4, "big") + payload
+    if not mechanism.complete:
+        mechanism.step(payload)
+    if not mechanism.complete:
+        raise LoginError(f"The server ended the login by {mechanism.name} before it proved who it is")
+    return mechanism.layer

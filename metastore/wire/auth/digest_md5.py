@@ -25,7 +25,7 @@ URI = "null/default"
 REALM = "default"
 QOPS = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
 """RFC 2831's word for a protection by Hadoop's."""
-LARGEST = 0xFFFFFF
+MAX_SIZE = 0xFFFFFF
 """Bytes of a protected frame that this side takes: the most that the mechanism can say."""
 _DEFAULT_SIZE = 65536
 _LONGEST = 16384
@@ -67,16 +67,18 @@ class Exchange:
     count: str
     qop: str
     authzid: str | None = None
+    realm: str = REALM
+    uri: str = URI
 
     @property
     def session_key(self) -> bytes:
         """H(A1)."""
-        known = _md5(f"{self.user}:{REALM}:{self.password}")
+        known = _md5(f"{self.user}:{self.realm}:{self.password}")
         return _md5(known + f":{self.nonce}:{self.cnonce}".encode() + (f":{self.authzid}".encode() if self.authzid is not None else b""))
 
     def proof(self, *, of_server: bool) -> str:
         """Return `response`, or what the server answers it by, `rspauth`."""
-        a2 = ("" if of_server else "AUTHENTICATE") + f":{URI}" + ("" if self.qop == "auth" else ":" + "0" * 32)
+        a2 = ("" if of_server else "AUTHENTICATE") + f":{self.uri}" + ("" if self.qop == "auth" else ":" + "0" * 32)
         return _md5(f"{self.session_key.hex()}:{self.nonce}:{self.count}:{self.cnonce}:{self.qop}:{_md5(a2).hex()}").hex()
 
 
@@ -105,7 +107,7 @@ class DigestMd5:
         self._step = self._check
         text = f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess,qop="{",".join(self._qops)}"'
         if self._qops != ["auth"]:
-            text += f",maxbuf={LARGEST}"
+            text += f",maxbuf={MAX_SIZE}"
         if "auth-conf" in self._qops:
             text += ',cipher="3des"'
         return text.encode()
@@ -136,8 +138,8 @@ def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -
     if exchange.qop == "auth":
         return None
     size = given.get("maxbuf", str(_DEFAULT_SIZE))
-    if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= LARGEST):
-        raise Refused(f"maxbuf={size[:20]} is no size from 256 to {LARGEST}: let the other side take 65536 bytes")
+    if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= MAX_SIZE):
+        raise Refused(f"maxbuf={size[:20]} is no size from 256 to {MAX_SIZE}: let the other side take 65536 bytes")
     return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", max_size=int(size[:9]) - OVERHEAD)
 
 
