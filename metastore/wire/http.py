@@ -105,7 +105,7 @@ class HttpConversation:
     def _answer(self, request: h11.Request) -> Answer:
         """Return the answer to a request. One whose body was not read ends the connection. Raises h11.RemoteProtocolError."""
         path = request.target.decode("ascii", "replace").partition("?")[0]
-        if path.rstrip("/") != self._settings.http_path.rstrip("/"):
+        if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
             return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":
             return Answer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))

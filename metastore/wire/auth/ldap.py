@@ -18,7 +18,7 @@ from metastore.wire.auth.sasl import Refused
 
 try:
     import ldap3
-    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult
+    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult, LDAPInvalidDNSyntaxResult, LDAPNoSuchObjectResult
     from ldap3.utils.conv import escape_filter_chars
     from ldap3.utils.dn import escape_rdn
 except ImportError as error:
@@ -47,24 +47,46 @@ class Ldap:
 
     def check(self, user: str, password: str) -> Login | None:
         """Return the login of a user whose password and groups fit, None if one does not. Raises Refused where no server answers."""
-        name = _short_name(user)
+        name = self._short_name(user)
+        if name is None:
+            return None
         try:
-            if self._config.ldap_bind_dn:
-                with self._search_connection() as connection:
-                    dn = self._find(connection, name)
-                    groups = None if dn is None else self._admitted(connection, dn, name)
-                if dn is None or groups is None or self._bound(dn, password) is None:
-                    return None
-                return Login(name, "ldap", groups=groups)
-            for principal in self._principals(user):
-                connection = self._bound(principal, password)
-                if connection is not None:
-                    with contextlib.closing(_Unbinding(connection)):
-                        groups = self._admitted(connection, self._find(connection, name) or principal, name)
-                    return None if groups is None else Login(name, "ldap", groups=groups)
+            groups = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
         except LDAPException as error:
             log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
             raise Refused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
+        return None if groups is None else Login(name, "ldap", groups=groups)
+
+    def _short_name(self, user: str) -> str | None:
+        """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""
+        name, _, domain = user.partition("@")
+        if domain:
+            return name if domain.lower() == self._config.ldap_domain.lower() else None
+        return _first_part(user)
+
+    def _searched(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
+        """Return the groups of a user whom the account of the settings finds, None if the password or a filter does not fit."""
+        with self._search_connection() as connection:
+            dn = self._find(connection, name)
+            groups = None if dn is None or not _is_meant(user, dn) else self._admitted(connection, dn, name)
+        if dn is None or groups is None:
+            return None
+        bound = self._bound(dn, password)
+        if bound is None:
+            return None
+        bound.unbind()
+        return groups
+
+    def _tried(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
+        """Return the groups of a user who binds by one of the names of the settings, None if the password or a filter does not fit."""
+        for principal in self._principals(user):
+            connection = self._bound(principal, password)
+            if connection is not None:
+                try:
+                    dn = self._find(connection, name) or principal
+                    return self._admitted(connection, dn, name) if _is_meant(user, dn) else None
+                finally:
+                    connection.unbind()
         return None
 
     def _principals(self, user: str) -> list[str]:
@@ -88,7 +110,7 @@ class Ldap:
             connection.start_tls()
         try:
             connection.bind()
-        except LDAPInvalidCredentialsResult:
+        except (LDAPInvalidCredentialsResult, LDAPInvalidDNSyntaxResult, LDAPNoSuchObjectResult):
             connection.unbind()
             return None
         return connection
@@ -154,21 +176,11 @@ class Ldap:
         return tuple(_first_part(str(each["dn"])) for base in bases for each in _search(connection, base, query, ()))
 
 
-class _Unbinding:
-    """Lets `closing` end an LDAP connection."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def close(self) -> None:
-        self._connection.unbind()
-
-
 def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...], scope: str = ldap3.SUBTREE) -> list[dict[str, Any]]:
     """Return the entries below `base` that fit. Raises LDAPException, but for a base that is not there."""
     try:
         _, _, found, _ = connection.search(base, query, scope, attributes=list(attributes) or ldap3.NO_ATTRIBUTES)
-    except ldap3.core.exceptions.LDAPNoSuchObjectResult:
+    except LDAPNoSuchObjectResult:
         return []
     return [each for each in found or () if each.get("type") == "searchResEntry"]
 
@@ -178,9 +190,9 @@ def _bases(patterns: str) -> list[str]:
     return [pattern.partition(",")[2] for pattern in patterns.split(":") if "," in pattern]
 
 
-def _short_name(user: str) -> str:
-    """Return the name of a user who wrote a domain or a distinguished name too."""
-    return user.partition("@")[0] if "@" in user else _first_part(user)
+def _is_meant(user: str, dn: str) -> bool:
+    """Tell whether an entry is that of a user who wrote a distinguished name; one of another unit can have the same short name."""
+    return "=" not in user or _lower(user) == _lower(dn)
 
 
 def _first_part(dn: str) -> str:
