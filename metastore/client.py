@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import idl
-from metastore.client_login import ClientLogin, LoginError, authenticate
+from metastore.client_login import ClientLogin, LoginError, authenticate, from_environment
+from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.negotiation import Frames
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
@@ -127,7 +128,10 @@ class Client:
 
     def _log_in(self, login: ClientLogin, host: str, sock: socket.socket, feed: Feed) -> Feed:
         try:
-            layer = authenticate(sock.sendall, feed, login.begin(host))
+            mechanism = login.begin(host)
+            if mechanism.reveals_secret and self._tls is None and not is_loopback(host):
+                raise LoginError(f"{mechanism.name} would send the password to {host} so that all on the way can read it: connect with TLS")
+            layer = authenticate(sock.sendall, feed, mechanism)
         except EndOfStream:
             self.close()
             raise LoginError(f"{host} closed the connection at the login: it takes none, or its log says why it refused this one") from None
@@ -171,8 +175,8 @@ def connect(
     """Return a client of the metastore at `uri`: `thrift://host:port`, several separated by commas are tried in order.
 
     `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". It connects
-    at the first call, and logs in by `login` (see `metastore.client_login`): that call raises LoginError if it is refused. Raises
-    ValueError for another scheme or protocol.
+    at the first call, and logs in by `login`, else as the environment says (`metastore.client_login`): that call raises LoginError if
+    it is refused. Raises ValueError for another scheme or protocol, LoginError for an environment that does not fit.
     """
     if protocol not in ("binary", "compact"):
         raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")
@@ -182,4 +186,4 @@ def connect(
         if split.scheme != "thrift" or not split.hostname:
             raise ValueError(f"{part!r} is no metastore URI; write thrift://host:port")
         addresses.append((split.hostname, split.port or DEFAULT_PORT))
-    return Client(addresses, timeout, Dialect(protocol, framed), tls, login)
+    return Client(addresses, timeout, Dialect(protocol, framed), tls, login or from_environment())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from metastore.client_login.negotiation import LoginError
 from metastore.wire.auth.gss import LARGEST, QUALITIES, GSSError, KerberosLayer, error_text, gssapi
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import Layer, Refused
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class KerberosMechanism:
     """One login."""
 
     name = "GSSAPI"
+    reveals_secret = False
 
     def __init__(self, login: Kerberos, credentials: gssapi.Credentials, server: gssapi.Name) -> None:
         self._login = login
@@ -58,7 +59,7 @@ class KerberosMechanism:
         self._context.__DEFER_STEP_ERRORS__ = False  # type: ignore[attr-defined]  # else it holds an error back until the next step
         self._next: Callable[[bytes], bytes] = self._prove
         self.complete = False
-        self.layer: KerberosLayer | None = None
+        self.layer: Layer | None = None
 
     def step(self, challenge: bytes) -> bytes:
         """Return the answer to a challenge. Raises LoginError."""

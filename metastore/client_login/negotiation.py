@@ -22,6 +22,8 @@ class ClientMechanism(Protocol):
 
     name: str
     """As SASL registers it: "GSSAPI"."""
+    reveals_secret: bool
+    """Whether who reads the messages could log in by them: such a login needs TLS."""
     complete: bool
     """Whether the client has proved who it is, and that the server is who it should be, if the mechanism does."""
     layer: Layer | None

@@ -23,6 +23,7 @@ class PlainMechanism:
     """One login: its only message is its first."""
 
     name = "PLAIN"
+    reveals_secret = True
     layer: Layer | None = None
 
     def __init__(self, login: Plain) -> None:

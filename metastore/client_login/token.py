@@ -14,7 +14,7 @@ from metastore.client_login.negotiation import LoginError
 from metastore.errors import InvalidInput
 from metastore.rules import delegation_tokens
 from metastore.rules.delegation_tokens import KIND, read_token, read_token_file
-from metastore.wire.auth.digest_md5 import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
+from metastore.wire.auth.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
 from metastore.wire.auth.sasl import Layer, Refused
 
 VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
@@ -61,6 +61,7 @@ class TokenMechanism:
     """One login."""
 
     name = "DIGEST-MD5"
+    reveals_secret = False
 
     def __init__(self, token: delegation_tokens.Token, qualities: tuple[str, ...]) -> None:
         self._user = base64.b64encode(token.identifier).decode()

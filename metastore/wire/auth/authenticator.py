@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from metastore.service import delegation_tokens, logins, proxy_users, users
 from metastore.service.context import Client, Metastore
 from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
+from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
 from metastore.wire.auth.digest_md5 import DigestMd5, check_protection
 from metastore.wire.auth.passwords import Check, Passwords
@@ -38,16 +38,6 @@ class Peer:
     def private(self) -> bool:
         """Whether nobody on the way can read what is sent: with TLS, or within this machine."""
         return self.encrypted or is_loopback(self.address.rpartition(":")[0])
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address or name stands for this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]").partition("%")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 class Authenticator:

@@ -14,8 +14,9 @@ from metastore.client_login.token import TokenMechanism
 from metastore.rules.delegation_tokens import Token
 from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
+from metastore.wire.auth.digest import Exchange, parse
 from metastore.wire.auth.digest_layer import DigestLayer
-from metastore.wire.auth.digest_md5 import DigestMd5, Exchange, parse
+from metastore.wire.auth.digest_md5 import DigestMd5
 from metastore.wire.auth.sasl import Done, Refused
 
 TOKEN = Token(b"\0identifier", b"password")
