@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import idl
+from metastore.client_login import ClientLogin, LoginError, authenticate, from_environment
+from metastore.wire.addresses import is_loopback
+from metastore.wire.auth.negotiation import Frames
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream, Feed
@@ -34,11 +37,20 @@ class Client:
     unknown method or an internal error, OSError when no server answers.
     """
 
-    def __init__(self, addresses: list[tuple[str, int]], timeout: float | None, dialect: Dialect, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        addresses: list[tuple[str, int]],
+        timeout: float | None,
+        dialect: Dialect,
+        tls: ssl.SSLContext | None,
+        login: ClientLogin | None,
+    ) -> None:
         self._addresses = addresses
         self._timeout = timeout
         self._dialect = dialect
         self._tls = tls
+        self._login = login
+        self._frames: Frames | None = None
         self._sock: socket.socket | None = None
         self._feed: Feed | None = None
         self._seqid = 0
@@ -73,7 +85,7 @@ class Client:
         request = write_message(self._dialect, method, TMessageType.ONEWAY if oneway else TMessageType.CALL, self._seqid, arguments)
         sock, feed = self._connected()
         try:
-            sock.sendall(request)
+            sock.sendall(request if self._frames is None else self._frames.wrap(request))
             if oneway:
                 return None
             message = read_message(
@@ -109,15 +121,32 @@ class Client:
                 failures.append(f"{host}:{port}: {error}")
                 continue
             self._sock, self._feed = sock, Feed(sock.recv)
+            if self._login is not None:
+                self._feed = self._log_in(self._login, host, sock, self._feed)
             return self._sock, self._feed
         raise ConnectionError(f"No metastore answers; {'; '.join(failures)}")
+
+    def _log_in(self, login: ClientLogin, host: str, sock: socket.socket, feed: Feed) -> Feed:
+        try:
+            mechanism = login.begin(host)
+            if mechanism.reveals_secret and self._tls is None and not is_loopback(host):
+                raise LoginError(f"{mechanism.name} would send the password to {host} so that all on the way can read it: connect with TLS")
+            layer = authenticate(sock.sendall, feed, mechanism)
+        except EndOfStream:
+            self.close()
+            raise LoginError(f"{host} closed the connection at the login: it takes none, or its log says why it refused this one") from None
+        except BaseException:
+            self.close()
+            raise
+        self._frames = Frames(feed, layer, _LIMITS.max_message_size)
+        return Feed(self._frames.receive)
 
     def close(self) -> None:
         """Close the connection; a later call opens it again."""
         if self._sock is not None:
             with contextlib.suppress(OSError):
                 self._sock.close()
-        self._sock = self._feed = None
+        self._sock = self._feed = self._frames = None
 
 
 def _unpack(result: Any) -> Any:
@@ -141,11 +170,13 @@ def connect(
     framed: bool = False,
     protocol: str = "binary",
     tls: ssl.SSLContext | None = None,
+    login: ClientLogin | None = None,
 ) -> Client:
     """Return a client of the metastore at `uri`: `thrift://host:port`, several separated by commas are tried in order.
 
     `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". It connects
-    at the first call. Raises ValueError for another scheme or protocol.
+    at the first call, and logs in by `login`, else as the environment says (`metastore.client_login`): that call raises LoginError if
+    it is refused. Raises ValueError for another scheme or protocol, LoginError for an environment that does not fit.
     """
     if protocol not in ("binary", "compact"):
         raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")
@@ -155,4 +186,4 @@ def connect(
         if split.scheme != "thrift" or not split.hostname:
             raise ValueError(f"{part!r} is no metastore URI; write thrift://host:port")
         addresses.append((split.hostname, split.port or DEFAULT_PORT))
-    return Client(addresses, timeout, Dialect(protocol, framed), tls)
+    return Client(addresses, timeout, Dialect(protocol, framed), tls, login or from_environment())

@@ -213,6 +213,54 @@ class Config:
     jwt_audiences: tuple[str, ...] = _setting((), "Whom a token must be meant for (`aud`), one of these; unset: anybody.")
     jwt_user_claim: str = _setting("sub", "The claim of a token that names the user.")
     jwt_groups_claim: str = _setting("", "The claim that names the user's groups, as a list or a text with spaces or commas; unset: none.")
+    kerberos_principal: str | None = _setting(
+        None,
+        "The server's Kerberos principal, `service/host@REALM`; `_HOST` stands for this host's full name.",
+        _hive("metastore.kerberos.principal"),
+    )
+    kerberos_keytab: str | None = _setting(
+        None,
+        "File with the principal's key; it is read anew for each login.",
+        (*_hive("metastore.kerberos.keytab.file"), "metastore.kerberos.keytab"),
+    )
+    kerberos_name_rules: str = _setting(
+        "DEFAULT",
+        "Rules that make a user's short name from a principal; `DEFAULT` takes the first part in the realm of `kerberos_principal`.",
+        ("hadoop.security.auth_to_local",),
+    )
+    sasl_protection: tuple[str, ...] = _setting(
+        ("authentication",),
+        "What protects messages after a login by Kerberos or token: `authentication` (nothing), `integrity`, `privacy` (encryption); "
+        "of several the client chooses.",
+        ("hadoop.rpc.protection",),
+        choices=("authentication", "integrity", "privacy"),
+    )
+    delegation_token_max_lifetime: float = _setting(
+        7 * 86400.0,
+        "How long a delegation token can be renewed.",
+        ("hive.cluster.delegation.token.max-lifetime", "metastore.cluster.delegation.token.max-lifetime"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_renew_interval: float = _setting(
+        86400.0,
+        "How long a delegation token is valid without being renewed; one whose renewer is the server itself needs no renewing.",
+        ("hive.cluster.delegation.token.renew-interval", "metastore.cluster.delegation.token.renew-interval"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_clean_interval: float = _setting(
+        3600.0,
+        "How often delegation tokens are removed that nobody can renew any more; 0 never.",
+        ("hive.cluster.delegation.token.gc-interval", "metastore.cluster.delegation.token.gc-interval"),
+        unit="s",
+        minimum=0,
+    )
+    delegation_token_store_users: tuple[str, ...] = _setting(
+        (),
+        "Users such as HiveServer2's who may keep tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
+        "with which anybody can be impersonated there; unset: nobody.",
+    )
 
     data_directory: str = _group(
         "State",

@@ -509,3 +509,34 @@ leases = Table(
     Column("holder", NAME),
     Column("expires_ms", BigInteger, nullable=False),
 )
+
+HASH = name_type(64)
+"""SHA-256 in hexadecimal digits."""
+
+delegation_tokens = Table(
+    "delegation_tokens",
+    metadata,
+    Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
+    Column("password", Text, nullable=False),
+    Column("owner", NAME, nullable=False),
+    Column("renewer", NAME, nullable=False),
+    Column("real_user", NAME, nullable=False),
+    Column("valid_until", BigInteger, nullable=False),
+    Column("max_date", BigInteger, nullable=False, index=True),
+)
+
+foreign_tokens = Table(
+    "foreign_tokens",
+    metadata,
+    Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
+    Column("identifier", JSON_TEXT, nullable=False),
+    Column("token", JSON_TEXT, nullable=False),
+)
+
+foreign_master_keys = Table(
+    "foreign_master_keys",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("body", JSON_TEXT, nullable=False),
+    sqlite_autoincrement=True,
+)

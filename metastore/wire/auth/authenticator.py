@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from metastore.config import Config, ConfigError
-from metastore.service import logins, proxy_users, users
+from metastore.errors import MetaError
+from metastore.service import delegation_tokens, logins, proxy_users, users
 from metastore.service.context import Client, Metastore
+from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
+from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
+from metastore.wire.auth.digest_md5 import DigestMd5, check_protection
 from metastore.wire.auth.passwords import Check, Passwords
 from metastore.wire.auth.plain import Plain
 from metastore.wire.auth.sasl import Mechanism, Refused
 
 ANONYMOUS = "anonymous"
+UNPROTECTED = ("authentication",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +38,6 @@ class Peer:
     def private(self) -> bool:
         """Whether nobody on the way can read what is sent: with TLS, or within this machine."""
         return self.encrypted or is_loopback(self.address.rpartition(":")[0])
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address or name stands for this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]").partition("%")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 class Authenticator:
@@ -70,6 +65,10 @@ class Authenticator:
         self._sasl: dict[str, Callable[[Peer], Mechanism]] = {}
         if self.passwords is not None:
             self._sasl["PLAIN"] = self._plain
+        if "kerberos" in self.offered:
+            self._sasl["GSSAPI"] = self._kerberos()
+        if "token" in self.offered:
+            self._sasl["DIGEST-MD5"] = self._token()
         self.bearer: Callable[[str], Login] | None = None
         """Checks a token of HTTP; None if `jwt` is not offered. It raises Refused."""
         if "jwt" in self.offered:
@@ -87,6 +86,29 @@ class Authenticator:
 
     def _plain(self, peer: Peer) -> Plain:
         return Plain(lambda user, password: self.password(user, password, peer), self.acts_for(peer))
+
+    def _kerberos(self) -> Callable[[Peer], Mechanism]:
+        from metastore.wire.auth.kerberos import Acceptor, Kerberos
+
+        config = self._config
+        if config.kerberos_principal is None or config.kerberos_keytab is None:
+            raise ConfigError("authentication by Kerberos needs kerberos_principal and kerberos_keytab")
+        acceptor = Acceptor(
+            config.kerberos_principal, Path(config.kerberos_keytab), config.sasl_protection or UNPROTECTED, config.kerberos_name_rules
+        )
+        return lambda peer: Kerberos(acceptor, self.acts_for(peer))
+
+    def _token(self) -> Callable[[Peer], Mechanism]:
+        protection = self._config.sasl_protection or UNPROTECTED
+        check_protection(protection)
+
+        def find(identifier: bytes) -> ValidToken:
+            try:
+                return delegation_tokens.find_valid(self._metastore, identifier)
+            except MetaError as error:
+                raise Refused(error.message) from error
+
+        return lambda _peer: DigestMd5(protection, find)
 
     def password(self, user: str, password: str, peer: Peer) -> Login:
         """Return the login of a user by password. Raises Refused, also where others could read the password on its way."""

@@ -22,7 +22,7 @@ class Layer(Protocol):
     """Most bytes that `wrap` may be given at once, so that the other side's buffer holds the frame."""
 
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent."""
+        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
 
     def unwrap(self, data: bytes) -> bytes:
         """Return one frame's payload as the other side meant it. Raises Refused if it was changed on the way."""
