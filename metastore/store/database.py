@@ -144,10 +144,6 @@ class Session:
         self.has_pending = True
         return driver.enqueue_all(self.cursor, texts, values)
 
-    def flush(self) -> None:
-        """Let the database begin with what `enqueue` was asked while the caller goes on: PostgreSQL can, in a transaction."""
-        self._database.driver.flush(self.cursor)
-
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
         text, literals = self._database.compiled[clause]
@@ -194,14 +190,11 @@ class Session:
         if given:
             self._database.driver.upsert(self, table, columns, given)
 
-    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
-        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key.
-
-        The values of the columns in `same` are those that it has.
-        """
+    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key."""
         given = list(rows)
         if given:
-            self._database.driver.replace(self, table, columns, given, same)
+            self._database.driver.replace(self, table, columns, given)
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):

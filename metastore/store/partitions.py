@@ -230,22 +230,13 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
     session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
-def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], before: Sequence[Row] = ()) -> None:
-    """Write changed partitions (key, new name, struct) under their old keys. With the locked rows of all, only columns that differ.
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
+    """Write changed partitions (key, new name, struct) under their old keys.
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.
     """
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    same: set[str] = set()
-    if before:
-        by_key = {row[0]: row for row in before}
-        old = zip(*[by_key[key] for key, _, _ in changed], strict=True)
-        differ = [theirs != mine for theirs, mine in zip(old, [*zip(*rows, strict=True)][:-1], strict=True)]
-        same = {"table_id", *(column for column, differs in zip(INSERTED[1:-1], differ[1:], strict=True) if not differs)}
-        same |= {"place"} if same >= {"name", "location"} else set()
-    if len(same) < len(INSERTED):
-        columns = ("id", *INSERTED)
-        session.enqueue_replace(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
+    session.enqueue_replace(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -291,11 +282,10 @@ def lock_named(database: Database, session: Session, table: Table, names: Sequen
 
 
 class Locked(NamedTuple):
-    """A table that is held, those of its named partitions that are there as `named` returns them, and their rows."""
+    """A table that is held, and those of its named partitions that are there as `named` returns them."""
 
     table: Table
     partitions: list[tuple[int, str, Partition]]
-    rows: list[Row]
 
 
 class Locking:
@@ -318,7 +308,7 @@ class Locking:
         """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
         held = tables.held(database, self._session, self._table, self._held, self._state)
-        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows), rows)
+        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows))
 
 
 def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answer:
