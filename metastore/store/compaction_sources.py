@@ -15,12 +15,7 @@ from metastore.store.compactions import OWNED, C, Object, T
 from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers import Row
-from metastore.store.schema import (
-    compaction_metrics,
-    compactions,
-    transaction_components,
-    transactions,
-)
+from metastore.store.schema import compaction_metrics, compactions, transaction_components, transactions
 from metastore.store.transactions import min_open
 
 A, M = transaction_components.c, compaction_metrics.c
@@ -103,9 +98,6 @@ UPDATE_METRIC = (
     .where(*METRIC, M.version == sa.bindparam("old_version"))
     .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1)
 )
-INSERT_METRIC = sa.insert(compaction_metrics).values(
-    {name: sa.bindparam(name) for name in ("database", "table", "partition", "type", "value", "version", "threshold")}
-)
 DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 
 
@@ -180,8 +172,7 @@ def delete_all(session: Session, where: Object) -> None:
 
 def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:
     """Return the version of a metric (database, table, partition or "", type), None when it is not there."""
-    row = session.row(READ_METRIC, **_metric(key))
-    return None if row is None else int(row[0])
+    return session.number(READ_METRIC, **_metric(key))
 
 
 def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
@@ -192,8 +183,8 @@ def update_metric(session: Session, key: tuple[str, str, str, str], version: int
 def insert_metric(session: Session, key: tuple[str, str, str, str], value: int, threshold: int | None) -> None:
     """Add a metric with version 1."""
     database, table, partition, kind = key
-    session.execute(
-        INSERT_METRIC, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
+    session.insert(
+        compaction_metrics, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -25,10 +25,9 @@ C, N, T = compactions.c, counters.c, transactions.c
 MUTEX = "compactions"
 """Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
 
-LAST_TRANSACTION = sa.select(N.value).where(N.name == sa.literal_column("'transaction'")).scalar_subquery()
-TURN = sa.select(N.value).where(N.name == sa.literal_column(f"'{MUTEX}'")).with_for_update()
+LAST_TRANSACTION = sa.select(N.value).where(N.name == constant("transaction")).scalar_subquery()
+TURN = sa.select(N.value).where(N.name == constant(MUTEX)).with_for_update()
 WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
-ALL = (*C,)
 OBJECT = (
     C.catalog == sa.bindparam("catalog_key"),
     C.database == sa.bindparam("database_key"),
@@ -36,30 +35,30 @@ OBJECT = (
     C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
 )
 OF_OBJECT = (
-    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == sa.literal_column("'o'"), 1), else_=0))
+    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == constant("o"), 1), else_=0))
     .select_from(WITH_TRANSACTION)
     .where(*OBJECT, Among(C.state, "states"))
     .order_by(C.id)
 )
-NEXT = sa.select(*ALL).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
+NEXT = sa.select(compactions).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
 FOR_POOL = C.pool == sa.bindparam("pool_key")
 FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
-OF_TRANSACTION = sa.select(*ALL).where(C.transaction_id == sa.bindparam("key")).limit(1)
-HOLD = sa.select(*ALL).where(C.id == sa.bindparam("key")).with_for_update()
-NAMED = sa.select(*ALL).where(Among(C.id, "keys"))
+OF_TRANSACTION = sa.select(compactions).where(C.transaction_id == sa.bindparam("key")).limit(1)
+HOLD = sa.select(compactions).where(C.id == sa.bindparam("key")).with_for_update()
+NAMED = sa.select(compactions).where(Among(C.id, "keys"))
 HOLD_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
 CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
-    sa.select(sa.literal_column("1").label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
+    sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
 )
 READY = (
     sa.select(
-        *ALL,
+        compactions,
         T.state,
         T.commit_id,
         LAST_TRANSACTION,
-        sa.select(sa.func.min(T.id)).where(T.state == sa.literal_column("'o'")).correlate(None).scalar_subquery(),
+        sa.select(sa.func.min(T.id)).where(T.state == constant("o")).correlate(None).scalar_subquery(),
     )
     .select_from(WITH_TRANSACTION)
     .where(
@@ -75,11 +74,11 @@ SILENT = (
     C.started_ms < sa.bindparam("since"),
     sa.or_(C.heartbeat_ms.is_(None), C.heartbeat_ms < sa.bindparam("since")),
     ~sa.exists(
-        sa.select(sa.literal_column("1"))
+        sa.select(constant(1))
         .select_from(transactions)
         .where(
             T.id == C.transaction_id,
-            T.state == sa.literal_column("'o'"),
+            T.state == constant("o"),
             T.heartbeat_ms >= sa.bindparam("since"),
         )
     ),
@@ -101,9 +100,6 @@ REVOKE = (
 )
 HOLD_TRANSACTION = sa.select(T.state).where(T.id == sa.bindparam("key")).with_for_update()
 MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).values(holds=T.holds.op("|")(sa.bindparam("bit")))
-ADD_COMPONENT = sa.insert(transaction_components).values(
-    {name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")}
-)
 W, R = write_ids.c, write_id_ranges.c
 OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
     (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
@@ -121,7 +117,7 @@ _LOWEST_OPEN = sa.union_all(
         .select_from(joined)
         .where(
             *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")),
-            T.state == sa.literal_column("'o'"),
+            T.state == constant("o"),
         )
         for table, joined, number in OWNED
     )
@@ -152,7 +148,7 @@ HISTORY = (
     )
     .order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
 )
-OF_TABLE = sa.select(*ALL).where(*OBJECT[:3]).order_by(C.id.desc())
+OF_TABLE = sa.select(compactions).where(*OBJECT[:3]).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
@@ -249,15 +245,9 @@ def watermark(session: Session, where: Object) -> int:
     return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
 
 
-@cache
-def _insert(names: frozenset[str]) -> Any:
-    return sa.insert(compactions).values({name: sa.bindparam(name) for name in sorted(names)})
-
-
 def insert(session: Session, where: Object, kind: str, state: str, values: Mapping[str, Any]) -> int:
     """Add an entry; `values` by column. Return its id."""
-    given = {**where._asdict(), "type": kind, "state": state, **values}
-    return session.insert(_insert(frozenset(given)), **given)
+    return session.insert_keyed(compactions, **where._asdict(), type=kind, state=state, **values).key
 
 
 def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -269,7 +259,7 @@ def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
     """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`."""
-    return session.row(PEEKS[pool is not None], **_pool(state, pool, before)) is not None
+    return session.exists(PEEKS[pool is not None], **_pool(state, pool, before))
 
 
 def hold_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
@@ -334,7 +324,7 @@ def ready(session: Session, state: str, now: int, after: int) -> list[Ready]:
 
 def is_silent(session: Session, state: str, since: int) -> bool:
     """Tell whether `revoke` would find an entry."""
-    return session.row(IS_SILENT, state_key=state, since=since) is not None
+    return session.exists(IS_SILENT, state_key=state, since=since)
 
 
 def revoke(session: Session, state: str, new_state: str, since: int) -> int:
@@ -351,29 +341,22 @@ def hold_transaction(session: Session, key: int) -> str | None:
 def add_component(session: Session, key: int, bit: int, where: Object, operation: str, write_id: int | None) -> None:
     """Note that a transaction writes to an object; `bit` is that of its components in `holds`."""
     session.execute(MARK_TRANSACTION, key=key, bit=bit)
-    session.execute(ADD_COMPONENT, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
+    session.insert(transaction_components, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
 
 
 @cache
 def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
-    clause = sa.select(*ALL).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
+    clause = sa.select(compactions).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
     by = [C[name].desc() if descending else C[name].asc() for name, descending in order]
-    if limited:
-        return clause.order_by(*(by or BY_TIME), C.id).limit(sa.bindparam("most"))
-    return clause.order_by(*by, C.id) if by else clause
-
-
-def _by_time(entry: Entry) -> tuple[int, int, int]:
-    """Sort as `BY_TIME` does, where all entries come anyway: the database takes a tenth more for its sort, even of none."""
-    return -max(entry.ended or -1, entry.started or -1, entry.committed or -1), entry.enqueued, entry.id
+    ordered = clause.order_by(*(by or BY_TIME), C.id)
+    return ordered.limit(sa.bindparam("most")) if limited else ordered
 
 
 def show(session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
     """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
     clause = _show(frozenset(filters), tuple(order), limit is not None)
     values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
-    entries = [Entry(*row) for row in session.rows(clause, **values)]
-    return entries if order or limit is not None else sorted(entries, key=_by_time)
+    return [Entry(*row) for row in session.rows(clause, **values)]
 
 
 def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:

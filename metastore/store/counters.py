@@ -65,8 +65,7 @@ RAISE = (
 
 def value(session: Session, name: str) -> int:
     """Return the last number given out, 0 before the first."""
-    row = session.row(VALUE, key=name)
-    return 0 if row is None else int(row[0])
+    return session.number(VALUE, key=name) or 0
 
 
 def share(session: Session, name: str) -> Answer:

@@ -34,6 +34,7 @@ from metastore.store.drivers import (
     UniqueViolation,
     Unreachable,
     Unstorable,
+    inserting,
 )
 from metastore.store.pool import Pool
 
@@ -118,6 +119,19 @@ class Session:
         row: Row | None = self.cursor.fetchone()
         return row
 
+    def number(self, clause: ClauseElement, **params: Any) -> int | None:
+        """Return the number that the first row of a query begins with; None without rows, or where it has no value."""
+        row = self.row(clause, **params)
+        return None if row is None or row[0] is None else int(row[0])
+
+    def exists(self, clause: ClauseElement, **params: Any) -> bool:
+        """Tell whether a query has rows."""
+        return self.row(clause, **params) is not None
+
+    def column(self, clause: ClauseElement, **params: Any) -> list[Any]:
+        """Return what each row of a query begins with."""
+        return [row[0] for row in self.rows(clause, **params)]
+
     def execute(self, clause: ClauseElement, **params: Any) -> int:
         """Run a statement and return how many rows it matched."""
         self.cursor.execute(*self._statement(clause, params))
@@ -150,13 +164,13 @@ class Session:
         self.observe(text)
         self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
-    def insert(self, clause: Insert, **params: Any) -> int:
-        """Insert one row and return the key that the database gave it."""
-        return self.insert_keyed(clause, **params).key
+    def insert(self, table: sa.Table, /, **values: Any) -> None:
+        """Insert one row; values by column."""
+        self.execute(inserting(table, tuple(values)), **values)
 
-    def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
-        """Insert one row, later; the answer has its key."""
-        return self._database.driver.insert_keyed(self, clause, params)
+    def insert_keyed(self, table: sa.Table, /, **values: Any) -> Answer:
+        """Insert one row, as `enqueue` does it; the answer has the key that the database gave it."""
+        return self._database.driver.insert_keyed(self, inserting(table, tuple(values)), values)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""

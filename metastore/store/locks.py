@@ -135,8 +135,6 @@ class NewLock(NamedTuple):
     writers_wait: int
 
 
-INSERT = sa.insert(locks).values({name: sa.bindparam(name) for name in NewLock._fields})
-
 Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
@@ -270,7 +268,7 @@ def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents:
     It has to be their turn in the databases' queues.
     """
     _note_counted(session, parts)
-    answer = session.insert_keyed(INSERT, **lock._asdict())
+    answer = session.insert_keyed(locks, **lock._asdict())
     insert_below(session, answer, lock, parts, intents)
     return answer
 
@@ -293,7 +291,7 @@ def acquire(session: Session, key: int, now: int) -> bool:
 
 def exists(session: Session, key: int) -> bool:
     """Tell whether a lock is there."""
-    return session.row(EXISTS, key=key) is not None
+    return session.exists(EXISTS, key=key)
 
 
 def release(session: Session, key: int) -> bool:
@@ -303,17 +301,17 @@ def release(session: Session, key: int) -> bool:
 
 def expired(session: Session, since: int, most: int) -> list[int]:
     """Return locks without transaction whose last heartbeat is older, the lowest first."""
-    return [key for (key,) in session.rows(EXPIRED, since=since, most=most)]
+    return session.column(EXPIRED, since=since, most=most)
 
 
 def orphans(session: Session, most: int) -> list[int]:
     """Return locks of transactions that are not open, the lowest first."""
-    return [key for (key,) in session.rows(ORPHANS, most=most)]
+    return session.column(ORPHANS, most=most)
 
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
-    held = [key for (key,) in session.rows(HOLD, keys=list(keys), since=since)]
+    held = session.column(HOLD, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)
     return len(held)

@@ -99,7 +99,6 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
     return f"SUBSTRING_INDEX(SUBSTRING_INDEX({values}, ',', FIND_IN_SET({column}, {keys})), ',', -1)"
 
 
-INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in LogRow._fields})
 PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
 HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
 HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
@@ -118,10 +117,7 @@ DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"
 
 def insert(session: Session, rows: Sequence[LogRow]) -> None:
     """Add events without ids."""
-    if len(rows) == 1:
-        session.enqueue(INSERT, **rows[0]._asdict())
-    else:
-        session.enqueue_insert(notifications, LogRow._fields, rows)
+    session.enqueue_insert(notifications, LogRow._fields, rows)
 
 
 def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:
@@ -140,12 +136,11 @@ def insert_writes(session: Session, rows: Sequence[NewWrite]) -> None:
 
 def number(session: Session) -> int:
     """Give ids to the events that are committed and have none, holding the counter; return the last id."""
-    row = session.row(HOLD, counter=COUNTER)
-    if row is None:
+    last = session.number(HOLD, counter=COUNTER)
+    if last is None:
         session.insert_missing(counters, [{"name": COUNTER, "value": 0}])
-        row = session.row(HOLD, counter=COUNTER)
-        assert row is not None
-    first = last = int(row[0])
+        last = session.number(HOLD, counter=COUNTER) or 0
+    first = last
     while rows := session.rows(PENDING):
         keys = [key for key, _ in rows]
         ids = list(accumulate((events for _, events in rows), initial=last))[1:]
@@ -160,13 +155,12 @@ def number(session: Session) -> int:
 
 def pending(session: Session) -> bool:
     """Tell whether there are events without an id."""
-    return session.row(HAS_PENDING) is not None
+    return session.exists(HAS_PENDING)
 
 
 def last_id(session: Session) -> int:
     """Return the last id that was given; 0 for none."""
-    row = session.row(LAST, counter=COUNTER)
-    return 0 if row is None else int(row[0])
+    return session.number(LAST, counter=COUNTER) or 0
 
 
 def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
@@ -220,9 +214,7 @@ def find(session: Session, wanted: Filter, most: int) -> list[tuple[int, LogRow]
 
 def count(session: Session, wanted: Filter) -> int:
     """Return how many events match a filter."""
-    row = session.row(_selects(wanted)[1], **_values(wanted))
-    assert row is not None
-    return int(row[0] or 0)
+    return session.number(_selects(wanted)[1], **_values(wanted)) or 0
 
 
 def writes(session: Session, transaction: int) -> list[WriteEventInfo]:

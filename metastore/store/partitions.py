@@ -249,7 +249,7 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     """Return those of the names that the table has."""
-    return {name for (name,) in session.rows(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
+    return {*session.column(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
 
 
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
@@ -363,8 +363,7 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
 def names(session: Session, catalog: str, database: str, table: str, limit: int = -1) -> list[str]:
     """Return the names of a table's first `limit` partitions, ascending; all with a negative limit; none for a missing table."""
     keys = {"catalog_key": catalog, "database_key": database, "name_key": table}
-    rows = session.rows(NAMES, **keys) if limit < 0 else session.rows(NAMES_FIRST, **keys, limit=limit)
-    return [name for (name,) in rows]
+    return session.column(NAMES, **keys) if limit < 0 else session.column(NAMES_FIRST, **keys, limit=limit)
 
 
 def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tuple[str, str]]:
@@ -380,14 +379,12 @@ def _beginning_with(session: Session, prefix: str) -> dict[str, str]:
 
 def count(session: Session, table_id: int) -> int:
     """Return how many partitions a table has."""
-    row = session.row(COUNT, table_id=table_id)
-    assert row is not None
-    return int(row[0])
+    return session.number(COUNT, table_id=table_id) or 0
 
 
 def locations_outside(session: Session, table_id: int) -> list[str]:
     """Return the locations of partitions that do not lie below the table's."""
-    return [location for (location,) in session.rows(OUTSIDE, table_id=table_id)]
+    return session.column(OUTSIDE, table_id=table_id)
 
 
 def locations_outside_in(session: Session, database_id: int) -> list[tuple[int, str]]:

@@ -19,16 +19,8 @@ from metastore.store.answer import Answer
 from metastore.store.clauses import Among, bare, constant, listed, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
-from metastore.store.schema import (
-    counters as counter_rows,
-)
-from metastore.store.schema import (
-    locks,
-    materialization_rebuilds,
-    min_history,
-    replicated_transactions,
-    transactions,
-)
+from metastore.store.schema import counters as counter_rows
+from metastore.store.schema import locks, materialization_rebuilds, min_history, replicated_transactions, transactions
 
 OPEN, ABORTED, COMMITTED = "o", "a", "c"
 LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD, RANGES = 1, 2, 4, 8, 16, 32
@@ -79,7 +71,7 @@ END = (
         state=sa.bindparam("new_state"),
         ended_ms=sa.bindparam("now"),
         commit_id=sa.bindparam("number"),
-        holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
+        holds=T.holds.bitwise_and(constant(WROTE)),
     )
 )
 HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
@@ -128,11 +120,9 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
     """
     ids = listed(kind, sa.cast(T.id, sa.String()))
     return sa.union_all(
-        sa.select(sa.literal_column(f"'{_MARK}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
-            N.name == sa.bindparam("counter")
-        ),
+        sa.select(constant(_MARK), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(N.name == sa.bindparam("counter")),
         *(
-            sa.select(sa.literal_column(f"'{state}'"), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
+            sa.select(constant(state), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
             for state in (OPEN, ABORTED)
         ),
     )
@@ -142,7 +132,7 @@ SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
 SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(T.type, "types"))) for kind in DRIVERS}
 INFO = (
     sa.select(N.value, *SHOWN)
-    .select_from(counter_rows.outerjoin(transactions, T.state.in_([sa.literal_column(f"'{OPEN}'"), sa.literal_column(f"'{ABORTED}'")])))
+    .select_from(counter_rows.outerjoin(transactions, T.state.in_([constant(OPEN), constant(ABORTED)])))
     .where(N.name == sa.bindparam("counter"))
     .order_by(T.id)
 )
@@ -196,20 +186,17 @@ def taken_ids(answer: Answer, count: int) -> range:
 
 def lowest_open(session: Session) -> int | None:
     """Return the lowest open id."""
-    row = session.row(LOWEST_OPEN)
-    return None if row is None or row[0] is None else int(row[0])
+    return session.number(LOWEST_OPEN)
 
 
 def min_open(session: Session) -> int:
     """Return the lowest id that is open or yet to be given out."""
-    row = session.row(MIN_OPEN)
-    return 1 if row is None else int(row[0])
+    return session.number(MIN_OPEN) or 1
 
 
 def open_count(session: Session) -> int:
     """Count the open ones."""
-    row = session.row(OPEN_COUNT)
-    return 0 if row is None else int(row[0])
+    return session.number(OPEN_COUNT) or 0
 
 
 def insert(session: Session, ids: Collection[int], state: str, kind: int, who: Who, now: int) -> None:
@@ -298,7 +285,7 @@ def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
     """Return open ones whose last heartbeat is older, the lowest first."""
-    return [id_ for (id_,) in session.rows(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)]
+    return session.column(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)
 
 
 def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:

@@ -83,7 +83,6 @@ _CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_
 FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
 DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
-SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
@@ -192,13 +191,12 @@ def by_table(answer: Answer) -> dict[Key, int]:
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
     """Return the transaction that has a write id of a table."""
-    row = session.row(OWNER, key=write_id, **named(key))
-    return None if row is None or row[0] is None else int(row[0])
+    return session.number(OWNER, key=write_id, **named(key))
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
     """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
-    return session.row(COVERED, key=transaction) is not None
+    return session.exists(COVERED, key=transaction)
 
 
 def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
@@ -227,8 +225,7 @@ def delete(session: Session, key: Key, transactions: Sequence[int] | None = None
 
 def last(session: Session, key: Key) -> int | None:
     """Return the last write id of a table; None when it never had a counter."""
-    row = session.row(LAST, **named(key))
-    return None if row is None else int(row[0])
+    return session.number(LAST, **named(key))
 
 
 def set_next(session: Session, key: Key, number: int) -> None:
@@ -243,7 +240,7 @@ def set_last(session: Session, key: Key, transaction: int) -> None:
 
 def seed(session: Session, key: Key, following: int) -> None:
     """Make the counter of a table, which must have none."""
-    session.execute(SEED, catalog=key.catalog, database=key.database, table=key.table, next=following)
+    session.insert(write_id_counters, **key._asdict(), next=following)
 
 
 def hold(session: Session, keys: Collection[Key]) -> Answer:
