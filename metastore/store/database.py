@@ -146,18 +146,6 @@ class Session:
         self.has_pending = True
         return self._database.driver.enqueue(self.cursor, *self._statement(clause, params))
 
-    def enqueue_all(self, *clauses: ClauseElement, **params: Any) -> list[Answer]:
-        """Run statements that have their parameters in common, and no values of their own, as `enqueue` does each: it costs less."""
-        driver, texts = self._database.driver, []
-        for clause in clauses:
-            text, literals = self._database.compiled[clause]
-            assert not literals, text
-            self.observe(text)
-            texts.append(text)
-        values = {key: driver.convert(value) if type(value) is list else value for key, value in params.items()}
-        self.has_pending = True
-        return driver.enqueue_all(self.cursor, texts, values)
-
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
         text, literals = self._database.compiled[clause]

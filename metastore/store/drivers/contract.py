@@ -122,10 +122,6 @@ class Driver:
         answer: Answer = cursor.enqueue(text, params)
         return answer
 
-    def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
-        """Enqueue statements that have their parameters in common."""
-        return [self.enqueue(cursor, text, params) for text in texts]
-
     def sync(self, cursor: Any) -> None:
         """Run what waits for the next statement."""
         cursor.sync()

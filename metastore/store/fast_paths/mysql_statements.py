@@ -81,12 +81,7 @@ TAKE_ID = (
     .values(value=sa.func.last_insert_id(_NEXT))
 )
 OPEN_ONE = sa.insert(transactions).values(
-    {
-        "id": GIVEN,
-        "state": constant(OPEN),
-        **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
-        "type": _if_found_one(sa.bindparam("new_type")),
-    }
+    {"id": GIVEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
 )
 MARK = {
     batch: sa.update(transactions)
