@@ -156,7 +156,7 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
 
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, names, known.state)
-            old = statistics.enqueue_others(session, table.id, names, engine, unread)
+            old = statistics.of_other_columns(session, table.id, names, engine, unread)
             new = columns()  # the database locks while this encodes
             rows = locking.rows()
             if rows is None or table.id is None:
@@ -167,7 +167,7 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
             changed, written, joins = _changes(table, statistics.locked(rows), new, by, merged=merged)
             if changed:
                 statistics.set_parameters(session, table.id, changed)
-            stored = _stored(statistics.by_name(old.rows), written, new, merged=merged)
+            stored = _stored(old(), written, new, merged=merged)
             statistics.write_partitions(session, table.id, engine, {places[each]: of for each, of in stored.items()})
             return joins
 

@@ -20,6 +20,7 @@ from metastore.store.schema import (
     write_id_ranges,
     write_ids,
 )
+from metastore.store.write_ids import Key, is_table, named
 
 C, N, T = compactions.c, counters.c, transactions.c
 MUTEX = "compactions"
@@ -28,16 +29,17 @@ MUTEX = "compactions"
 LAST_TRANSACTION = sa.select(N.value).where(N.name == constant("transaction")).scalar_subquery()
 TURN = sa.select(N.value).where(N.name == constant(MUTEX)).with_for_update()
 WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
-OBJECT = (
-    C.catalog == sa.bindparam("catalog_key"),
-    C.database == sa.bindparam("database_key"),
-    C.table == sa.bindparam("table_key"),
-    C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
-)
+
+
+def is_object(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of rows of an object that `named_object` names."""
+    return (*is_table(of), of.partition.is_not_distinct_from(sa.bindparam("partition_key")))
+
+
 OF_OBJECT = (
     sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == constant("o"), 1), else_=0))
     .select_from(WITH_TRANSACTION)
-    .where(*OBJECT, Among(C.state, "states"))
+    .where(*is_object(C), Among(C.state, "states"))
     .order_by(C.id)
 )
 NEXT = sa.select(compactions).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
@@ -116,7 +118,7 @@ _LOWEST_OPEN = sa.union_all(
         sa.select(sa.func.min(number).label("number"))
         .select_from(joined)
         .where(
-            *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")),
+            *is_table(table.c),
             T.state == constant("o"),
         )
         for table, joined, number in OWNED
@@ -124,19 +126,13 @@ _LOWEST_OPEN = sa.union_all(
 ).subquery("lowest_open")
 WATERMARK = sa.select(
     sa.select(sa.func.min(_LOWEST_OPEN.c.number)).scalar_subquery(),
-    sa.select(write_id_counters.c.next)
-    .where(
-        write_id_counters.c.catalog == sa.bindparam("catalog_key"),
-        write_id_counters.c.database == sa.bindparam("database_key"),
-        write_id_counters.c.table == sa.bindparam("table_key"),
-    )
-    .scalar_subquery(),
+    sa.select(write_id_counters.c.next).where(*is_table(write_id_counters.c)).scalar_subquery(),
 )
 LATEST = (
-    sa.select(C.id, C.partition, C.type).where(*OBJECT[:3], Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
+    sa.select(C.id, C.partition, C.type).where(*is_table(C), Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
 )
 DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
-DELETE_OF_OBJECT = sa.delete(compactions).where(*OBJECT, C.type == sa.bindparam("type_key"), Among(C.state, "states"))
+DELETE_OF_OBJECT = sa.delete(compactions).where(*is_object(C), C.type == sa.bindparam("type_key"), Among(C.state, "states"))
 _CHANGED = compactions.alias("changed")
 HISTORY = (
     sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms))
@@ -148,7 +144,7 @@ HISTORY = (
     )
     .order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
 )
-OF_TABLE = sa.select(compactions).where(*OBJECT[:3]).order_by(C.id.desc())
+OF_TABLE = sa.select(compactions).where(*is_table(C)).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
@@ -223,8 +219,9 @@ class Ready(NamedTuple):
     lowest_open: int
 
 
-def _of(where: Object) -> dict[str, Any]:
-    return {"catalog_key": where.catalog, "database_key": where.database, "table_key": where.table, "partition_key": where.partition}
+def named_object(where: Object) -> dict[str, Any]:
+    """Return the parameters of a statement that name an object."""
+    return {**named(Key(*where[:3])), "partition_key": where.partition}
 
 
 def take_turn(session: Session) -> None:
@@ -236,12 +233,12 @@ def take_turn(session: Session) -> None:
 
 def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
     """Return (id, state, highest write id, whether the worker's transaction is open) of an object's entries in these states, by id."""
-    return list(session.rows(OF_OBJECT, **_of(where), states=list(states)))
+    return list(session.rows(OF_OBJECT, **named_object(where), states=list(states)))
 
 
 def watermark(session: Session, where: Object) -> int:
     """Return the write id of a table below which all are committed or aborted: a compaction that began now would reach so far."""
-    lowest_open, following = session.rows(WATERMARK, **_of(where._replace(partition=None)))[0]
+    lowest_open, following = session.rows(WATERMARK, **named_object(where._replace(partition=None)))[0]
     return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
 
 
@@ -361,7 +358,7 @@ def show(session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str
 
 def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:
     """Return (id, partition, type) of a table's entries in these states with a larger id than `after`, the last first."""
-    return list(session.rows(LATEST, **_of(where), states=list(states), after=after))
+    return list(session.rows(LATEST, **named_object(where), states=list(states), after=after))
 
 
 def delete(session: Session, keys: Sequence[int]) -> None:
@@ -371,7 +368,7 @@ def delete(session: Session, keys: Sequence[int]) -> None:
 
 def delete_of_object(session: Session, where: Object, kind: str, states: Sequence[str]) -> None:
     """Remove an object's entries of a type in these states."""
-    session.execute(DELETE_OF_OBJECT, **_of(where), type_key=kind, states=list(states))
+    session.execute(DELETE_OF_OBJECT, **named_object(where), type_key=kind, states=list(states))
 
 
 def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row]:
@@ -384,5 +381,4 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
 
 def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
     """Return all entries of a table and its partitions, the last first."""
-    rows = session.rows(OF_TABLE, catalog_key=catalog, database_key=database, table_key=table)
-    return [Entry(*row) for row in rows]
+    return [Entry(*row) for row in session.rows(OF_TABLE, **named(Key(catalog, database, table)))]

@@ -34,26 +34,8 @@ COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
 CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
-FIELDS = (
-    L.id,
-    L.transaction_id,
-    L.state,
-    L.user,
-    L.host,
-    L.agent,
-    L.heartbeat_ms,
-    L.acquired_ms,
-    L.writers_wait,
-    C.number,
-    C.catalog,
-    C.database,
-    C.table,
-    C.partition,
-    C.type,
-    T.state,
-    T.type,
-    T.heartbeat_ms,
-)
+FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
+"""Those of `Held`."""
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""

@@ -73,19 +73,7 @@ DETACH = (  # MySQL sets one after the other: the place goes by the location as 
 PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bindparam("low"), P.place < sa.bindparam("high"))
 MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
-INSERTED = (  # in the order of FIELDS, but for the first
-    "table_id",
-    "name",
-    "partition_values",
-    "location",
-    "columns_hash",
-    "storage_hash",
-    "parameters",
-    "create_time",
-    "last_access_time",
-    "write_id",
-    "place",
-)
+INSERTED = ("table_id", *(field.name for field in FIELDS[1:]), "place")
 
 
 class Rows:

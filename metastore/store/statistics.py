@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
 from metastore.store import partitions as partition_rows
-from metastore.store.answer import Answer
+from metastore.store.answer import Later
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
 from metastore.store.descriptors import hash_of
@@ -123,19 +123,19 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    return by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
+    return _by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
 
 
-def enqueue_others(session: Session, table_id: int | None, names: Sequence[str], engine: str, columns: Collection[str]) -> Answer:
-    """Like `of_partitions`, together with the next statement, but of partitions with statistics of just those columns none.
-
-    `by_name` reads the answer's rows.
-    """
+def of_other_columns(
+    session: Session, table_id: int | None, names: Sequence[str], engine: str, columns: Collection[str]
+) -> Later[dict[str, Encoded]]:
+    """Like `of_partitions`, together with the next statement, but without partitions that have statistics of just those columns."""
     named = _named(tuple(columns))
-    return session.enqueue(READ_OTHERS[session.kind], key=table_id, names=ascending(names), engine_key=engine, named=named)
+    answer = session.enqueue(READ_OTHERS[session.kind], key=table_id, names=ascending(names), engine_key=engine, named=named)
+    return lambda: _by_name(answer.rows)
 
 
-def by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
+def _by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
     """Return the statistics of those partitions that have any, by name."""
     return {name: orjson.loads(columns) for name, columns in rows if columns is not None}
 

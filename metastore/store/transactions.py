@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters
-from metastore.store.answer import Answer
+from metastore.store.answer import Later
 from metastore.store.clauses import Among, bare, constant, listed, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
@@ -173,15 +173,10 @@ Who = tuple[str | None, str | None, str | None]
 """User, host and agent of a request."""
 
 
-def take_ids(session: Session, count: int) -> Answer:
+def take_ids(session: Session, count: int) -> Later[range]:
     """Take ids, together with the next statement, and keep all others waiting for theirs until the transaction ends."""
-    return counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
-
-
-def taken_ids(answer: Answer, count: int) -> range:
-    """Return the ids that were taken."""
-    last = counters.taken(answer)
-    return range(last - count + 1, last + 1)
+    answer = counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
+    return lambda: range(counters.taken(answer) - count + 1, counters.taken(answer) + 1)
 
 
 def lowest_open(session: Session) -> int | None:
@@ -211,34 +206,16 @@ def find(session: Session, key: int) -> Transaction | None:
     return None if row is None else Transaction(*row)
 
 
-def lock(session: Session, key: int) -> Transaction | None:
-    """Return a transaction and keep it from being changed."""
-    return locked(enqueue_lock(session, key))
+def lock(session: Session, key: int) -> Later[Transaction | None]:
+    """Return a transaction and keep it from being changed, together with the next statement."""
+    answer = session.enqueue(LOCK, key=key)
+    return lambda: Transaction(*answer.rows[0]) if answer.rows else None
 
 
-def enqueue_lock(session: Session, key: int) -> Answer:
-    """Like `lock`, together with the next statement; `locked` reads the answer."""
-    return session.enqueue(LOCK, key=key)
-
-
-def locked(answer: Answer) -> Transaction | None:
-    """Return the transaction that was locked."""
-    return Transaction(*answer.rows[0]) if answer.rows else None
-
-
-def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
-    """Return those that are there, ascending, and keep them from being changed."""
-    return all_locked(enqueue_lock_many(session, keys))
-
-
-def enqueue_lock_many(session: Session, keys: Collection[int]) -> Answer:
-    """Like `lock_many`, together with the next statement; `all_locked` reads the answer."""
-    return session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
-
-
-def all_locked(answer: Answer) -> list[Transaction]:
-    """Return the transactions that were locked."""
-    return [Transaction(*row) for row in answer.rows]
+def lock_many(session: Session, keys: Collection[int]) -> Later[list[Transaction]]:
+    """Return those that are there, ascending, and keep them from being changed, together with the next statement."""
+    answer = session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
+    return lambda: [Transaction(*row) for row in answer.rows]
 
 
 def end(session: Session, ended: Sequence[Transaction], state: str, now: int, commit_id: int | None = None) -> None:
@@ -268,14 +245,13 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
     return dict(session.rows(RANGE, low=low, high=high))
 
 
-def hold(session: Session, key: int, bits: int, now: int) -> bool:
-    """Note that there are rows of an open transaction elsewhere, and that its owner lives; tell whether it is open. Locks it."""
-    return enqueue_hold(session, key, bits, now).count > 0
+def hold(session: Session, key: int, bits: int, now: int) -> Later[bool]:
+    """Note that there are rows of an open transaction elsewhere, and that its owner lives, together with the next statement.
 
-
-def enqueue_hold(session: Session, key: int, bits: int, now: int) -> Answer:
-    """Like `hold`, together with the next statement: it is open if the answer counts one."""
-    return session.enqueue(HOLD, key=key, bits=bits, now=now)
+    It tells whether the transaction is open, and locks it.
+    """
+    answer = session.enqueue(HOLD, key=key, bits=bits, now=now)
+    return lambda: answer.count > 0
 
 
 def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
-from metastore.store import locks, write_ids
+from metastore.store import counters, locks, write_ids
 from metastore.store.answer import Answer
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import INSERT, Intent
@@ -20,7 +20,7 @@ from metastore.store.drivers import FEW, BrokenAtCommit, Refused
 from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.notifications import LogRow
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, enqueue_hold
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, hold
 from metastore.store.write_ids import Key
 
 Done = TypeVar("Done")
@@ -128,7 +128,7 @@ class MySQL(FastPaths):
             return taken
 
         taken = _try(database, several if count > 1 else one)
-        return None if taken is None else write_ids.taken(taken, count)[0]
+        return None if taken is None else counters.taken(taken) - count
 
     def try_lock(self, database: Database, new: LockAttempt) -> int | None:
         if len(new.parts) > FEW or len(new.intents) > MAX_INTENTS:
@@ -197,7 +197,7 @@ def _lock_looking(database: Database, new: LockAttempt) -> int | None:
 
 def _hold(session: Session, new: LockAttempt) -> None:
     if new.lock.transaction_id:
-        enqueue_hold(session, new.lock.transaction_id, new.bits, new.lock.heartbeat_ms)
+        hold(session, new.lock.transaction_id, new.bits, new.lock.heartbeat_ms)
 
 
 def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:

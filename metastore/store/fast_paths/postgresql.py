@@ -57,7 +57,7 @@ from metastore.store.transactions import (
     WRITE_IDS,
     WROTE,
     Who,
-    enqueue_hold,
+    hold,
     is_open,
     may_be_range,
 )
@@ -357,7 +357,7 @@ class PostgreSQL(FastPaths):
 
         def work(session: Session) -> Answer:
             if transaction:
-                enqueue_hold(session, transaction, new.bits, new.lock.heartbeat_ms)
+                hold(session, transaction, new.bits, new.lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.enqueue(
                 _locking(bool(new.intents), bool(transaction), within_tables),
