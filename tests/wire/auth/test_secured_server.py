@@ -168,6 +168,32 @@ def test_a_changed_keytab_serves_without_a_restart(kdc: Kdc, tmp_path: Path) -> 
             assert client.getStatus() == 2
 
 
+def test_the_command_line_logs_in_as_the_environment_says(server: Server, secured: Secured) -> None:
+    with secured.kerberos() as client:
+        token = client.get_delegation_token("alice", "alice")
+    for login in (
+        {"METASTORE_CLIENT_LOGIN": "token", "METASTORE_CLIENT_TOKEN": token},
+        {"METASTORE_CLIENT_LOGIN": "kerberos", "KRB5CCNAME": secured.kdc.tickets(ALICE)},
+        {"METASTORE_CLIENT_LOGIN": "kerberos", "METASTORE_CLIENT_USER": ALICE, "METASTORE_CLIENT_KEYTAB": str(secured.kdc.keytab(ALICE))},
+    ):
+        variables = environment(secured.home, {**secured.kdc.variables, **login, "METASTORE_URI": secured.uri})
+        ran = subprocess.run(
+            [*COMMAND, "call", "getStatus"], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (ran.returncode, ran.stdout.strip()) == (0, "2"), ran.stderr
+    ran = subprocess.run(
+        [*COMMAND, "ls", "--uri", secured.uri],
+        env=environment(secured.home),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "This server asks for a login; it lets in by kerberos, token" in ran.stderr
+
+
 def test_a_forged_token_is_refused(server: Server, secured: Secured) -> None:
     with secured.kerberos() as client:
         token = read_token(client.get_delegation_token("alice", "alice"))
