@@ -42,10 +42,10 @@ class ClientLogin(Protocol):
 
 def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientMechanism) -> Layer | None:
     """Log in on a connection that nothing was sent on; return what protects its frames. Raises LoginError, EndOfStream."""
-    send(login_message(START, mechanism.name.encode()))
-    answer = mechanism.step(b"")
+    answer, begin = mechanism.step(b""), login_message(START, mechanism.name.encode())
     while True:
-        send(login_message(COMPLETE if mechanism.complete else OK, answer))
+        send(begin + login_message(COMPLETE if mechanism.complete else OK, answer))
+        begin = b""
         try:
             status, payload = read_login_message(feed)
         except Malformed as error:

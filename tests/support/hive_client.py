@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.hive import java, variables, write_configuration
-from tests.support.jars import client_classpath
+from tests.support.jars import HIVE, client_classpath
 
 
 def hive_client(
@@ -17,11 +17,12 @@ def hive_client(
     *commands: str,
     properties: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
+    release: str = HIVE,
 ) -> list[str]:
     """Run commands of HiveClient.java in turn; return a line for each, or one that begins with "refused: "."""  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     write_configuration(folder, {"hive.metastore.uris": uri, "hive.metastore.connect.retries": "1", "hive.in.test": "false", **settings})
-    command = java(folder, client_classpath(), "HiveClient", str(folder / "hive-site.xml"), *commands)
+    command = java(folder, client_classpath(release), "HiveClient", str(folder / "hive-site.xml"), *commands)
     defined = [f"-D{name}={text}" for name, text in (properties or {}).items()]
     done = subprocess.run(
         [command[0], *defined, *command[1:]], capture_output=True, text=True, check=False, cwd=folder, timeout=120,

@@ -110,6 +110,9 @@ def ingest_classpath() -> str:
     return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, Path(__file__).with_name("Ingest.java"))
 
 
-def client_classpath() -> str:
-    """Return the class path of Hive's metastore client with HiveClient. CalledProcessError."""
-    return _with_program(f"hive-{HIVE}", ARTIFACTS, Path(__file__).with_name("HiveClient.java"), "client")
+def client_classpath(release: str = HIVE) -> str:
+    """Return the class path of a metastore client, of HIVE or of STREAMING, with HiveClient. CalledProcessError."""
+    source = Path(__file__).with_name("HiveClient.java")
+    if release == STREAMING:
+        return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, source, "client")
+    return _with_program(f"hive-{HIVE}", ARTIFACTS, source, "client")

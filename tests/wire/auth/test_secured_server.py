@@ -8,61 +8,19 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from metastore.client import Client, connect
+from metastore.client import connect
 from metastore.client_login import LoginError
 from metastore.idl import Database, FieldSchema, MetaException, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import read_token
-from tests.support.kdc import REALM, SERVICE, Kdc
-from tests.support.servers import COMMAND, ROOT, Server, environment, free_port, serving
+from tests.support.kdc import REALM, Kdc
+from tests.support.servers import COMMAND, ROOT, Server, environment
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
-from metastore.client_login.kerberos import Kerberos
-from metastore.client_login.token import Token
-
-ALICE, OOZIE = f"alice@{REALM}", f"oozie@{REALM}"
-PROTECTIONS = ("authentication", "integrity", "privacy")
-
-
-class Secured:
-    """How to start the server, and clients of it."""
-
-    def __init__(self, kdc: Kdc, home: Path) -> None:
-        self.kdc = kdc
-        self.home = home
-        self.keytab = home / "server.keytab"
-        home.mkdir()
-        shutil.copy(kdc.keytab(SERVICE), self.keytab)
-        self.port = free_port()
-        self.uri = f"thrift://localhost:{self.port}"
-
-    def settings(self, **more: str) -> list[str]:
-        settings = {
-            "port": self.port,
-            "workers": 2,
-            "authentication": "kerberos,token",
-            "hive.metastore.kerberos.principal": SERVICE,
-            "hive.metastore.kerberos.keytab.file": self.keytab,
-            "hadoop.rpc.protection": ",".join(PROTECTIONS),
-            "hadoop.proxyuser.oozie.hosts": "127.0.0.1",
-            "hadoop.proxyuser.oozie.users": "alice",
-            **more,
-        }
-        return [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-
-    def serve(self, **more: str) -> Any:
-        return serving(*self.settings(**more), home=self.home, variables=self.kdc.variables)
-
-    def kerberos(self, user: str = ALICE, **options: Any) -> Client:
-        login = Kerberos(**{"cache": self.kdc.tickets(user), "principal": f"hive/_HOST@{REALM}", **options})
-        return connect(self.uri, login=login, timeout=30)
-
-    def token(self, text: str, **options: Any) -> Client:
-        return connect(self.uri, login=Token(text, **options), timeout=30)
+from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +124,32 @@ def test_a_changed_keytab_serves_without_a_restart(kdc: Kdc, tmp_path: Path) -> 
         shutil.copy(changed, own.keytab)
         with own.kerberos(principal="rotated/_HOST") as client:
             assert client.getStatus() == 2
+
+
+def test_the_command_line_logs_in_as_the_environment_says(server: Server, secured: Secured) -> None:
+    with secured.kerberos() as client:
+        token = client.get_delegation_token("alice", "alice")
+    for login in (
+        {"METASTORE_CLIENT_LOGIN": "token", "METASTORE_CLIENT_TOKEN": token},
+        {"METASTORE_CLIENT_LOGIN": "kerberos", "KRB5CCNAME": secured.kdc.tickets(ALICE)},
+        {"METASTORE_CLIENT_LOGIN": "kerberos", "METASTORE_CLIENT_USER": ALICE, "METASTORE_CLIENT_KEYTAB": str(secured.kdc.keytab(ALICE))},
+    ):
+        variables = environment(secured.home, {**secured.kdc.variables, **login, "METASTORE_URI": secured.uri})
+        ran = subprocess.run(
+            [*COMMAND, "call", "getStatus"], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (ran.returncode, ran.stdout.strip()) == (0, "2"), ran.stderr
+    ran = subprocess.run(
+        [*COMMAND, "ls", "--uri", secured.uri],
+        env=environment(secured.home),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "This server asks for a login; it lets in by kerberos, token" in ran.stderr
 
 
 def test_a_forged_token_is_refused(server: Server, secured: Secured) -> None:
