@@ -21,6 +21,8 @@ from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
 from metastore.wire import audit
+from metastore.wire.auth import authenticator
+from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
 
 
@@ -61,12 +63,14 @@ def prepare(config: Config) -> None:
 
     Leaves no connection open.
 
-    Raises VersionMismatch when a newer server has made the schema.
+    Raises VersionMismatch when a newer server has made the schema, ConfigError for settings of authentication that do not fit.
     """
     Listeners.check(config)
     _check_audit(config)
+    authenticator.check(config)
     metastore = build(config, Listeners())
     try:
+        Authenticator(metastore)  # raises what is wrong before anything is changed
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)
         recover(metastore)
@@ -107,6 +111,9 @@ def wire_settings(config: Config) -> WireSettings:
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
         audit_format=config.audit_format,
+        tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
+        tls_required=config.tls_required,
+        http_path=config.http_path,
     )
 
 

@@ -2,6 +2,7 @@
 
     serve        run a server in the foreground
     db           upgrade or show the schema of a database
+    user         add, list and revoke the server's own users
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
     txns, locks  show transactions and locks, abort and release them
@@ -20,7 +21,7 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import browse, call, compactions, compactor, db, locations, locks, serve, show_config, txns
+from metastore.cli import browse, call, compactions, compactor, db, locations, locks, serve, show_config, txns, users
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ def _options(
 
 app.command("serve")(serve.serve)
 app.add_typer(db.app, name="db")
+app.add_typer(users.app, name="user")
 app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
 app.command("show")(browse.show)

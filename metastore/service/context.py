@@ -50,6 +50,18 @@ class Client:
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 
+    @property
+    def mechanism(self) -> str:
+        """How the client logged in, "" if it did not."""
+        return "" if self.login is None else self.login.mechanism
+
+    @property
+    def real_user(self) -> str | None:
+        """Who logged in, where the calls act for somebody else."""
+        if self.login is None:
+            return None
+        return self.login.real_user or (self.login.user if self.login.user != self.user else None)
+
 
 @dataclass(slots=True)
 class Call:
@@ -90,4 +102,4 @@ class Call:
     def info(self) -> ClientInfo:
         """What listeners are told of the client."""
         client = self.client
-        return ClientInfo(client.address, client.user, tuple(client.groups), self.method)
+        return ClientInfo(client.address, client.user, tuple(client.groups), self.method, client.mechanism, client.real_user)

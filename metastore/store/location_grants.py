@@ -15,7 +15,6 @@ from metastore.store.schema import location_grants
 G = location_grants.c
 ALL = sa.select(G.principal_name, G.principal_type, G.location).order_by(G.principal_type, G.principal_name, G.location)
 OF = sa.select(G.location).where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
-INSERT = sa.insert(location_grants).values({name: sa.bindparam(name) for name in ("principal_name", "principal_type", "location")})
 DELETE = sa.delete(location_grants).where(
     G.principal_name == sa.bindparam("name_key"), G.principal_type == sa.bindparam("type_key"), G.location == sa.bindparam("location_key")
 )
@@ -42,7 +41,7 @@ def of(session: Session, names: Sequence[str], kind: int) -> list[str]:
 def insert(session: Session, new: LocationGrant) -> None:
     """Add one."""
     authorization_changes.note(session)
-    session.execute(INSERT, principal_name=new.principal, principal_type=new.type, location=new.location)
+    session.insert(location_grants, principal_name=new.principal, principal_type=new.type, location=new.location)
 
 
 def delete(session: Session, old: LocationGrant) -> bool:

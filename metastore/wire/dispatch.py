@@ -97,7 +97,7 @@ class Dispatcher:
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Write the line of the log, and that of the audit log."""
-        more = {}
+        more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
             more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds)

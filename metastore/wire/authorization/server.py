@@ -140,6 +140,9 @@ _GRANTS: dict[str, Any] = {"operation": "GRANT_PRIVILEGE", "renews": True}
 _ROLES: dict[str, Any] = {"operation": "GRANT_ROLE", "renews": True}
 _OF_PRINCIPAL = "what the caller, its groups and roles hold"
 
+_BY_LOGIN = needs(found_by("a login that may: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ()))
+"""Of methods that look at the login themselves."""
+
 ENTRIES: dict[str, Rule] = {
     "create_role": needs(server(CREATE), operation="CREATEROLE", renews=True),
     "drop_role": needs(server(), operation="DROPROLE", renews=True),
@@ -169,9 +172,6 @@ ENTRIES: dict[str, Rule] = {
             "get_metastore_db_uuid",
             "flushCache",
             "cm_recycle",
-            "get_delegation_token",
-            "renew_delegation_token",
-            "cancel_delegation_token",
             "aliveSince",
             "getCounter",
             "getCounters",
@@ -188,4 +188,20 @@ ENTRIES: dict[str, Rule] = {
         OPEN,
     ),
     "setOption": ADMIN,
+    **dict.fromkeys(
+        (
+            "get_delegation_token",
+            "renew_delegation_token",
+            "cancel_delegation_token",
+            "add_token",
+            "get_token",
+            "remove_token",
+            "get_all_token_identifiers",
+            "add_master_key",
+            "update_master_key",
+            "remove_master_key",
+            "get_master_keys",
+        ),
+        _BY_LOGIN,
+    ),
 }

@@ -6,23 +6,11 @@ from collections.abc import Mapping
 
 from metastore.wire.authorization import objects, partitions, server, transactions
 from metastore.wire.authorization.rules import ADMIN, OPEN, Rule
+from metastore.wire.methods import METHODS
 from metastore.wire.methods.table import ALL
 
-_WITHOUT_HANDLER = """
-    add_index alter_index add_master_key remove_master_key update_master_key get_master_keys add_token get_token remove_token
-    get_all_token_identifiers add_package drop_package find_package get_all_packages add_replication_metrics get_replication_metrics
-    add_runtime_stats get_runtime_stats add_schema_version get_schema_version get_schema_all_versions get_schema_latest_version
-    get_schemas_by_cols drop_schema_version set_schema_version_state map_schema_version_to_serde create_ischema alter_ischema drop_ischema
-    get_ischema add_serde get_serde cache_file_metadata clear_file_metadata get_file_metadata get_file_metadata_by_expr put_file_metadata
-    create_dataconnector_req alter_dataconnector_req drop_dataconnector_req get_dataconnector_req get_dataconnectors
-    create_resource_plan alter_resource_plan drop_resource_plan get_resource_plan get_active_resource_plan get_all_resource_plans
-    validate_resource_plan create_wm_trigger alter_wm_trigger drop_wm_trigger get_triggers_for_resourceplan create_wm_pool alter_wm_pool
-    drop_wm_pool create_or_update_wm_mapping drop_wm_mapping create_or_drop_wm_trigger_to_pool_mapping create_stored_procedure
-    get_stored_procedure drop_stored_procedure get_all_stored_procedures get_scheduled_query scheduled_query_maintenance
-    scheduled_query_poll scheduled_query_progress get_properties set_properties
-"""
-WITHOUT_HANDLER = frozenset(_WITHOUT_HANDLER.split())
-"""Methods that this server does not answer to anybody; whoever writes a handler gives them an entry."""
+WITHOUT_HANDLER = ALL - METHODS.keys()
+"""Methods that this server does not answer to anybody; whoever writes a handler gives it an entry."""
 
 
 def join() -> dict[str, Rule]:
