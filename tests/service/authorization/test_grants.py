@@ -214,12 +214,38 @@ def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As
 
 def test_only_its_own_user_goes_on_with_a_transaction(root: Caller, as_user: As) -> None:
     opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=1, user="bob", hostname="h")).txn_ids[0]
-    for method, request in (("commit_txn", idl.CommitTxnRequest(txnid=opened)), ("abort_txns", idl.AbortTxnsRequest(txn_ids=[opened]))):
+    for method, request in (
+        ("commit_txn", idl.CommitTxnRequest(txnid=opened)),
+        ("abort_txn", idl.AbortTxnRequest(txnid=opened)),
+        ("abort_txns", idl.AbortTxnsRequest(txn_ids=[opened])),
+        ("heartbeat", idl.HeartbeatRequest(txnid=opened)),
+        ("heartbeat_txn_range", idl.HeartbeatTxnRangeRequest(min=opened, max=opened)),
+    ):
         with pytest.raises(Exception, match=f"OBJECT OWNERSHIP.*name={opened}"):
             getattr(as_user("bob"), method)(request)
     assert [each.id for each in as_user("bob").get_open_txns_info().open_txns] == []
     assert [each.user for each in as_user("olga").get_open_txns_info().open_txns] == ["olga"]
     as_user("olga").commit_txn(idl.CommitTxnRequest(txnid=opened))
+
+
+def test_only_its_own_user_goes_on_with_a_lock(root: Caller, as_user: As) -> None:
+    component = idl.LockComponent(type=idl.LockType.EXCLUSIVE, level=2, dbname="shop", tablename="orders")
+    request = idl.LockRequest(component=[component], txnid=0, user="bob", hostname="h")
+    held = as_user("olga").lock(request).lockid
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    bob = as_user("bob")
+    for method, of_lock in (
+        ("check_lock", idl.CheckLockRequest(lockid=held)),
+        ("unlock", idl.UnlockRequest(lockid=held)),
+        ("heartbeat", idl.HeartbeatRequest(held)),
+    ):
+        with pytest.raises(Exception, match=f"OBJECT OWNERSHIP.*name={held}"):
+            getattr(bob, method)(of_lock)
+    with pytest.raises(Exception, match=r"INSERT.*name=shop.orders"):
+        bob.lock(request)
+    assert [each.user for each in bob.show_locks(idl.ShowLocksRequest()).locks] == ["olga"]
+    assert as_user("eve").show_locks(idl.ShowLocksRequest()).locks == []
+    as_user("olga").unlock(idl.UnlockRequest(lockid=held))
 
 
 def test_what_another_server_granted_shows_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:
