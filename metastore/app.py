@@ -90,12 +90,13 @@ def _check_audit(config: Config) -> None:
 
 def _warnings(config: Config) -> list[str]:
     """Say what an operator may have meant otherwise."""
-    if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
-        return [
-            f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in set_ugi "
-            "is believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
-        ]
-    return []
+    if config.authorization == "none" or (config.authentication and "anonymous" not in config.authentication):
+        return []
+    told = (
+        f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in set_ugi is "
+        "believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
+    )
+    return [told]
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:

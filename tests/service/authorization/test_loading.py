@@ -19,7 +19,7 @@ from metastore.store.database import Database
 from metastore.wire.authorization.table import RULES, document
 from metastore.wire.methods import METHODS
 from tests.service.authorization.callers import Caller, table
-from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.catalog import MetastoreMaker, call_of, make_database
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "privileges.md"
 HERE = "tests.service.authorization.test_loading"
@@ -92,8 +92,7 @@ def test_a_class_of_ones_own_is_asked(make_metastore: MetastoreMaker) -> None:
 def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker, name: str) -> None:
     server = make_metastore()
     create_startup_objects(server)
-    root = make_metastore(authorization="grants", admin_users=("root",))
-    Caller(root, "root").create_database(idl.Database(name="shop"))
+    make_database(call_of(server), "shop")
     broken = make_metastore(authorization=f"{HERE}:{name}")
     for call in (lambda caller: caller.get_database("shop"), lambda caller: caller.drop_database("shop", True, True)):
         with pytest.raises(Exception):  # noqa: B017, PT011  # of whatever kind
