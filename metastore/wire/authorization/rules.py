@@ -85,10 +85,12 @@ def get(args: Any, path: str) -> Any:
 
 
 def put(args: Any, path: str, value: str) -> None:
-    """Put a name at a path; a catalog that stands before the old one stays."""
+    """Put a name at a path where there is one; a catalog that stands before the old one stays."""
     *way, last = path.split(".")
     holder = get(args, ".".join(way)) if way else args
     old = getattr(holder, last)
+    if old is None:
+        return
     prefix = old[: old.index("#") + 1] if old.startswith("@") and "#" in old else ""
     setattr(holder, last, prefix + value)
 

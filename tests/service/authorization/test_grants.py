@@ -195,6 +195,31 @@ def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> Non
     assert root.get_table("shop", "orders").owner == "bob"
 
 
+def test_who_inserts_may_count_and_move_the_snapshot_of_iceberg(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    made = table("shop", "ice", "olga")
+    made.parameters = {"table_type": "ICEBERG"}
+    root.create_table(made)
+    for name in ("ice", "orders"):
+        root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName=name))
+    place = bob.get_table("shop", "ice").sd.location
+
+    def altered(name: str, **parameters: str) -> Any:
+        changed = bob.get_table("shop", name)
+        changed.parameters.update(parameters)
+        return changed
+
+    bob.alter_table("shop", "orders", altered("orders", numRows="7", COLUMN_STATS_ACCURATE="{}"))
+    bob.alter_table("shop", "ice", altered("ice", metadata_location=f"{place}/metadata/1.json", **{"current-snapshot-id": "1"}))
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "orders", altered("orders", metadata_location=f"{place}/metadata/1.json"))
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "ice", altered("ice", note="x"))
+    for elsewhere in ("file:/tmp/elsewhere/1.json", f"{bob.get_table('shop', 'orders').sd.location}/1.json"):
+        assert "DFS_URI" in refusal(bob.alter_table, "shop", "ice", altered("ice", metadata_location=elsewhere))
+    wider = altered("ice", metadata_location=f"{place}/metadata/2.json")
+    wider.sd.cols = [*wider.sd.cols, idl.FieldSchema(name="c", type="string")]
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "ice", wider)
+
+
 def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
     bob = as_user("bob")
