@@ -44,6 +44,7 @@ from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_cached_table
 from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
+from metastore.store.partition_structs import share_columns
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
 from metastore.warehouse.locations import is_absolute, is_below, join, same_place
@@ -77,7 +78,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
 
         def work(session: Session) -> None:
             locking = partitions.Locking(session, table, names, known.state)
-            partitions.share_columns(call.database, new)
+            share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]
             held, locked = _locked(call, name, locking)

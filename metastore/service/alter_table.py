@@ -276,7 +276,9 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
         changed = change_of(before.sd.cols, after.sd.cols)
         lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
-            statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
+            statistics.delete_table(session, before.id, lost)
+        if lost and cascade:
+            statistics.delete_columns_of_partitions(session, before.id, lost)
         if changed.gone and after.partitionKeys and not cascade:
             statistics.delete_columns_of_partitions(session, before.id, changed.gone)
         if changed.gone:

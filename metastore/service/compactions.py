@@ -51,7 +51,7 @@ from metastore.rules.transactions import COMPACTION
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
 from metastore.service.names import table_name
-from metastore.store import compaction_sources, compactions, statistics, tables
+from metastore.store import compaction_sources, compactions, components, statistics, tables, transactions
 from metastore.store import partitions as partition_rows
 from metastore.store.compactions import Clock, Entry, Object
 from metastore.store.database import Session
@@ -210,10 +210,10 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
     """
 
     def work(session: Session) -> None:
-        state = compactions.hold_transaction(session, transaction)
-        if state == TRANSACTION_ABORTED:
+        found = transactions.lock(session, transaction)()
+        if found is not None and found.state == TRANSACTION_ABORTED:
             raise TransactionAborted(f"Transaction txnid:{transaction} was aborted: compaction {info.id} can not go on in it")
-        if state != TRANSACTION_OPEN:
+        if found is None or found.state != TRANSACTION_OPEN:
             raise NoSuchTransaction(f"No such transaction txnid:{transaction}: open one for compaction {info.id}")
         entry = _held(session, info, [WORKING], "worked on")
         compactions.update(
@@ -225,7 +225,8 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             transaction_id=transaction,
             heartbeat_ms=now_ms(),
         )
-        compactions.add_component(session, transaction, COMPONENTS, entry.object, COMPACTION, info.highestWriteId)
+        transactions.hold_many(session, [transaction], COMPONENTS)
+        components.insert(session, [(transaction, (*entry.object, COMPACTION, info.highestWriteId))])
 
     call.database.write(work)
 

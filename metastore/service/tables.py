@@ -181,7 +181,7 @@ def drop_table(
 
 def _held(call: Call, session: Session, name: TableName, table: Table) -> Table:
     """Lock a table that was read before; return it as it is now. NoSuchObject."""
-    held = tables.hold(call.database, session, table, exclusively=True)
+    held = tables.held(call.database, session, table, tables.hold(session, table, exclusively=True))
     if held is None or held.id is None:
         raise NoSuchObject(f"{name} table not found")
     return held

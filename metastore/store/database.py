@@ -186,17 +186,11 @@ class Session:
     def enqueue_upsert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert rows, or none, as `enqueue` does it; a row that has the primary key of one is given its values instead.
 
-        For rows that nobody else can insert meanwhile.
+        For rows that are locked, or that nobody else can insert meanwhile.
         """
         given = list(rows)
         if given:
             self._database.driver.upsert(self, table, columns, given)
-
-    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key."""
-        given = list(rows)
-        if given:
-            self._database.driver.replace(self, table, columns, given)
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):

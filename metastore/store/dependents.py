@@ -45,9 +45,9 @@ KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_
 """Tables whose keys hold a table's name: rows that an earlier table left under the new name must not stand in the way."""
 
 
-def _of_database(table: sa.Table) -> list[sa.ColumnElement[bool]]:
-    found = [table.c.database == sa.bindparam("database_key")]
-    return [table.c.catalog == sa.bindparam("catalog_key"), *found] if "catalog" in table.c else found
+def _of_database(table: sa.Table, name: str = "database_key") -> list[sa.ColumnElement[bool]]:
+    database = table.c.database == sa.bindparam(name)
+    return [table.c.catalog == sa.bindparam("catalog_key"), database] if "catalog" in table.c else [database]
 
 
 def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
@@ -55,14 +55,7 @@ def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 
 _NAMES: dict[str, sa.BindParameter[str]] = {"database": sa.bindparam("new_database"), "table": sa.bindparam("new_table")}
-MAKE_ROOM = [
-    sa.delete(table).where(
-        *([table.c.catalog == sa.bindparam("catalog_key")] if "catalog" in table.c else []),
-        table.c.database == _NAMES["database"],
-        table.c.table == _NAMES["table"],
-    )
-    for table in KEYED
-]
+MAKE_ROOM = [sa.delete(table).where(*_of_database(table, "new_database"), table.c.table == _NAMES["table"]) for table in KEYED]
 RENAME_TABLE = [sa.update(table).where(*_of_table(table)).values(_NAMES) for table in (*ORDER, lock_components)]
 RENAME_PARTITION = [
     sa.update(table)

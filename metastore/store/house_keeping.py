@@ -11,7 +11,7 @@ from metastore.store.components import has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.schema import replicated_transactions, transaction_components, transactions, write_id_ranges, write_ids
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
-from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, named
+from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, is_table, named
 
 T, C = transactions.c, transaction_components.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
@@ -68,10 +68,8 @@ FREE = (
     .limit(sa.bindparam("most"))
 )
 DELETE_WRITE_IDS = (
-    sa.delete(write_ids).where(*(I[name] == sa.bindparam(f"{name}_key") for name in NAMES), I.write_id <= _LAST, I.transaction_id < _LOW),
-    sa.delete(write_id_ranges).where(
-        *(R[name] == sa.bindparam(f"{name}_key") for name in NAMES), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW
-    ),
+    sa.delete(write_ids).where(*is_table(I), I.write_id <= _LAST, I.transaction_id < _LOW),
+    sa.delete(write_id_ranges).where(*is_table(R), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW),
 )
 
 _RANKED = (

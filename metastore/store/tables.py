@@ -237,22 +237,17 @@ def lock_all(session: Session, database_id: int) -> None:
     session.rows(LOCK_ALL, key=database_id)
 
 
-def hold(database: Database, session: Session, table: Table, *, exclusively: bool = False) -> Table | None:
+def hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
     """Lock a table that was read before: against its removal and change, or against every change of its partitions too.
 
-    Return it as it is now, with changes that were made since it was read; None when it was dropped or renamed.
+    It goes together with the next statement; `held` reads the answer.
     """
-    return held(database, session, table, enqueue_hold(session, table, exclusively=exclusively))
-
-
-def enqueue_hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
-    """Like `hold`, together with the next statement; `held` reads the answer."""
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
     return session.enqueue(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
 
 
 def held(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
-    """Return a table that was locked, as `hold` does; `state` is what its row said, if that is known."""
+    """Return a table that `hold` locked, as it is now; None when it was dropped or renamed. `state` is what its row said, if known."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
@@ -262,7 +257,7 @@ def held(database: Database, session: Session, table: Table, answer: Answer, sta
 
 
 def is_held(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Tell whether `enqueue_hold` found that very table, and its row said no other than `state`, if that is known."""
+    """Tell whether `hold` found that very table, and its row said no other than `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 

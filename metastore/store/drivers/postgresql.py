@@ -112,10 +112,6 @@ class PostgreSQLDriver(Driver):
         given = Given(columns, rows)
         session.enqueue(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
 
-    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        given = Given(columns, rows)
-        session.enqueue(_updating(table, given.arrays, given.scalars), **given.values)
-
 
 class Given:
     """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
@@ -150,16 +146,6 @@ def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...
     return sa.text(
         f'INSERT INTO "{table.name}" ({_names((*arrays, *scalars))}) SELECT {", ".join(values)} FROM {_given(table, arrays)}{otherwise}'
     )
-
-
-@cache
-def _updating(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...]) -> sa.TextClause:
-    """Return PostgreSQL's update of rows, found by their primary key, that are given in that way."""
-    keys = table.primary_key.columns.keys()
-    values = {column: f'given."{column}"' for column in arrays} | {column: _value(table, column) for column in scalars}
-    changes = ", ".join(f'"{column}" = {value}' for column, value in values.items() if column not in keys)
-    same = " AND ".join(f'"{table.name}"."{column}" = {values[column]}' for column in keys)
-    return sa.text(f'UPDATE "{table.name}" SET {changes} FROM {_given(table, arrays)} WHERE {same}')
 
 
 def _given(table: sa.Table, arrays: Sequence[str]) -> str:

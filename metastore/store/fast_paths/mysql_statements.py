@@ -31,16 +31,7 @@ from metastore.store.schema import (
 )
 from metastore.store.schema import locks as lock_rows
 from metastore.store.schema import write_ids as write_id_rows
-from metastore.store.transactions import (
-    COLUMNS,
-    IS_OPEN,
-    LOWEST_OPEN,
-    OPEN,
-    RANGES,
-    WRITE_IDS,
-    WROTE,
-    may_be_range,
-)
+from metastore.store.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RANGES, WRITE_IDS, WROTE, may_be_range
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import Key
 
