@@ -29,7 +29,7 @@ from metastore.service.transactions import abort, ended_error, is_replayed
 from metastore.store import compactions, components, counters, tables, transactions, write_ids
 from metastore.store.answer import Answer, Later
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.fast_paths import Ended
 from metastore.store.transactions import ABORTED, COMMITTED, Transaction
 from metastore.store.write_ids import Key

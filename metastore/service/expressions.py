@@ -29,7 +29,7 @@ from metastore.service.partitions import Selected, check_count, rows_by_filter, 
 from metastore.service.tables import find_table
 from metastore.store import partitions
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.partition_structs import Rows
 
 Judge = Callable[[Sequence[str]], bool | None]

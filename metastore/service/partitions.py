@@ -26,7 +26,7 @@ from metastore.service.names import TableName
 from metastore.store import partition_structs, partitions
 from metastore.store import tables as table_rows
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.drivers import BrokenAtCommit
+from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
 from metastore.store.write_ids import Key
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from metastore.store import counters
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import compactions, transactions, write_id_counters, write_id_ranges, write_ids
 from metastore.store.schema import counters as counter_rows
 from metastore.store.write_ids import Key, is_table, named

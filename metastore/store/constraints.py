@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, tables
 
 C = constraints.c
@@ -96,8 +96,7 @@ class Stored(NamedTuple):
 
     def decoded(self) -> dict[str, Any]:
         """Return the body."""
-        found: dict[str, Any] = orjson.loads(self.body)
-        return found
+        return dict(orjson.loads(self.body))
 
     def changed(self, body: dict[str, Any]) -> Stored:
         """Return the row with another body."""

@@ -23,8 +23,8 @@ from sqlalchemy.sql.dml import Insert
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
 from metastore.store.caches import Caches
-from metastore.store.drivers import (
-    DRIVERS,
+from metastore.store.drivers import DRIVERS
+from metastore.store.drivers.contract import (
     BrokenAtCommit,
     Driver,
     ReferenceViolation,

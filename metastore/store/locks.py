@@ -24,7 +24,7 @@ from metastore.store.caches import QuietQueue
 from metastore.store.clauses import Among, unsynced
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
 from metastore.store.write_ids import Key
 

@@ -11,7 +11,7 @@ from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.places import indexed
 from metastore.store import descriptors
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import partitions
 
 P = partitions.c

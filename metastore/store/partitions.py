@@ -14,7 +14,7 @@ from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Retry, Row
+from metastore.store.drivers.contract import Retry, Row
 from metastore.store.partition_structs import FIELDS, INSERTED, Rows, rows_of
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.schema import tables as tables_table

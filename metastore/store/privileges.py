@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, partitions, privileges, tables
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import privileges, role_grants, roles
 
 NAMES = sa.select(roles.c.name).order_by(roles.c.name)

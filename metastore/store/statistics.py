@@ -19,7 +19,7 @@ from metastore.store.answer import Later
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
 from metastore.store.descriptors import hash_of
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.partition_structs import FIELDS
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
@@ -69,8 +69,7 @@ class Partition(NamedTuple):
 
     def decoded(self) -> dict[str, str]:
         """Return the parameters."""
-        found: dict[str, str] = orjson.loads(self.parameters)
-        return found
+        return dict(orjson.loads(self.parameters))
 
     def changed(self, parameters: Mapping[str, str], write_id: int) -> Partition:
         """Return the partition with others."""

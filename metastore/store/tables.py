@@ -15,7 +15,7 @@ from metastore.store import descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, bound, constant, looked_up
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, partition_statistics, partitions, privileges, table_statistics, tables
 from metastore.store.schema import descriptors as descriptors_table
 
@@ -317,10 +317,7 @@ def set_parameters(session: Session, key: int, parameters: dict[str, str], write
 def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
     """Lock a table's row by its key; return its parameters, or None."""
     row = session.row(HOLD_PARAMETERS, key=key)
-    if row is None:
-        return None
-    parameters: dict[str, str] = orjson.loads(row[0])
-    return parameters
+    return None if row is None else dict(orjson.loads(row[0]))
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:

@@ -20,7 +20,7 @@ from metastore.store import components, schema
 from metastore.store import locks as lock_rows
 from metastore.store import transactions as transaction_rows
 from metastore.store.database import Database, Session
-from metastore.store.drivers import BrokenAtCommit
+from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, hold
 from tests.service.changes import of_another

@@ -16,7 +16,7 @@ from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
 from metastore.store.clauses import Among, bound, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.drivers import inserting
+from metastore.store.drivers.contract import inserting
 from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
