@@ -276,11 +276,8 @@ def names(session: Session, catalog: str, database_name: str, table_type: str | 
 
 def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:
     """Return what a listing shows of all tables of a database, or of a whole catalog, ascending by database and name."""
-    if database_name is None:
-        rows = session.rows(META, catalog_key=catalog)
-    else:
-        rows = session.rows(META_OF_DATABASE, catalog_key=catalog, database_key=database_name)
-    return [TableMeta(*row) for row in rows]
+    clause = META if database_name is None else META_OF_DATABASE
+    return [TableMeta(*row) for row in session.rows(clause, catalog_key=catalog, database_key=database_name)]
 
 
 def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:
