@@ -24,7 +24,7 @@ from metastore.store import catalogs, databases, dependents, partitions, statist
 from metastore.store.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ def _remove(call: Call, session: Session, name: TableName, table: Table, environ
     tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
     if not is_transactional(table):
         return
-    dependents.delete_table(session, Key(*name))
+    dependents.delete_table(session, TableKey(*name))
     if not delete_data and soft_drops.dropping_transaction(environment) and table.sd is not None and table.sd.location:
         soft_drops.hand_over(call, session, name, [(None, table.sd.location)], environment, purge=_purges(table, environment))
 

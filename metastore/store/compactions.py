@@ -14,7 +14,7 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import compactions, transactions, write_id_counters, write_id_ranges, write_ids
 from metastore.store.schema import counters as counter_rows
-from metastore.store.write_ids import Key, is_table, named
+from metastore.store.write_ids import TableKey, is_table, named
 
 C, N, T = compactions.c, counter_rows.c, transactions.c
 MUTEX = "compactions"
@@ -212,7 +212,7 @@ class Ready(NamedTuple):
 
 def named_object(where: Object) -> dict[str, Any]:
     """Return the parameters of a statement that name an object."""
-    return {**named(Key(*where[:3])), "partition_key": where.partition}
+    return {**named(TableKey(*where[:3])), "partition_key": where.partition}
 
 
 def take_turn(session: Session) -> None:
@@ -358,4 +358,4 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
 
 def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
     """Return all entries of a table and its partitions, the last first."""
-    return [Entry(*row) for row in session.rows(OF_TABLE, **named(Key(catalog, database, table)))]
+    return [Entry(*row) for row in session.rows(OF_TABLE, **named(TableKey(catalog, database, table)))]

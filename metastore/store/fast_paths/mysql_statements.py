@@ -33,7 +33,7 @@ from metastore.store.schema import locks as lock_rows
 from metastore.store.schema import write_ids as write_id_rows
 from metastore.store.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RANGES, WRITE_IDS, WROTE, may_be_range
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
 
@@ -95,7 +95,7 @@ GIVE = sa.insert(write_id_rows).values(
 )
 IN_RANGE = (
     sa.select(sa.func.exp(R.last_transaction + constant(1000)))
-    .where(*(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
+    .where(*(R[name] == sa.bindparam(name) for name in TableKey._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
     .limit(constant(1))
 )
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
@@ -108,7 +108,7 @@ TAKE_ABOVE = (
 """An UPDATE does not lock the rows of other tables that it counts."""
 GIVE_RANGE = sa.insert(write_id_ranges).values(
     {
-        **bound(Key._fields),
+        **bound(TableKey._fields),
         "first_transaction": _LOWEST,
         "last_transaction": _HIGHEST,
         "first_write_id": GIVEN - _COUNT,
@@ -129,7 +129,7 @@ COMPLETE = {
 
 With True also the commit id, which the statement before told. The transaction's own row gets a mark from the housekeeper.
 """
-_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE)
+_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE)
 _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
 """The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
 _COMMIT_ID = sa.func.last_insert_id(
@@ -181,7 +181,7 @@ MET = {
 NOTE = sa.insert(transaction_components).values(
     {
         **bound(INTENT_COLUMNS[:-1]),
-        "write_id": write_ids.number_of(_TRANSACTION, bound(Key._fields)),
+        "write_id": write_ids.number_of(_TRANSACTION, bound(TableKey._fields)),
     }
 )
 

@@ -62,14 +62,14 @@ from metastore.store.transactions import (
     may_be_range,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
+from metastore.store.write_ids import RANGE_COLUMNS, TableKey, is_range, number_of, overlaps
 
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
 _COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
-_NAMES = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
+_NAMES = {name: sa.bindparam(name, type_=sa.String()) for name in TableKey._fields}
 _MESSAGE = sa.cast(sa.bindparam("event_message"), sa.Text())
 _ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
 
@@ -338,7 +338,7 @@ class PostgreSQL(FastPaths):
         return list(keys) if row is not None and row[0] else None
 
     def try_allocate(
-        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+        self, database: Database, key: TableKey, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
     ) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
         statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)
