@@ -19,7 +19,7 @@ from metastore.service.context import Call
 from metastore.store import fast_paths
 from metastore.store.caches import QuietQueue
 from metastore.store.fast_paths import FIRST, LAST, WRITE_ID, Ended, LockAttempt
-from metastore.store.locks import Component, GivenWriteId, NewLock, reach
+from metastore.store.locks import Component, KnownWriteId, NewLock, reach
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import TableKey, is_range
@@ -107,13 +107,13 @@ def allocated(call: Call, key: TableKey, write_ids: Mapping[int, int], seen: Qui
         if hint is not None:
             hint.holds |= WRITE_IDS
             if len(write_ids) <= MAX_NOTED_WRITE_IDS:
-                hint.write_ids[key] = GivenWriteId(number, seen)
+                hint.write_ids[key] = KnownWriteId(number, seen)
 
 
 def try_lock(call: Call, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]) -> int | None:
     """Add an acquired lock, with what its transaction means to write, if there is none of these types to wait for; return its id."""
-    given = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
-    return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), given))
+    known = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
+    return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), known))
 
 
 def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -> None:

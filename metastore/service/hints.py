@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from metastore.idl import TxnType
 from metastore.rules.transactions import CHANGES, Intent
 from metastore.store.fast_paths import PLAIN, Hint
-from metastore.store.locks import GivenWriteId
+from metastore.store.locks import KnownWriteId
 from metastore.store.transactions import RANGES
 from metastore.store.write_ids import TableKey
 
@@ -29,7 +29,7 @@ class TransactionHint:
     intents: list[Intent] = field(default_factory=list)
     changes: frozenset[TableKey] = frozenset()
     """The tables of which it updates or deletes rows: the commit has conflicts to look for."""
-    write_ids: dict[TableKey, GivenWriteId] = field(default_factory=dict)
+    write_ids: dict[TableKey, KnownWriteId] = field(default_factory=dict)
 
     def summary(self) -> Hint:
         """Return what the database's fast paths go by."""

@@ -141,7 +141,7 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
     )
 
 
-class GivenWriteId(NamedTuple):
+class KnownWriteId(NamedTuple):
     """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
 
     write_id: int

@@ -154,7 +154,7 @@ def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
         return None
     numbered, unnumbered = [], []
     for intent in new.intents:
-        number = new.given.get(TableKey.of(intent))
+        number = new.known.get(TableKey.of(intent))
         if number is not None and number.seen is quiet:
             numbered.append((*intent[:-1], number.write_id))
         else:

@@ -46,7 +46,7 @@ def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]
     return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
-GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
+TAKEN: sa.ColumnElement[int] = sa.func.last_insert_id()
 """The number that a counter gave to the statement before."""
 _FOUND_ONE = sa.func.row_count() == constant(1)
 """Whether the statement before found one row."""
@@ -72,7 +72,7 @@ TAKE_ID = (
     .values(value=sa.func.last_insert_id(_NEXT))
 )
 OPEN_ONE = sa.insert(transactions).values(
-    {"id": GIVEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
+    {"id": TAKEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
 )
 MARK = {
     batch: sa.update(transactions)
@@ -90,7 +90,7 @@ TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bind
 GIVE = sa.insert(write_id_rows).values(
     {
         **bound(WRITE_ID_COLUMNS[:-1]),
-        "write_id": GIVEN - constant(1),
+        "write_id": TAKEN - constant(1),
     }
 )
 IN_RANGE = (
@@ -111,7 +111,7 @@ GIVE_RANGE = sa.insert(write_id_ranges).values(
         **bound(TableKey._fields),
         "first_transaction": _LOWEST,
         "last_transaction": _HIGHEST,
-        "first_write_id": GIVEN - _COUNT,
+        "first_write_id": TAKEN - _COUNT,
         "catalog": _if_found_one(sa.bindparam("catalog")),
     }
 )
@@ -123,7 +123,7 @@ _COMPLETE = sa.update(transaction_components).where(
 )
 COMPLETE = {
     False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
-    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN),
+    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=TAKEN),
 }
 """Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
 
@@ -206,5 +206,5 @@ def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
 
 
 LOG_IF_FOUND_ONE = logging().values(type=_if_found_one(sa.bindparam("type")))
-OPENED = (str(FIRST), GIVEN)
-ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
+OPENED = (str(FIRST), TAKEN)
+ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), TAKEN - _COUNT))
