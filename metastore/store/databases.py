@@ -11,7 +11,7 @@ from metastore.idl import Database as DatabaseStruct
 from metastore.places import indexed
 from metastore.store.clauses import bound
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c
