@@ -240,7 +240,7 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
     table = Key("hive", "db", "t")
 
     def fill(session: Session) -> None:
-        ids = transactions.taken_ids(transactions.take_ids(session, 4), 4)
+        ids = transactions.take_ids(session, 4)()
         transactions.insert(session, ids, transactions.OPEN, 0, (None, None, None), 0)
         write_ids.take(session, table, ids[:3])
         write_ids.insert_ranges(session, table, [Range(ids[0], ids[1], 1), Range(ids[2], ids[2], 3)])

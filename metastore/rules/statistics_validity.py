@@ -86,12 +86,6 @@ def _mark_with(text: str, columns: tuple[str, ...]) -> str:
     return orjson.dumps(mark).decode()
 
 
-def usual_marks(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the marks of those of whose columns just these are exact: where the number of rows is, too, and where it is not."""
-    names = tuple(columns)
-    return tuple(_mark_with(text, names) for text in (orjson.dumps({_BASIC: "true"}).decode(), "{}"))
-
-
 def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
     """Return parameters that no longer say so."""
     known = exact_columns(parameters)

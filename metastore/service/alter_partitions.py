@@ -77,11 +77,10 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
 
         def work(session: Session) -> None:
             locking = partitions.Locking(session, table, names, known.state)
-            session.flush()
             partitions.share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]
-            held, locked, rows = _locked(call, name, locking)
+            held, locked = _locked(call, name, locking)
             found = {each: (key, old) for key, each, old in locked}
             alteration = _Alteration(call, held, environment)
             before, after, changed, other_columns, other_data = [], [], [], [], []
@@ -99,11 +98,10 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
                 if old.sd is None or stored.sd.cols is not old.sd.cols:
                     other_columns.append((key, old, stored))
             if changed:
-                partitions.replace(session, held, changed, rows)
+                partitions.replace(session, held, changed)
                 _keep_statistics(session, other_columns)
                 if other_data:
                     statistics.delete_partitions(session, other_data)
-                session.flush()
             current.event = AlterPartitions(client=call.info, table=held, before=before, after=after, environment=environment)
 
         current.write(work)
@@ -136,7 +134,7 @@ def rename_partition(
     with change(call, event, ("partitions", *name, [new_name])) as current:
 
         def work(session: Session) -> tuple[Table, tuple[str, str] | None]:
-            held, found, _ = _locked(call, name, partitions.Locking(session, table, [old_name, new_name]))
+            held, found = _locked(call, name, partitions.Locking(session, table, [old_name, new_name]))
             by_name = {each: (key, old) for key, each, old in found}
             if old_name not in by_name:
                 raise InvalidOperation(f"Partition {old_name} of {name} does not exist: [{', '.join(old_values)}]")

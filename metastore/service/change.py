@@ -28,7 +28,6 @@ class Change:
         self._subject = subject
         self.event = event
         self.further: Sequence[Event] = ()
-        self._has_sent_events = False
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -40,11 +39,11 @@ class Change:
 
         def attempt(session: Session) -> T:
             nonlocal ended
-            ended = self._has_sent_events = False
+            ended = False
             self._made.undo_moves()
             try:
                 result = work(session)
-                self._tell(session)
+                self._call.listeners.within([self.event, *self.further], session)
             except BaseException:
                 self._made.undo()
                 raise
@@ -57,17 +56,6 @@ class Change:
             if ended:
                 self._settle()
             raise
-
-    def tell_early(self, session: Session) -> None:
-        """Tell the notification log, if it is the only transactional listener, before `work` has ended: it only looks at the event."""
-        if self._call.listeners.only_log:
-            self._tell(session)
-            session.flush()
-
-    def _tell(self, session: Session) -> None:
-        if not self._has_sent_events:
-            self._call.listeners.within([self.event, *self.further], session)
-            self._has_sent_events = True
 
     def _settle(self) -> None:
         made = self._made

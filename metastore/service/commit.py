@@ -27,7 +27,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.transactions import abort, ended_error, is_replayed
 from metastore.store import compactions, components, counters, tables, transactions, write_ids
-from metastore.store.answer import Answer
+from metastore.store.answer import Answer, Later
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.fast_paths import Ended
@@ -60,10 +60,10 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
         return None
-    locked = transactions.enqueue_lock(session, key)
+    locked = transactions.lock(session, key)
     turn = None if replayed else _early_turn(call, session, request)
     intents = _intents(components.of(session, key) if turn is None else turn.intents.rows)
-    found = transactions.locked(locked)
+    found = locked()
     if found is None or found.state == ABORTED:
         raise ended_error(key, found, session)
     if found.state == COMMITTED:
@@ -161,7 +161,7 @@ class _Turn(NamedTuple):
 
     tables: frozenset[Key]
     held: Answer
-    mark: Answer
+    mark: Later[int]
     intents: Answer
     committed: Answer | None
 
@@ -187,7 +187,7 @@ def _turn(
     while True:
         tables = frozenset(Key.of(each) for each in _changes(intents))
         if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
-            return counters.last(turn.mark), intents, _writes(turn.committed)
+            return turn.mark(), intents, _writes(turn.committed)
         turn = _ask_turn(session, transaction, tables, checks_conflicts=checks_conflicts)
         intents = _intents(turn.intents.rows)
 

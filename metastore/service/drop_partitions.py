@@ -90,7 +90,7 @@ def drop_named(
             locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked(call.database)
             if locked is None:
                 raise NoSuchObject(f"{name} table not found")
-            held, found, _ = locked
+            held, found = locked
             names = [each for _, each, _ in found]
             missing = set(wanted) - set(names)
             if missing and not if_exists:

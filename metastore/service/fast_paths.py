@@ -18,8 +18,8 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import fast_paths
 from metastore.store.caches import QuietQueue
-from metastore.store.fast_paths import FIRST, LAST, WRITE_ID, Ended
-from metastore.store.locks import Component, GivenWriteId, NewLock
+from metastore.store.fast_paths import FIRST, LAST, WRITE_ID, Ended, LockAttempt
+from metastore.store.locks import Component, GivenWriteId, NewLock, reach
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import Key, is_range
@@ -113,7 +113,7 @@ def allocated(call: Call, key: Key, write_ids: Mapping[int, int], seen: QuietQue
 def try_lock(call: Call, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]) -> int | None:
     """Add an acquired lock, with what its transaction means to write, if there is none of these types to wait for; return its id."""
     given = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
-    return fast_paths.of(call.database).try_lock(call.database, lock, parts, intents, types, given)
+    return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), given))
 
 
 def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -> None:

@@ -76,7 +76,7 @@ def abort_late(metastore: Metastore, keys: Iterable[int]) -> list[int]:
         def is_late(each: Transaction) -> bool:
             return each.state == OPEN and each.heartbeat < since(metastore.config, now, each.type)
 
-        late = [each for each in transactions.lock_many(session, wanted) if is_late(each)]
+        late = [each for each in transactions.lock_many(session, wanted)() if is_late(each)]
         abort(call, session, late)
         return [each.id for each in late]
 

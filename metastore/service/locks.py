@@ -97,11 +97,11 @@ def _add(
 ) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
     """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
     now, transaction = now_ms(), wanted.transaction
-    held = transactions.enqueue_hold(session, transaction, wanted.bits, now) if transaction else None
+    held = transactions.hold(session, transaction, wanted.bits, now) if transaction else None
     tables = {Key.of(each) for each in wanted.intents}
     numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
     met = _living(locks.meeting(session, wanted.components, wanted.types))
-    if held is not None and not held.count:
+    if held is not None and not held():
         raise ended_error(transaction, transactions.find(session, transaction), session)
     found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
     if found is not None:
@@ -110,7 +110,7 @@ def _add(
             return late
         if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
             return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
-    given = write_ids.by_table(numbers) if numbers is not None else {}
+    given = numbers() if numbers is not None else {}
     intents = [each._replace(write_id=given.get(Key.of(each))) for each in wanted.intents]
     state = ACQUIRED if found is None else WAITING
     added = locks.insert(session, wanted.new(request, state, now), wanted.components, intents)

@@ -59,7 +59,7 @@ def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: 
     column = None
     if kind == HiveObjectType.COLUMN:
         column = None if ref.columnName is None else normalize(ref.columnName)
-    return Object(kind, table_id=key, partition_id=partition, column=column)
+    return Object(kind, table_id=key, partition_id=partition, column_name=column)
 
 
 def _partition_key(call: Call, session: Session, where: tuple[str, str, str], ref: HiveObjectRef) -> int:
@@ -180,8 +180,8 @@ def refresh(call: Call, ref: HiveObjectRef, authorizer: str | None, bag: Privile
     def work(session: Session) -> None:
         roles.lock(session, PUBLIC)
         thing = _object(call, session, ref)
-        if thing.type == HiveObjectType.COLUMN and thing.column is None:
-            old = privileges.find(session, object_type=thing.type, table_id=thing.table_id, authorizer=authorizer)
+        if thing.object_type == HiveObjectType.COLUMN and thing.column_name is None:
+            old = privileges.find(session, object_type=thing.object_type, table_id=thing.table_id, authorizer=authorizer)
         else:
             old = privileges.on(session, thing, authorizer=authorizer)
         privileges.delete(session, [granted.key for granted in old])
@@ -210,8 +210,8 @@ def list_privileges(call: Call, principal: str | None, kind: int | None, ref: Hi
             thing = _object(call, session, ref, locked=False)
         except NoSuchObject:
             return []
-        if thing.type == HiveObjectType.COLUMN and thing.column is None:
-            return privileges.find(session, object_type=thing.type, table_id=thing.table_id, **who)
+        if thing.object_type == HiveObjectType.COLUMN and thing.column_name is None:
+            return privileges.find(session, object_type=thing.object_type, table_id=thing.table_id, **who)
         return privileges.on(session, thing, **who)
 
     return [granted.privilege for granted in call.database.read(work)]

@@ -73,7 +73,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
             return False
         write_ids.seed(session, key, seen.mark + 1)
         if aborted:
-            ids = transactions.taken_ids(transactions.take_ids(session, len(aborted)), len(aborted))
+            ids = transactions.take_ids(session, len(aborted))()
             transactions.insert(session, ids, ABORTED, TxnType.DEFAULT, (request.user, request.hostName, None), now_ms())
             transactions.hold_many(session, ids, WRITE_IDS | COMPONENTS)
             write_ids.insert(session, key, zip(ids, aborted, strict=True))

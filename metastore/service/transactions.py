@@ -59,7 +59,7 @@ def _open(call: Call, session: Session, count: int, kind: int, who: transactions
         return sorted(known.values())
     taken = transactions.take_ids(session, count)
     lowest = transactions.lowest_open(session)
-    opened = list(transactions.taken_ids(taken, count))
+    opened = list(taken())
     if lowest is not None and opened[-1] - lowest >= call.config.txn_max_open:
         _check_number(session, count, call.config.txn_max_open)
     transactions.insert(session, opened, OPEN, kind, who, now_ms())
@@ -102,7 +102,7 @@ def _abort_one(call: Call, session: Session, key: int, policy: str | None) -> li
     target = key if policy is None else transactions.targets(session, policy, [key]).get(key)
     if target is None:
         return []
-    found = transactions.lock(session, target)
+    found = transactions.lock(session, target)()
     if found is not None and found.state == ABORTED:
         return []
     if found is None or found.state == COMMITTED:
@@ -117,7 +117,7 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
     """Abort those of the transactions that are open and leave the others alone; return the ids of the aborted, ascending."""
 
     def work(session: Session) -> list[int]:
-        found = [each for each in transactions.lock_many(session, keys) if each.state == OPEN]
+        found = [each for each in transactions.lock_many(session, keys)() if each.state == OPEN]
         abort(call, session, found)
         return [each.id for each in found]
 

@@ -78,17 +78,17 @@ def _allocate(
         if len(known) < len(sources):
             return {}, {}
         ids = sorted(known.values())
-    locked = transactions.enqueue_lock_many(session, ids)
+    locked = transactions.lock_many(session, ids)
     ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
-    found = _may_write(key, ids, transactions.all_locked(locked))
+    found = _may_write(key, ids, locked())
     if request.reallocate:
         dependents.delete_write_ids(session, key, ids)
     elif held is None and found[0].holds & (WRITE_IDS | RANGES):
         held = write_ids.of_transactions(session, key, ids)
-    have = {} if held is None else write_ids.numbers(held, ids)
+    have = {} if held is None else held()
     wanted = [id_ for id_ in ids if id_ not in have]
-    numbers = write_ids.taken(ahead, len(ids))[: len(wanted)]
+    numbers = ahead()[: len(wanted)]
     if have:  # what is not needed is given back
         write_ids.set_next(session, key, numbers.stop)
     if wanted and sources and numbers[0] != min(sources.values()):
@@ -280,7 +280,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
     keys = {key_of(call, name): write_id for name, write_id in lowest.items()}
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, transaction, HISTORY, now_ms()):
+        if not transactions.hold(session, transaction, HISTORY, now_ms())():
             raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         write_ids.insert_history(session, transaction, keys.items())
 
@@ -296,7 +296,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, request.txnid, COMPONENTS, now_ms()):
+        if not transactions.hold(session, request.txnid, COMPONENTS, now_ms())():
             raise ended_error(request.txnid, transactions.find(session, request.txnid), session)
         if operation is not None:
             components.insert(session, ((request.txnid, Intent(*key, name, operation, request.writeid)) for name in names))

@@ -6,9 +6,9 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -26,7 +26,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, partitions_named
 from metastore.service.tables import find_table, on_cached_table
-from metastore.store import overwriting, partitions, statistics, tables
+from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
 from metastore.store.tables import Known
 
@@ -144,82 +144,45 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
     keys, structs = _checked(table, new)
-    by_partition = dict(zip(names, keys, strict=True))
     data: list[list[str]] = []
 
     @cache
     def columns() -> dict[str, Columns]:
         made = _encoded(structs)
         data[:] = [made[key].data for key in keys]
-        return {partition: made[key] for partition, key in by_partition.items()}
+        return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
 
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
 
         def work(session: Session) -> bool:
-            all_written = False
-            if overwrites:
-                marks = {key: _usual_marks(table, tuple(struct.colName for struct in of)) for key, of in structs.items()}
-                wanted = {partition: marks[key] for partition, key in by_partition.items()}
-                locking = overwriting.Overwriting(session, table, wanted, known.state)
-                writing = _overwrite(locking, name, engine, columns)
-                current.tell_early(session)
-                all_written = writing.is_done()
-                if writing.have_text and all_written:
-                    return True
-            return _join(session, name, known, columns(), engine, merged=merged, by=by, all_written=all_written)
+            locking = partitions.Locking(session, table, names, known.state)
+            old = statistics.of_other_columns(session, table.id, names, engine, unread)
+            new = columns()  # the database locks while this encodes
+            rows = locking.rows()
+            if rows is None or table.id is None:
+                raise NoSuchObject(f"{name} table not found")
+            places = {row[1]: row[0] for row in rows}
+            if missing := set(names) - places.keys():
+                raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
+            changed, written, joins = _changes(table, statistics.locked(rows), new, by, merged=merged)
+            if changed:
+                statistics.set_parameters(session, table.id, changed)
+            stored = _stored(old(), written, new, merged=merged)
+            statistics.write_partitions(session, table.id, engine, {places[each]: of for each, of in stored.items()})
+            return joins
 
-        overwrites = overwriting.possible(call.database) and not merged and all(structs.values())
+        of_one_request = {tuple(struct.colName for struct in of) for of in structs.values()}
+        unread = of_one_request.pop() if len(of_one_request) == 1 and not merged else ()
         return current.write(work)
 
 
-def _overwrite(
-    locking: overwriting.Overwriting, name: TableName, engine: str, columns: Callable[[], Mapping[str, Columns]]
-) -> overwriting.Writing:
-    """Begin to overwrite statistics, which are encoded while the database locks their partitions. NoSuchObject."""
-    stored = {partition: each.stored() for partition, each in columns().items()}
-    missing = locking.missing()
-    if missing is None:
-        raise NoSuchObject(f"{name} table not found")
-    if missing:
-        raise _missing(name, missing)
-    return locking.write(engine, stored)
-
-
-def _join(
-    session: Session,
-    name: TableName,
-    known: Known,
-    columns: Mapping[str, Columns],
-    engine: str,
-    *,
-    merged: bool,
-    by: Writer,
-    all_written: bool,
-) -> bool:
-    """Write statistics of partitions beside what is there of other columns; tell whether they could be `merged`, if that is asked for.
-
-    With `all_written` only the partitions' parameters are left.
-    """
-    table = known.table
-    locking = partitions.Locking(session, table, [*columns], known.state)
-    old = None if all_written else statistics.enqueue_of_partitions(session, table.id, [*columns], engine)
-    rows = locking.rows()
-    if rows is None or table.id is None:
-        raise NoSuchObject(f"{name} table not found")
-    keys = {row[1]: row[0] for row in rows}
-    if missing := columns.keys() - keys:
-        raise _missing(name, missing)
-    changed, written, joins = _changes(table, statistics.locked(rows), columns, by, merged=merged)
-    if changed:
-        statistics.set_parameters(session, table.id, changed)
-    if written and old is not None:
-        together = _together(statistics.by_name(old.rows), written, columns, merged=merged)
-        statistics.write_partitions(session, table.id, engine, {keys[each]: statistics.stored(of) for each, of in together.items()})
-    return joins
-
-
-def _missing(name: TableName, names: Collection[str]) -> NoSuchObject:
-    return NoSuchObject(f"Partition {min(names)} of {name} doesn't exist: no statistics were written")
+def _stored(
+    old: Mapping[str, statistics.Encoded], written: Mapping[str, Collection[str]], new: Mapping[str, Columns], *, merged: bool
+) -> dict[str, statistics.Stored]:
+    """Return what is stored of partitions, by name: of those without `old` statistics only what is new."""
+    if merged:
+        return {each: statistics.stored(of) for each, of in _together(old, written, new, merged=True).items()}
+    return {each: statistics.stored({**old[each], **new[each].encoded}) if each in old else new[each].stored() for each in written}
 
 
 def _changes(
@@ -255,20 +218,6 @@ def _changes(
             written[each.name] = of.columns
         joins = joins and of.joins
     return changed, written, joins
-
-
-def _usual_marks(table: Table, names: tuple[str, ...]) -> overwriting.Texts:
-    """Return how marks stand in parameters that need no change; those of a transactional table are always looked at."""
-    return overwriting.NEVER if is_transactional(table) else _usual_marks_of(names)
-
-
-@lru_cache(maxsize=16)
-def _usual_marks_of(names: tuple[str, ...]) -> overwriting.Texts:
-    one, other = (
-        statistics.part_of_parameters(statistics_validity.ACCURATE, {statistics_validity.ACCURATE: mark})
-        for mark in statistics_validity.usual_marks(names)
-    )
-    return one, other
 
 
 class Columns:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Later = Callable[[], T]
+"""Reads a value from an answer: statements that are enqueued before it is called go to the database together."""
 
 
 class Answer:

@@ -8,20 +8,18 @@ import sqlalchemy as sa
 
 from metastore.idl import Catalog
 from metastore.store.database import Session
-from metastore.store.schema import catalogs, databases, server_info
+from metastore.store.schema import catalogs, server_info
 
 FIND = sa.select(catalogs.c.name, catalogs.c.description, catalogs.c.location, catalogs.c.create_time).where(
     catalogs.c.name == sa.bindparam("key")
 )
 NAMES = sa.select(catalogs.c.name).order_by(catalogs.c.name)
-INSERT = sa.insert(catalogs)
 UPDATE = (
     sa.update(catalogs)
     .where(catalogs.c.name == sa.bindparam("key"))
     .values(description=sa.bindparam("description"), location=sa.bindparam("location"))
 )
 DELETE = sa.delete(catalogs).where(catalogs.c.name == sa.bindparam("key"))
-DATABASES = sa.select(databases.c.name).where(databases.c.catalog == sa.bindparam("catalog")).order_by(databases.c.name)
 INFO = sa.select(server_info.c.value).where(server_info.c.name == sa.bindparam("key"))
 
 
@@ -33,13 +31,13 @@ def find(session: Session, name: str) -> Catalog | None:
 
 def names(session: Session) -> list[str]:
     """Return the names of all catalogs, ascending."""
-    return [name for (name,) in session.rows(NAMES)]
+    return session.column(NAMES)
 
 
 def insert(session: Session, catalog: Catalog) -> None:
     """Add a catalog."""
-    session.execute(
-        INSERT, name=catalog.name, description=catalog.description, location=catalog.locationUri, create_time=catalog.createTime or 0
+    session.insert(
+        catalogs, name=catalog.name, description=catalog.description, location=catalog.locationUri, create_time=catalog.createTime or 0
     )
 
 

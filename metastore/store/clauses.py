@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -65,6 +65,11 @@ def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any)
     columns = ", ".join(compiler.process(each.column, **kw) for each in element.each)
     lists = ", ".join(f"CAST(%({each.bind.key})s AS text[])" for each in element.each)
     return f"({columns}) IN (SELECT * FROM unnest({lists}))"
+
+
+def bound(columns: Iterable[str], but: Collection[str] = ()) -> dict[str, sa.BindParameter[Any]]:
+    """Return a parameter for each of the columns but some, by name: the values of an insert or update."""
+    return {name: sa.bindparam(name) for name in columns if name not in but}
 
 
 def constant(value: int | str) -> sa.ColumnElement[Any]:

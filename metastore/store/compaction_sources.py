@@ -6,22 +6,18 @@ One function per statement. It reads the rows of transactions and removes those 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
-from metastore.store.compactions import OWNED, C, Object, T
+from metastore.store.clauses import Among, constant
+from metastore.store.compactions import OWNED, C, Object, T, is_object, named_object
 from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers import Row
-from metastore.store.schema import (
-    compaction_metrics,
-    compactions,
-    transaction_components,
-    transactions,
-)
+from metastore.store.schema import compaction_metrics, compactions, transaction_components, transactions
 from metastore.store.transactions import min_open
+from metastore.store.write_ids import is_table
 
 A, M = transaction_components.c, compaction_metrics.c
 WRITTEN_SINCE = (
@@ -46,28 +42,14 @@ TRIED = (
 ABORTED = (
     sa.select(A.catalog, A.database, A.table, A.partition, sa.func.min(T.started_ms), sa.func.count(sa.distinct(A.transaction_id)))
     .select_from(transactions.join(transaction_components, A.transaction_id == T.id))
-    .where(T.state == sa.literal_column("'a'"), A.table.is_not(None))
+    .where(T.state == constant("a"), A.table.is_not(None))
     .group_by(A.catalog, A.database, A.table, A.partition)
 )
-
-
-def _at(columns: Any) -> tuple[Any, ...]:
-    return (
-        columns.catalog == sa.bindparam("catalog_key"),
-        columns.database == sa.bindparam("database_key"),
-        columns.table == sa.bindparam("table_key"),
-    )
-
-
-def _exactly(columns: Any) -> tuple[Any, ...]:
-    return (*_at(columns), columns.partition.is_not_distinct_from(sa.bindparam("partition_key")))
-
-
 UNSETTLED = sa.union_all(
     *(
         sa.select(number, T.state)
         .select_from(joined)
-        .where(*_at(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != sa.literal_column("'c'"))
+        .where(*is_table(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != constant("c"))
         for table, joined, number in OWNED
     )
 )
@@ -75,13 +57,13 @@ STATES = sa.select(T.id, T.state, T.commit_id).where(Among(T.id, "keys"))
 ABORTED_AT = (
     sa.select(A.transaction_id, A.operation, A.write_id)
     .select_from(transaction_components.join(transactions, T.id == A.transaction_id))
-    .where(*_exactly(A), T.state == sa.literal_column("'a'"))
+    .where(*is_object(A), T.state == constant("a"))
 )
-_ABORTED_IDS = sa.select(T.id).where(T.state == sa.literal_column("'a'"))
-_COMPLETED = (*_exactly(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
+_ABORTED_IDS = sa.select(T.id).where(T.state == constant("a"))
+_COMPLETED = (*is_object(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
 DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
 DELETE_ABORTED = sa.delete(transaction_components).where(
-    *_exactly(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
+    *is_object(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
 )
 DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
     Among(A.transaction_id, "keys"),
@@ -90,7 +72,7 @@ DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
     sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
 )
 DELETE_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
-DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*_exactly(A), A.transaction_id.in_(_ABORTED_IDS))
+DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*is_object(A), A.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
     M.database == sa.bindparam("database_key"),
     M.table == sa.bindparam("table_key"),
@@ -103,9 +85,6 @@ UPDATE_METRIC = (
     .where(*METRIC, M.version == sa.bindparam("old_version"))
     .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1)
 )
-INSERT_METRIC = sa.insert(compaction_metrics).values(
-    {name: sa.bindparam(name) for name in ("database", "table", "partition", "type", "value", "version", "threshold")}
-)
 DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 
 
@@ -115,11 +94,6 @@ class Aborted(NamedTuple):
     object: Object
     first_started: int
     transactions: int
-
-
-def _keys(where: Object, *, exactly: bool = True) -> dict[str, Any]:
-    keys: dict[str, Any] = {"catalog_key": where.catalog, "database_key": where.database, "table_key": where.table}
-    return {**keys, "partition_key": where.partition} if exactly else keys
 
 
 def written_since(session: Session, since: int) -> set[Object]:
@@ -144,12 +118,12 @@ def aborted(session: Session) -> list[Aborted]:
 
 def aborted_at(session: Session, where: Object) -> list[Row]:
     """Return (transaction, operation, write id) of the aborted writes to exactly one object."""
-    return list(session.rows(ABORTED_AT, **_keys(where)))
+    return list(session.rows(ABORTED_AT, **named_object(where)))
 
 
 def unsettled(session: Session, where: Object, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
     """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states, but not committed."""
-    rows = session.rows(UNSETTLED, **_keys(where, exactly=False), high=high, states=list(states))
+    rows = session.rows(UNSETTLED, **named_object(where), high=high, states=list(states))
     return [(write_id, state) for write_id, state in rows]
 
 
@@ -163,25 +137,24 @@ def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> N
 
     Changes that an open transaction may be judged by stay.
     """
-    session.execute(DELETE_COMPLETED, **_keys(where), high=high, min_open=min_open(session))
-    session.execute(DELETE_ABORTED, **_keys(where), high=high, kept=[-1, *kept])
+    session.execute(DELETE_COMPLETED, **named_object(where), high=high, min_open=min_open(session))
+    session.execute(DELETE_ABORTED, **named_object(where), high=high, kept=[-1, *kept])
 
 
 def delete_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
-    session.execute(DELETE_TRANSACTIONS, **_keys(where), keys=list(keys), kept=[-1, *kept])
+    session.execute(DELETE_TRANSACTIONS, **named_object(where), keys=list(keys), kept=[-1, *kept])
 
 
 def delete_all(session: Session, where: Object) -> None:
     """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
-    session.execute(DELETE_ALL_COMPLETED, **_keys(where), min_open=min_open(session))
-    session.execute(DELETE_ALL_ABORTED, **_keys(where))
+    session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
+    session.execute(DELETE_ALL_ABORTED, **named_object(where))
 
 
 def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:
     """Return the version of a metric (database, table, partition or "", type), None when it is not there."""
-    row = session.row(READ_METRIC, **_metric(key))
-    return None if row is None else int(row[0])
+    return session.number(READ_METRIC, **_metric(key))
 
 
 def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
@@ -192,8 +165,8 @@ def update_metric(session: Session, key: tuple[str, str, str, str], version: int
 def insert_metric(session: Session, key: tuple[str, str, str, str], value: int, threshold: int | None) -> None:
     """Add a metric with version 1."""
     database, table, partition, kind = key
-    session.execute(
-        INSERT_METRIC, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
+    session.insert(
+        compaction_metrics, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import (
@@ -20,46 +20,47 @@ from metastore.store.schema import (
     write_id_ranges,
     write_ids,
 )
+from metastore.store.write_ids import Key, is_table, named
 
 C, N, T = compactions.c, counters.c, transactions.c
 MUTEX = "compactions"
 """Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
 
-LAST_TRANSACTION = sa.select(N.value).where(N.name == sa.literal_column("'transaction'")).scalar_subquery()
-TURN = sa.select(N.value).where(N.name == sa.literal_column(f"'{MUTEX}'")).with_for_update()
+LAST_TRANSACTION = sa.select(N.value).where(N.name == constant("transaction")).scalar_subquery()
+TURN = sa.select(N.value).where(N.name == constant(MUTEX)).with_for_update()
 WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
-ALL = (*C,)
-OBJECT = (
-    C.catalog == sa.bindparam("catalog_key"),
-    C.database == sa.bindparam("database_key"),
-    C.table == sa.bindparam("table_key"),
-    C.partition.is_not_distinct_from(sa.bindparam("partition_key")),
-)
+
+
+def is_object(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of rows of an object that `named_object` names."""
+    return (*is_table(of), of.partition.is_not_distinct_from(sa.bindparam("partition_key")))
+
+
 OF_OBJECT = (
-    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == sa.literal_column("'o'"), 1), else_=0))
+    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == constant("o"), 1), else_=0))
     .select_from(WITH_TRANSACTION)
-    .where(*OBJECT, Among(C.state, "states"))
+    .where(*is_object(C), Among(C.state, "states"))
     .order_by(C.id)
 )
-NEXT = sa.select(*ALL).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
+NEXT = sa.select(compactions).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
 FOR_POOL = C.pool == sa.bindparam("pool_key")
 FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
-OF_TRANSACTION = sa.select(*ALL).where(C.transaction_id == sa.bindparam("key")).limit(1)
-HOLD = sa.select(*ALL).where(C.id == sa.bindparam("key")).with_for_update()
-NAMED = sa.select(*ALL).where(Among(C.id, "keys"))
+OF_TRANSACTION = sa.select(compactions).where(C.transaction_id == sa.bindparam("key")).limit(1)
+HOLD = sa.select(compactions).where(C.id == sa.bindparam("key")).with_for_update()
+NAMED = sa.select(compactions).where(Among(C.id, "keys"))
 HOLD_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
 CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
-    sa.select(sa.literal_column("1").label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
+    sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
 )
 READY = (
     sa.select(
-        *ALL,
+        compactions,
         T.state,
         T.commit_id,
         LAST_TRANSACTION,
-        sa.select(sa.func.min(T.id)).where(T.state == sa.literal_column("'o'")).correlate(None).scalar_subquery(),
+        sa.select(sa.func.min(T.id)).where(T.state == constant("o")).correlate(None).scalar_subquery(),
     )
     .select_from(WITH_TRANSACTION)
     .where(
@@ -75,11 +76,11 @@ SILENT = (
     C.started_ms < sa.bindparam("since"),
     sa.or_(C.heartbeat_ms.is_(None), C.heartbeat_ms < sa.bindparam("since")),
     ~sa.exists(
-        sa.select(sa.literal_column("1"))
+        sa.select(constant(1))
         .select_from(transactions)
         .where(
             T.id == C.transaction_id,
-            T.state == sa.literal_column("'o'"),
+            T.state == constant("o"),
             T.heartbeat_ms >= sa.bindparam("since"),
         )
     ),
@@ -101,9 +102,6 @@ REVOKE = (
 )
 HOLD_TRANSACTION = sa.select(T.state).where(T.id == sa.bindparam("key")).with_for_update()
 MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).values(holds=T.holds.op("|")(sa.bindparam("bit")))
-ADD_COMPONENT = sa.insert(transaction_components).values(
-    {name: sa.bindparam(name) for name in ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")}
-)
 W, R = write_ids.c, write_id_ranges.c
 OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
     (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
@@ -120,27 +118,21 @@ _LOWEST_OPEN = sa.union_all(
         sa.select(sa.func.min(number).label("number"))
         .select_from(joined)
         .where(
-            *(table.c[name] == sa.bindparam(f"{name}_key") for name in ("catalog", "database", "table")),
-            T.state == sa.literal_column("'o'"),
+            *is_table(table.c),
+            T.state == constant("o"),
         )
         for table, joined, number in OWNED
     )
 ).subquery("lowest_open")
 WATERMARK = sa.select(
     sa.select(sa.func.min(_LOWEST_OPEN.c.number)).scalar_subquery(),
-    sa.select(write_id_counters.c.next)
-    .where(
-        write_id_counters.c.catalog == sa.bindparam("catalog_key"),
-        write_id_counters.c.database == sa.bindparam("database_key"),
-        write_id_counters.c.table == sa.bindparam("table_key"),
-    )
-    .scalar_subquery(),
+    sa.select(write_id_counters.c.next).where(*is_table(write_id_counters.c)).scalar_subquery(),
 )
 LATEST = (
-    sa.select(C.id, C.partition, C.type).where(*OBJECT[:3], Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
+    sa.select(C.id, C.partition, C.type).where(*is_table(C), Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
 )
 DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
-DELETE_OF_OBJECT = sa.delete(compactions).where(*OBJECT, C.type == sa.bindparam("type_key"), Among(C.state, "states"))
+DELETE_OF_OBJECT = sa.delete(compactions).where(*is_object(C), C.type == sa.bindparam("type_key"), Among(C.state, "states"))
 _CHANGED = compactions.alias("changed")
 HISTORY = (
     sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms))
@@ -152,7 +144,7 @@ HISTORY = (
     )
     .order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
 )
-OF_TABLE = sa.select(*ALL).where(*OBJECT[:3]).order_by(C.id.desc())
+OF_TABLE = sa.select(compactions).where(*is_table(C)).order_by(C.id.desc())
 _ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
@@ -227,8 +219,9 @@ class Ready(NamedTuple):
     lowest_open: int
 
 
-def _of(where: Object) -> dict[str, Any]:
-    return {"catalog_key": where.catalog, "database_key": where.database, "table_key": where.table, "partition_key": where.partition}
+def named_object(where: Object) -> dict[str, Any]:
+    """Return the parameters of a statement that name an object."""
+    return {**named(Key(*where[:3])), "partition_key": where.partition}
 
 
 def take_turn(session: Session) -> None:
@@ -240,24 +233,18 @@ def take_turn(session: Session) -> None:
 
 def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
     """Return (id, state, highest write id, whether the worker's transaction is open) of an object's entries in these states, by id."""
-    return list(session.rows(OF_OBJECT, **_of(where), states=list(states)))
+    return list(session.rows(OF_OBJECT, **named_object(where), states=list(states)))
 
 
 def watermark(session: Session, where: Object) -> int:
     """Return the write id of a table below which all are committed or aborted: a compaction that began now would reach so far."""
-    lowest_open, following = session.rows(WATERMARK, **_of(where._replace(partition=None)))[0]
+    lowest_open, following = session.rows(WATERMARK, **named_object(where._replace(partition=None)))[0]
     return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
-
-
-@cache
-def _insert(names: frozenset[str]) -> Any:
-    return sa.insert(compactions).values({name: sa.bindparam(name) for name in sorted(names)})
 
 
 def insert(session: Session, where: Object, kind: str, state: str, values: Mapping[str, Any]) -> int:
     """Add an entry; `values` by column. Return its id."""
-    given = {**where._asdict(), "type": kind, "state": state, **values}
-    return session.insert(_insert(frozenset(given)), **given)
+    return session.insert_keyed(compactions, **where._asdict(), type=kind, state=state, **values).key
 
 
 def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -269,7 +256,7 @@ def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
     """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`."""
-    return session.row(PEEKS[pool is not None], **_pool(state, pool, before)) is not None
+    return session.exists(PEEKS[pool is not None], **_pool(state, pool, before))
 
 
 def hold_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
@@ -334,7 +321,7 @@ def ready(session: Session, state: str, now: int, after: int) -> list[Ready]:
 
 def is_silent(session: Session, state: str, since: int) -> bool:
     """Tell whether `revoke` would find an entry."""
-    return session.row(IS_SILENT, state_key=state, since=since) is not None
+    return session.exists(IS_SILENT, state_key=state, since=since)
 
 
 def revoke(session: Session, state: str, new_state: str, since: int) -> int:
@@ -351,34 +338,27 @@ def hold_transaction(session: Session, key: int) -> str | None:
 def add_component(session: Session, key: int, bit: int, where: Object, operation: str, write_id: int | None) -> None:
     """Note that a transaction writes to an object; `bit` is that of its components in `holds`."""
     session.execute(MARK_TRANSACTION, key=key, bit=bit)
-    session.execute(ADD_COMPONENT, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
+    session.insert(transaction_components, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
 
 
 @cache
 def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
-    clause = sa.select(*ALL).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
+    clause = sa.select(compactions).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
     by = [C[name].desc() if descending else C[name].asc() for name, descending in order]
-    if limited:
-        return clause.order_by(*(by or BY_TIME), C.id).limit(sa.bindparam("most"))
-    return clause.order_by(*by, C.id) if by else clause
-
-
-def _by_time(entry: Entry) -> tuple[int, int, int]:
-    """Sort as `BY_TIME` does, where all entries come anyway: the database takes a tenth more for its sort, even of none."""
-    return -max(entry.ended or -1, entry.started or -1, entry.committed or -1), entry.enqueued, entry.id
+    ordered = clause.order_by(*(by or BY_TIME), C.id)
+    return ordered.limit(sa.bindparam("most")) if limited else ordered
 
 
 def show(session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
     """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
     clause = _show(frozenset(filters), tuple(order), limit is not None)
     values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
-    entries = [Entry(*row) for row in session.rows(clause, **values)]
-    return entries if order or limit is not None else sorted(entries, key=_by_time)
+    return [Entry(*row) for row in session.rows(clause, **values)]
 
 
 def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:
     """Return (id, partition, type) of a table's entries in these states with a larger id than `after`, the last first."""
-    return list(session.rows(LATEST, **_of(where), states=list(states), after=after))
+    return list(session.rows(LATEST, **named_object(where), states=list(states), after=after))
 
 
 def delete(session: Session, keys: Sequence[int]) -> None:
@@ -388,7 +368,7 @@ def delete(session: Session, keys: Sequence[int]) -> None:
 
 def delete_of_object(session: Session, where: Object, kind: str, states: Sequence[str]) -> None:
     """Remove an object's entries of a type in these states."""
-    session.execute(DELETE_OF_OBJECT, **_of(where), type_key=kind, states=list(states))
+    session.execute(DELETE_OF_OBJECT, **named_object(where), type_key=kind, states=list(states))
 
 
 def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row]:
@@ -401,5 +381,4 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
 
 def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
     """Return all entries of a table and its partitions, the last first."""
-    rows = session.rows(OF_TABLE, catalog_key=catalog, database_key=database, table_key=table)
-    return [Entry(*row) for row in rows]
+    return [Entry(*row) for row in session.rows(OF_TABLE, **named(Key(catalog, database, table)))]

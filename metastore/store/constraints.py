@@ -129,6 +129,6 @@ def referring(session: Session, table_id: int) -> list[Stored]:
 
 def replace(session: Session, changed: Sequence[Stored], gone: Sequence[int]) -> None:
     """Write changed rows in their places, and remove others by key."""
-    session.enqueue_replace(constraints, Stored._fields, changed, same={*Stored._fields} - {"id", "body"})
+    session.enqueue_replace(constraints, Stored._fields, changed)
     if gone:
         session.enqueue(DELETE_KEYED, keys=list(gone))

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from metastore.store.answer import Answer
+from metastore.store.answer import Answer, Later
 from metastore.store.database import Session
 from metastore.store.schema import counters
 
@@ -65,18 +65,13 @@ RAISE = (
 
 def value(session: Session, name: str) -> int:
     """Return the last number given out, 0 before the first."""
-    row = session.row(VALUE, key=name)
-    return 0 if row is None else int(row[0])
+    return session.number(VALUE, key=name) or 0
 
 
-def share(session: Session, name: str) -> Answer:
-    """Keep others from taking a number until the transaction ends, together with the next statement; `last` reads the answer."""
-    return session.enqueue(SHARE, key=name)
-
-
-def last(answer: Answer) -> int:
-    """Return the last number given out, 0 before the first."""
-    return int(answer.rows[0][0]) if answer.rows else 0
+def share(session: Session, name: str) -> Later[int]:
+    """Return the last number, 0 before the first, and keep others from taking one until the transaction ends, with the next statement."""
+    answer = session.enqueue(SHARE, key=name)
+    return lambda: int(answer.rows[0][0]) if answer.rows else 0
 
 
 def raise_to(session: Session, name: str, least: int) -> bool:

@@ -17,7 +17,6 @@ FIELDS = (C.id, C.user_name, C.kind, C.hash, C.groups, C.comment, C.create_time,
 OF_USER = sa.select(*FIELDS).where(C.user_name == sa.bindparam("name")).order_by(C.id)
 ALL = sa.select(*FIELDS).order_by(C.user_name, C.id)
 VALID = sa.select(C.id).where(C.id == sa.bindparam("key"), sa.or_(C.expire_time.is_(None), C.expire_time > sa.bindparam("now")))
-INSERT = sa.insert(credentials).values({column.name: sa.bindparam(column.name) for column in FIELDS[1:]})
 DELETE = sa.delete(credentials).where(C.id == sa.bindparam("key"))
 DELETE_OF_USER = sa.delete(credentials).where(C.user_name == sa.bindparam("name"))
 DELETE_PASSWORD = sa.delete(credentials).where(C.user_name == sa.bindparam("name"), C.kind == sa.literal_column("'password'"))
@@ -62,8 +61,8 @@ def is_valid(session: Session, key: int, now: int) -> bool:
 
 def insert(session: Session, new: Credential) -> None:
     """Add a password or key; the database numbers it."""
-    session.execute(
-        INSERT, user_name=new.user, kind=new.kind, hash=new.hash, groups=json.dumps(new.groups), comment=new.comment,
+    session.insert(
+        credentials, user_name=new.user, kind=new.kind, hash=new.hash, groups=json.dumps(new.groups), comment=new.comment,
         create_time=new.created, expire_time=new.expires,
     )  # fmt: skip
 

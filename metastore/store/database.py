@@ -34,6 +34,7 @@ from metastore.store.drivers import (
     UniqueViolation,
     Unreachable,
     Unstorable,
+    inserting,
 )
 from metastore.store.pool import Pool
 
@@ -118,6 +119,19 @@ class Session:
         row: Row | None = self.cursor.fetchone()
         return row
 
+    def number(self, clause: ClauseElement, **params: Any) -> int | None:
+        """Return the number that the first row of a query begins with; None without rows, or where it has no value."""
+        row = self.row(clause, **params)
+        return None if row is None or row[0] is None else int(row[0])
+
+    def exists(self, clause: ClauseElement, **params: Any) -> bool:
+        """Tell whether a query has rows."""
+        return self.row(clause, **params) is not None
+
+    def column(self, clause: ClauseElement, **params: Any) -> list[Any]:
+        """Return what each row of a query begins with."""
+        return [row[0] for row in self.rows(clause, **params)]
+
     def execute(self, clause: ClauseElement, **params: Any) -> int:
         """Run a statement and return how many rows it matched."""
         self.cursor.execute(*self._statement(clause, params))
@@ -132,35 +146,19 @@ class Session:
         self.has_pending = True
         return self._database.driver.enqueue(self.cursor, *self._statement(clause, params))
 
-    def enqueue_all(self, *clauses: ClauseElement, **params: Any) -> list[Answer]:
-        """Run statements that have their parameters in common, and no values of their own, as `enqueue` does each: it costs less."""
-        driver, texts = self._database.driver, []
-        for clause in clauses:
-            text, literals = self._database.compiled[clause]
-            assert not literals, text
-            self.observe(text)
-            texts.append(text)
-        values = {key: driver.convert(value) if type(value) is list else value for key, value in params.items()}
-        self.has_pending = True
-        return driver.enqueue_all(self.cursor, texts, values)
-
-    def flush(self) -> None:
-        """Let the database begin with what `enqueue` was asked while the caller goes on: PostgreSQL can, in a transaction."""
-        self._database.driver.flush(self.cursor)
-
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
         text, literals = self._database.compiled[clause]
         self.observe(text)
         self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
-    def insert(self, clause: Insert, **params: Any) -> int:
-        """Insert one row and return the key that the database gave it."""
-        return self.insert_keyed(clause, **params).key
+    def insert(self, table: sa.Table, /, **values: Any) -> None:
+        """Insert one row; values by column."""
+        self.execute(inserting(table, tuple(values)), **values)
 
-    def insert_keyed(self, clause: Insert, **params: Any) -> Answer:
-        """Insert one row, later; the answer has its key."""
-        return self._database.driver.insert_keyed(self, clause, params)
+    def insert_keyed(self, table: sa.Table, /, **values: Any) -> Answer:
+        """Insert one row, as `enqueue` does it; the answer has the key that the database gave it."""
+        return self._database.driver.insert_keyed(self, inserting(table, tuple(values)), values)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
@@ -194,14 +192,11 @@ class Session:
         if given:
             self._database.driver.upsert(self, table, columns, given)
 
-    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row], same: Collection[str] = ()) -> None:
-        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key.
-
-        The values of the columns in `same` are those that it has.
-        """
+    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key."""
         given = list(rows)
         if given:
-            self._database.driver.replace(self, table, columns, given, same)
+            self._database.driver.replace(self, table, columns, given)
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):

@@ -9,74 +9,34 @@ import sqlalchemy as sa
 
 from metastore.idl import Database as DatabaseStruct
 from metastore.places import indexed
+from metastore.store.clauses import bound
 from metastore.store.database import Session
+from metastore.store.drivers import Row
 from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c
-FIELDS = (
-    C.id,
-    C.catalog,
-    C.name,
-    C.description,
-    C.location,
-    C.managed_location,
-    C.parameters,
-    C.owner_name,
-    C.owner_type,
-    C.create_time,
-    C.type,
-    C.connector_name,
-    C.remote_name,
-)
+FIELDS = {
+    "catalogName": C.catalog,
+    "name": C.name,
+    "description": C.description,
+    "locationUri": C.location,
+    "managedLocationUri": C.managed_location,
+    "parameters": C.parameters,
+    "ownerName": C.owner_name,
+    "ownerType": C.owner_type,
+    "createTime": C.create_time,
+    "type": C.type,
+    "connector_name": C.connector_name,
+    "remote_dbname": C.remote_name,
+}
+"""Columns by the field of the struct that they hold."""
 HERE = sa.and_(C.catalog == sa.bindparam("catalog_key"), C.name == sa.bindparam("name_key"))
-FIND = sa.select(*FIELDS).where(HERE)
+FIND = sa.select(*FIELDS.values()).where(HERE)
 LOCK = sa.select(C.id).where(HERE).with_for_update()
 SHARE = sa.select(C.id).where(HERE).with_for_update(read=True)
 NAMES = sa.select(C.name).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
-ALL = sa.select(*FIELDS).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
-INSERT = sa.insert(databases).values(
-    {
-        name: sa.bindparam(name)
-        for name in (
-            "catalog",
-            "name",
-            "description",
-            "location",
-            "managed_location",
-            "parameters",
-            "owner_name",
-            "owner_type",
-            "create_time",
-            "type",
-            "connector_name",
-            "remote_name",
-            "place",
-            "managed_place",
-        )
-    }
-)
-UPDATE = (
-    sa.update(databases)
-    .where(HERE)
-    .values(
-        {
-            name: sa.bindparam(name)
-            for name in (
-                "description",
-                "location",
-                "managed_location",
-                "parameters",
-                "owner_name",
-                "owner_type",
-                "type",
-                "connector_name",
-                "remote_name",
-                "place",
-                "managed_place",
-            )
-        }
-    )
-)
+ALL = sa.select(*FIELDS.values()).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
+UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "catalog", "name", "create_time"}))
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
 IN_USE = sa.select(
@@ -85,34 +45,17 @@ IN_USE = sa.select(
 )
 
 
-def _struct(row: tuple[Any, ...]) -> DatabaseStruct:
-    return DatabaseStruct(
-        catalogName=row[1],
-        name=row[2],
-        description=row[3],
-        locationUri=row[4],
-        managedLocationUri=row[5],
-        parameters=orjson.loads(row[6]),
-        ownerName=row[7],
-        ownerType=row[8],
-        createTime=row[9],
-        type=row[10],
-        connector_name=row[11],
-        remote_dbname=row[12],
-    )
+def _struct(row: Row) -> DatabaseStruct:
+    fields = dict(zip(FIELDS, row, strict=True))
+    return DatabaseStruct(**{**fields, "parameters": orjson.loads(fields["parameters"])})
 
 
 def _values(database: DatabaseStruct) -> dict[str, Any]:
     return {
-        "description": database.description,
-        "location": database.locationUri,
-        "managed_location": database.managedLocationUri,
+        **{column.name: getattr(database, field) for field, column in FIELDS.items()},
         "parameters": orjson.dumps(database.parameters or {}).decode(),
-        "owner_name": database.ownerName,
-        "owner_type": database.ownerType,
+        "create_time": database.createTime or 0,
         "type": database.type or 1,
-        "connector_name": database.connector_name,
-        "remote_name": database.remote_dbname,
         "place": indexed(database.locationUri),
         "managed_place": indexed(database.managedLocationUri),
     }
@@ -126,19 +69,17 @@ def find(session: Session, catalog: str, name: str) -> DatabaseStruct | None:
 
 def lock(session: Session, catalog: str, name: str) -> int | None:
     """Lock a database's row against every change of it or in it; return its key, or None."""
-    row = session.row(LOCK, catalog_key=catalog, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(LOCK, catalog_key=catalog, name_key=name)
 
 
 def share(session: Session, catalog: str, name: str) -> int | None:
     """Lock a database's row against its removal; return its key, or None."""
-    row = session.row(SHARE, catalog_key=catalog, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(SHARE, catalog_key=catalog, name_key=name)
 
 
 def names(session: Session, catalog: str) -> list[str]:
     """Return the names of a catalog's databases, ascending."""
-    return [name for (name,) in session.rows(NAMES, catalog_key=catalog)]
+    return session.column(NAMES, catalog_key=catalog)
 
 
 def all_of(session: Session, catalog: str) -> list[DatabaseStruct]:
@@ -148,9 +89,7 @@ def all_of(session: Session, catalog: str) -> list[DatabaseStruct]:
 
 def insert(session: Session, database: DatabaseStruct) -> int:
     """Add a database; return its key."""
-    return session.insert(
-        INSERT, catalog=database.catalogName, name=database.name, create_time=database.createTime or 0, **_values(database)
-    )
+    return session.insert_keyed(databases, **_values(database)).key
 
 
 def update(session: Session, catalog: str, name: str, database: DatabaseStruct) -> None:

@@ -22,13 +22,11 @@ RENEW = sa.update(delegation_tokens).where(T.hash == HASH).values(valid_until=sa
 DELETE = sa.delete(delegation_tokens).where(T.hash == HASH)
 EXPIRED = sa.select(T.hash).where(T.max_date < sa.bindparam("now")).limit(sa.bindparam("most"))
 DELETE_MANY = sa.delete(delegation_tokens).where(Among(T.hash, "keys"))
-FIELDS = ("hash", "password", "owner", "renewer", "real_user", "valid_until", "max_date")
 
 FIND_FOREIGN = sa.select(F.token).where(F.hash == HASH)
 FOREIGN_IDENTIFIERS = sa.select(F.identifier).order_by(F.hash)
 DELETE_FOREIGN = sa.delete(foreign_tokens).where(F.hash == HASH)
 KEYS = sa.select(K.body).order_by(K.id)
-ADD_KEY = sa.insert(foreign_master_keys).values(body=sa.bindparam("text"))
 UPDATE_KEY = sa.update(foreign_master_keys).where(K.id == sa.bindparam("number")).values(body=sa.bindparam("text"))
 DELETE_KEY = sa.delete(foreign_master_keys).where(K.id == sa.bindparam("number"))
 
@@ -53,8 +51,10 @@ def _hash(identifier: bytes) -> str:
 def insert(session: Session, identifier: bytes, token: StoredToken) -> None:
     """Add a token."""
     password = b64encode(token.password).decode()
-    row = (_hash(identifier), password, token.owner, token.renewer, token.real_user, token.valid_until, token.max_date)
-    session.insert_many(delegation_tokens, FIELDS, [row])
+    session.insert(
+        delegation_tokens, hash=_hash(identifier), password=password, owner=token.owner, renewer=token.renewer, real_user=token.real_user,
+        valid_until=token.valid_until, max_date=token.max_date,
+    )  # fmt: skip
 
 
 def find(session: Session, identifier: bytes) -> StoredToken | None:
@@ -88,7 +88,7 @@ def add_foreign(session: Session, identifier: str, token: str) -> bool:
     key = _hash(identifier.encode())
     if session.row(FIND_FOREIGN, key=key) is not None:
         return False
-    session.insert_many(foreign_tokens, ("hash", "identifier", "token"), [(key, identifier, token)])
+    session.insert(foreign_tokens, hash=key, identifier=identifier, token=token)
     return True
 
 
@@ -110,7 +110,7 @@ def foreign_identifiers(session: Session) -> list[str]:
 
 def add_key(session: Session, text: str) -> int:
     """Keep a master key of another server and return its number."""
-    return session.insert(ADD_KEY, text=text)
+    return session.insert_keyed(foreign_master_keys, body=text).key
 
 
 def update_key(session: Session, number: int, text: str) -> bool:

@@ -25,7 +25,6 @@ from metastore.store.schema import descriptors
 BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(
     descriptors.c.table_id == sa.bindparam("table_id"), Among(descriptors.c.hash, "hashes")
 )
-DELETE = sa.delete(descriptors).where(descriptors.c.table_id == sa.bindparam("key"))
 
 Columns = list[FieldSchema]
 PARTS = tuple(field[1] for field in StorageDescriptor.thrift_spec.values() if field[1] != "location")
@@ -162,8 +161,3 @@ def load(database: Database, session: Session, table_id: int, hashes: Iterable[i
         if len(rows) < len(missing):
             raise Retry(f"table {table_id} lacks descriptors that its partitions name")
     return found
-
-
-def delete(session: Session, table_id: int) -> None:
-    """Remove a dropped table's descriptors."""
-    session.execute(DELETE, key=table_id)

@@ -8,23 +8,13 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import Function, ResourceUri
+from metastore.store.clauses import bound
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import databases, functions
 
 F, D = functions.c, databases.c
-FIELDS = (
-    F.id,
-    D.catalog,
-    D.name,
-    F.name,
-    F.class_name,
-    F.owner_name,
-    F.owner_type,
-    F.create_time,
-    F.type,
-    F.resources,
-)
+FIELDS = (D.catalog, D.name, F.name, F.class_name, F.owner_name, F.owner_type, F.create_time, F.type, F.resources)
 JOINED = functions.join(databases, F.database_id == D.id)
 IN_CATALOG = D.catalog == sa.bindparam("catalog_key")
 IN_DATABASE = sa.and_(IN_CATALOG, D.name == sa.bindparam("database_key"))
@@ -33,14 +23,12 @@ ALL_OF = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(F.na
 ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_CATALOG).order_by(D.name, F.name)
 DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
 LOCK = sa.select(F.id).where(F.database_id == DATABASE_KEY, F.name == sa.bindparam("name_key")).with_for_update()
-VALUES = ("database_id", "name", "class_name", "owner_name", "owner_type", "create_time", "type", "resources")
-INSERT = sa.insert(functions).values({name: sa.bindparam(name) for name in VALUES})
-UPDATE = sa.update(functions).where(F.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in VALUES})
+UPDATE = sa.update(functions).where(F.id == sa.bindparam("key")).values(bound(F.keys(), but={"id"}))
 DELETE = sa.delete(functions).where(F.id == sa.bindparam("key"))
 
 
 def _struct(row: Row) -> Function:
-    _, catalog, database, name, class_name, owner, owner_type, created, kind, resources = row
+    catalog, database, name, class_name, owner, owner_type, created, kind, resources = row
     return Function(
         functionName=name,
         dbName=database,
@@ -74,8 +62,7 @@ def find(session: Session, catalog: str, database: str, name: str) -> Function |
 
 def lock(session: Session, catalog: str, database: str, name: str) -> int | None:
     """Lock a function's row until the transaction ends; return its key, or None."""
-    row = session.row(LOCK, catalog_key=catalog, database_key=database, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(LOCK, catalog_key=catalog, database_key=database, name_key=name)
 
 
 def all_of(session: Session, catalog: str, database: str) -> list[Function]:
@@ -90,7 +77,7 @@ def in_catalog(session: Session, catalog: str) -> list[Function]:
 
 def insert(session: Session, database_id: int, function: Function) -> int:
     """Add a function; return its key."""
-    return session.insert(INSERT, database_id=database_id, **_values(function))
+    return session.insert_keyed(functions, database_id=database_id, **_values(function)).key
 
 
 def update(session: Session, key: int, database_id: int, function: Function) -> None:

@@ -6,25 +6,18 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.components import has_no_conflicts
 from metastore.store.database import Session
-from metastore.store.schema import (
-    replicated_transactions,
-    transaction_components,
-    transactions,
-    write_id_ranges,
-    write_ids,
-)
+from metastore.store.schema import replicated_transactions, transaction_components, transactions, write_id_ranges, write_ids
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
 from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, named
 
 T, C = transactions.c, transaction_components.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
-_STATES: dict[str, sa.ColumnElement[str]] = {state: sa.literal_column(f"'{state}'") for state in (OPEN, ABORTED, COMMITTED)}
-_ONE: sa.ColumnElement[int] = sa.literal_column("1")
-_ZERO: sa.ColumnElement[int] = sa.literal_column("0")
-_WROTE = T.holds.bitwise_and(sa.literal_column(str(WROTE))) != _ZERO
+_STATES = {state: constant(state) for state in (OPEN, ABORTED, COMMITTED)}
+_ONE = constant(1)
+_WROTE = T.holds.bitwise_and(constant(WROTE)) != constant(0)
 _SEEN_BY_ALL = sa.and_(T.commit_id.is_not(None), T.commit_id < sa.bindparam("min_open"))
 UNMARKED = sa.select(T.id).where(T.state == _STATES[COMMITTED], T.commit_id.is_(None), _WROTE).order_by(T.id).limit(sa.bindparam("most"))
 MARK = sa.update(transactions).where(Among(T.id, "keys")).values(commit_id=sa.bindparam("number"))
@@ -104,7 +97,7 @@ DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
 
 def unmarked(session: Session, most: int) -> list[int]:
     """Return committed transactions that wrote something and of which no mark is noted."""
-    return [key for (key,) in session.rows(UNMARKED, most=most)]
+    return session.column(UNMARKED, most=most)
 
 
 def mark(session: Session, keys: Sequence[int], number: int) -> None:
@@ -114,12 +107,12 @@ def mark(session: Session, keys: Sequence[int], number: int) -> None:
 
 def committed_before(session: Session, before: int, min_open: int, most: int) -> list[int]:
     """Return transactions committed before a time in milliseconds of which every open one sees all writes."""
-    return [key for (key,) in session.rows(COMMITTED_BEFORE, before=before, min_open=min_open, most=most)]
+    return session.column(COMMITTED_BEFORE, before=before, min_open=min_open, most=most)
 
 
 def empty_aborted(session: Session, before: int, most: int) -> list[int]:
     """Return transactions aborted before a time in milliseconds that left nothing to clean."""
-    return [key for (key,) in session.rows(EMPTY_ABORTED, before=before, most=most)]
+    return session.column(EMPTY_ABORTED, before=before, most=most)
 
 
 def delete_transactions(session: Session, keys: Sequence[int]) -> None:
@@ -130,8 +123,7 @@ def delete_transactions(session: Session, keys: Sequence[int]) -> None:
 
 def lowest_needed(session: Session, min_open: int) -> int | None:
     """Return the lowest transaction that is open, aborted, or not seen as committed by every open one."""
-    row = session.row(LOWEST_NEEDED, min_open=min_open)
-    return None if row is None or row[0] is None else int(row[0])
+    return session.number(LOWEST_NEEDED, min_open=min_open)
 
 
 def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
@@ -154,7 +146,7 @@ def superseded(session: Session, min_open: int, most: int) -> list[int]:
 
     What is above is told by the write ids; of those without one, as clients before Hive 3 have none, by the order in which they came.
     """
-    return [key for (key,) in session.rows(SUPERSEDED, min_open=min_open, most=most)]
+    return session.column(SUPERSEDED, min_open=min_open, most=most)
 
 
 def delete_components(session: Session, keys: Sequence[int]) -> None:

@@ -34,26 +34,8 @@ COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
 CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
-FIELDS = (
-    L.id,
-    L.transaction_id,
-    L.state,
-    L.user,
-    L.host,
-    L.agent,
-    L.heartbeat_ms,
-    L.acquired_ms,
-    L.writers_wait,
-    C.number,
-    C.catalog,
-    C.database,
-    C.table,
-    C.partition,
-    C.type,
-    T.state,
-    T.type,
-    T.heartbeat_ms,
-)
+FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
+"""Those of `Held`."""
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
@@ -134,8 +116,6 @@ class NewLock(NamedTuple):
     acquired_ms: int | None
     writers_wait: int
 
-
-INSERT = sa.insert(locks).values({name: sa.bindparam(name) for name in NewLock._fields})
 
 Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
@@ -270,7 +250,7 @@ def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents:
     It has to be their turn in the databases' queues.
     """
     _note_counted(session, parts)
-    answer = session.insert_keyed(INSERT, **lock._asdict())
+    answer = session.insert_keyed(locks, **lock._asdict())
     insert_below(session, answer, lock, parts, intents)
     return answer
 
@@ -293,7 +273,7 @@ def acquire(session: Session, key: int, now: int) -> bool:
 
 def exists(session: Session, key: int) -> bool:
     """Tell whether a lock is there."""
-    return session.row(EXISTS, key=key) is not None
+    return session.exists(EXISTS, key=key)
 
 
 def release(session: Session, key: int) -> bool:
@@ -303,17 +283,17 @@ def release(session: Session, key: int) -> bool:
 
 def expired(session: Session, since: int, most: int) -> list[int]:
     """Return locks without transaction whose last heartbeat is older, the lowest first."""
-    return [key for (key,) in session.rows(EXPIRED, since=since, most=most)]
+    return session.column(EXPIRED, since=since, most=most)
 
 
 def orphans(session: Session, most: int) -> list[int]:
     """Return locks of transactions that are not open, the lowest first."""
-    return [key for (key,) in session.rows(ORPHANS, most=most)]
+    return session.column(ORPHANS, most=most)
 
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
-    held = [key for (key,) in session.rows(HOLD, keys=list(keys), since=since)]
+    held = session.column(HOLD, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)
     return len(held)

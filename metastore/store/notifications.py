@@ -7,6 +7,7 @@ was seen, and a change that was rolled back leaves no gap. Nothing here knows wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -99,7 +100,6 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
     return f"SUBSTRING_INDEX(SUBSTRING_INDEX({values}, ',', FIND_IN_SET({column}, {keys})), ',', -1)"
 
 
-INSERT = sa.insert(notifications).values({name: sa.bindparam(name) for name in LogRow._fields})
 PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
 HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
 HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
@@ -118,10 +118,7 @@ DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"
 
 def insert(session: Session, rows: Sequence[LogRow]) -> None:
     """Add events without ids."""
-    if len(rows) == 1:
-        session.enqueue(INSERT, **rows[0]._asdict())
-    else:
-        session.enqueue_insert(notifications, LogRow._fields, rows)
+    session.enqueue_insert(notifications, LogRow._fields, rows)
 
 
 def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:
@@ -140,12 +137,11 @@ def insert_writes(session: Session, rows: Sequence[NewWrite]) -> None:
 
 def number(session: Session) -> int:
     """Give ids to the events that are committed and have none, holding the counter; return the last id."""
-    row = session.row(HOLD, counter=COUNTER)
-    if row is None:
+    last = session.number(HOLD, counter=COUNTER)
+    if last is None:
         session.insert_missing(counters, [{"name": COUNTER, "value": 0}])
-        row = session.row(HOLD, counter=COUNTER)
-        assert row is not None
-    first = last = int(row[0])
+        last = session.number(HOLD, counter=COUNTER) or 0
+    first = last
     while rows := session.rows(PENDING):
         keys = [key for key, _ in rows]
         ids = list(accumulate((events for _, events in rows), initial=last))[1:]
@@ -160,54 +156,39 @@ def number(session: Session) -> int:
 
 def pending(session: Session) -> bool:
     """Tell whether there are events without an id."""
-    return session.row(HAS_PENDING) is not None
+    return session.exists(HAS_PENDING)
 
 
 def last_id(session: Session) -> int:
     """Return the last id that was given; 0 for none."""
-    row = session.row(LAST, counter=COUNTER)
-    return 0 if row is None else int(row[0])
+    return session.number(LAST, counter=COUNTER) or 0
 
 
-def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
-    found: list[sa.ColumnElement[bool]] = [N.id > sa.bindparam("after")]
-    if wanted.upto is not None:
-        found.append(N.id - N.events < sa.bindparam("upto"))
-    for column, name, value in ((N.catalog, "catalog", wanted.catalog), (N.database, "database", wanted.database)):
-        if value is not None:
-            same = column == sa.bindparam(name, type_=sa.String())
-            found.append(sa.or_(same, column.is_(None)) if wanted.with_unnamed else same)
-    if wanted.tables is not None:
-        found.append(Among(N.table, "tables"))
-    if wanted.types is not None:
-        found.append(Among(N.type, "types"))
-    if wanted.skipped is not None:
-        found.append(sa.not_(Among(N.type, "skipped")))
-    return found
+@cache
+def _selects(parts: frozenset[str], *, with_unnamed: bool) -> tuple[sa.Select[Any], sa.Select[Any]]:
+    """Return the query of events and that of their number, for the parts of a filter that are asked for."""
+    after, upto = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("after", "upto"))
+    conditions: list[sa.ColumnElement[bool]] = [N.id > after]
+    if "upto" in parts:
+        conditions.append(N.id - N.events < upto)
+    for column in (N.catalog, N.database):
+        if column.name in parts:
+            same = column == sa.bindparam(column.name, type_=sa.String())
+            conditions.append(sa.or_(same, column.is_(None)) if with_unnamed else same)
+    among = {"tables": Among(N.table, "tables"), "types": Among(N.type, "types"), "skipped": sa.not_(Among(N.type, "skipped"))}
+    conditions += [condition for name, condition in among.items() if name in parts]
+    before_first = N.id - N.events
+    last = sa.case((N.id > upto, upto), else_=N.id) if "upto" in parts else N.id
+    number = sa.func.sum(last - sa.case((before_first < after, after), else_=before_first))
+    events = sa.select(*FIELDS).where(*conditions).order_by(N.id).limit(sa.bindparam("most"))
+    return events, sa.select(number).where(*conditions)
 
 
-def _values(wanted: Filter) -> dict[str, Any]:
+def _asked(wanted: Filter) -> tuple[tuple[sa.Select[Any], sa.Select[Any]], dict[str, Any]]:
+    """Return the queries of a filter, as `_selects` does, and their parameters."""
     values = {name: value for name, value in wanted._asdict().items() if value is not None and name != "with_unnamed"}
-    return {name: list(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
-
-
-Query = sa.Select[Any]
-_SELECTS: dict[tuple[bool, ...], tuple[Query, Query]] = {}
-
-
-def _selects(wanted: Filter) -> tuple[Query, Query]:
-    """Return the query of events and that of their number; made once for each set of parts that are asked for."""
-    key = (*(value is not None for value in wanted[:-1]), wanted.with_unnamed)
-    found = _SELECTS.get(key)
-    if found is None:
-        conditions = _conditions(wanted)
-        events: Query = sa.select(*FIELDS).where(*conditions).order_by(N.id).limit(sa.bindparam("most"))
-        after, upto = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("after", "upto"))
-        before_first = N.id - N.events
-        last = N.id if wanted.upto is None else sa.case((N.id > upto, upto), else_=N.id)
-        number = sa.func.sum(last - sa.case((before_first < after, after), else_=before_first))
-        found = _SELECTS[key] = (events, sa.select(number).where(*conditions))
-    return found
+    lists = {name: list(value) for name, value in values.items() if isinstance(value, list | tuple)}
+    return _selects(frozenset(values), with_unnamed=wanted.with_unnamed), {**values, **lists}
 
 
 def find(session: Session, wanted: Filter, most: int) -> list[tuple[int, LogRow]]:
@@ -215,14 +196,14 @@ def find(session: Session, wanted: Filter, most: int) -> list[tuple[int, LogRow]
 
     The first and the last row may hold other events besides.
     """
-    return [(int(last), LogRow(*row)) for last, *row in session.rows(_selects(wanted)[0], **_values(wanted), most=most)]
+    (events, _), values = _asked(wanted)
+    return [(int(last), LogRow(*row)) for last, *row in session.rows(events, **values, most=most)]
 
 
 def count(session: Session, wanted: Filter) -> int:
     """Return how many events match a filter."""
-    row = session.row(_selects(wanted)[1], **_values(wanted))
-    assert row is not None
-    return int(row[0] or 0)
+    (_, number), values = _asked(wanted)
+    return session.number(number, **values) or 0
 
 
 def writes(session: Session, transaction: int) -> list[WriteEventInfo]:

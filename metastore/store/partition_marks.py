@@ -12,18 +12,17 @@ ONE = sa.and_(M.table_id == sa.bindparam("table_key"), M.partition == sa.bindpar
 FIND = sa.select(M.time).where(ONE)
 DELETE = sa.delete(partition_marks).where(ONE)
 DELETE_OLD = sa.delete(partition_marks).where(M.time < sa.bindparam("before"))
-FIELDS = ("table_id", "partition", "time")
 
 
 def mark(session: Session, table_id: int, partition: str, time: int) -> None:
     """Set a mark, or the time of one that is there; `time` in milliseconds."""
     session.execute(DELETE, table_key=table_id, partition_key=partition)
-    session.insert_many(partition_marks, FIELDS, [(table_id, partition, time)])
+    session.insert(partition_marks, table_id=table_id, partition=partition, time=time)
 
 
 def is_marked(session: Session, table_id: int, partition: str) -> bool:
     """Tell whether a mark is set."""
-    return session.row(FIND, table_key=table_id, partition_key=partition) is not None
+    return session.exists(FIND, table_key=table_id, partition_key=partition)
 
 
 def delete_before(session: Session, time: int) -> None:

@@ -73,19 +73,7 @@ DETACH = (  # MySQL sets one after the other: the place goes by the location as 
 PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bindparam("low"), P.place < sa.bindparam("high"))
 MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
-INSERTED = (  # in the order of FIELDS, but for the first
-    "table_id",
-    "name",
-    "partition_values",
-    "location",
-    "columns_hash",
-    "storage_hash",
-    "parameters",
-    "create_time",
-    "last_access_time",
-    "write_id",
-    "place",
-)
+INSERTED = ("table_id", *(field.name for field in FIELDS[1:]), "place")
 
 
 class Rows:
@@ -230,22 +218,13 @@ def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]
     session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
 
 
-def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]], before: Sequence[Row] = ()) -> None:
-    """Write changed partitions (key, new name, struct) under their old keys. With the locked rows of all, only columns that differ.
+def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
+    """Write changed partitions (key, new name, struct) under their old keys.
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.
     """
     rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    same: set[str] = set()
-    if before:
-        by_key = {row[0]: row for row in before}
-        old = zip(*[by_key[key] for key, _, _ in changed], strict=True)
-        differ = [theirs != mine for theirs, mine in zip(old, [*zip(*rows, strict=True)][:-1], strict=True)]
-        same = {"table_id", *(column for column, differs in zip(INSERTED[1:-1], differ[1:], strict=True) if not differs)}
-        same |= {"place"} if same >= {"name", "location"} else set()
-    if len(same) < len(INSERTED):
-        columns = ("id", *INSERTED)
-        session.enqueue_replace(partitions, columns, [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)], same)
+    session.enqueue_replace(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -258,7 +237,7 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     """Return those of the names that the table has."""
-    return {name for (name,) in session.rows(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
+    return {*session.column(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
 
 
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
@@ -291,11 +270,10 @@ def lock_named(database: Database, session: Session, table: Table, names: Sequen
 
 
 class Locked(NamedTuple):
-    """A table that is held, those of its named partitions that are there as `named` returns them, and their rows."""
+    """A table that is held, and those of its named partitions that are there as `named` returns them."""
 
     table: Table
     partitions: list[tuple[int, str, Partition]]
-    rows: list[Row]
 
 
 class Locking:
@@ -318,7 +296,7 @@ class Locking:
         """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
         held = tables.held(database, self._session, self._table, self._held, self._state)
-        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows), rows)
+        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows))
 
 
 def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answer:
@@ -373,8 +351,7 @@ def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) 
 def names(session: Session, catalog: str, database: str, table: str, limit: int = -1) -> list[str]:
     """Return the names of a table's first `limit` partitions, ascending; all with a negative limit; none for a missing table."""
     keys = {"catalog_key": catalog, "database_key": database, "name_key": table}
-    rows = session.rows(NAMES, **keys) if limit < 0 else session.rows(NAMES_FIRST, **keys, limit=limit)
-    return [name for (name,) in rows]
+    return session.column(NAMES, **keys) if limit < 0 else session.column(NAMES_FIRST, **keys, limit=limit)
 
 
 def names_with_prefix(session: Session, table_id: int, prefix: str) -> list[tuple[str, str]]:
@@ -390,14 +367,12 @@ def _beginning_with(session: Session, prefix: str) -> dict[str, str]:
 
 def count(session: Session, table_id: int) -> int:
     """Return how many partitions a table has."""
-    row = session.row(COUNT, table_id=table_id)
-    assert row is not None
-    return int(row[0])
+    return session.number(COUNT, table_id=table_id) or 0
 
 
 def locations_outside(session: Session, table_id: int) -> list[str]:
     """Return the locations of partitions that do not lie below the table's."""
-    return [location for (location,) in session.rows(OUTSIDE, table_id=table_id)]
+    return session.column(OUTSIDE, table_id=table_id)
 
 
 def locations_outside_in(session: Session, database_id: int) -> list[tuple[int, str]]:

@@ -88,4 +88,4 @@ def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[R
 
 def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:
     """Return the names, from one text up to below another, of a table's partitions that lie at its place and their own name."""
-    return [name for (name,) in session.rows(DEFAULT, table_id=table_id, low=session.lowest(low), high=high)]
+    return session.column(DEFAULT, table_id=table_id, low=session.lowest(low), high=high)

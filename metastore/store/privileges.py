@@ -13,10 +13,21 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import databases, partitions, privileges, tables
+
+
+class Object(NamedTuple):
+    """What a privilege is on: the keys of its rows, None for those that do not belong to its type."""
+
+    object_type: int
+    database_id: int | None = None
+    table_id: int | None = None
+    partition_id: int | None = None
+    column_name: str | None = None
+
 
 P = privileges.c
 DATABASE, TABLE_DATABASE = databases.alias("own_database"), databases.alias("table_database")
@@ -54,33 +65,10 @@ FILTERS = {
     "partition_id": P.partition_id,
     "column_name": P.column_name,
 }
-VALUES = (
-    "object_type",
-    "database_id",
-    "table_id",
-    "partition_id",
-    "column_name",
-    "principal_name",
-    "principal_type",
-    "privilege",
-    "grant_option",
-    "create_time",
-    "grantor",
-    "grantor_type",
-    "authorizer",
-)
+VALUES = tuple(P.keys())[1:]
+"""All columns but the key, in the order of `insert`."""
 DELETE = sa.delete(privileges).where(Among(P.id, "keys"))
-TAKE_OPTION = sa.update(privileges).where(Among(P.id, "keys")).values(grant_option=sa.literal_column("0"))
-
-
-class Object(NamedTuple):
-    """What a privilege is on: the keys of its rows, None for those that do not belong to its type."""
-
-    type: int
-    database_id: int | None = None
-    table_id: int | None = None
-    partition_id: int | None = None
-    column: str | None = None
+TAKE_OPTION = sa.update(privileges).where(Among(P.id, "keys")).values(grant_option=constant(0))
 
 
 class Granted(NamedTuple):
@@ -121,24 +109,18 @@ def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
 
 def find(session: Session, **filters: Any) -> list[Granted]:
     """Return the privileges that agree with the filters (see `FILTERS`) that are not None, in the order they were granted."""
-    given = {name: value for name, value in filters.items() if value is not None}
-    rows = session.rows(_listing(tuple(sorted(given)), ()), **{f"{name}_key": value for name, value in given.items()})
-    return [_granted(row) for row in rows]
+    return _find(session, filters, ())
 
 
 def on(session: Session, thing: Object, **filters: Any) -> list[Granted]:
     """Return the privileges on exactly one object that agree with further filters."""
-    keys: Mapping[str, Any] = {
-        "object_type": thing.type,
-        "database_id": thing.database_id,
-        "table_id": thing.table_id,
-        "partition_id": thing.partition_id,
-        "column_name": thing.column,
-        **{name: value for name, value in filters.items() if value is not None},
-    }
-    absent = tuple(sorted(name for name, value in keys.items() if value is None))
-    given = {name: value for name, value in keys.items() if value is not None}
-    rows = session.rows(_listing(tuple(sorted(given)), absent), **{f"{name}_key": value for name, value in given.items()})
+    own = thing._asdict()
+    return _find(session, {**filters, **own}, tuple(name for name, value in own.items() if value is None))
+
+
+def _find(session: Session, filters: Mapping[str, Any], absent: tuple[str, ...]) -> list[Granted]:
+    equal = {name: value for name, value in filters.items() if value is not None}
+    rows = session.rows(_listing(tuple(sorted(equal)), absent), **{f"{name}_key": value for name, value in equal.items()})
     return [_granted(row) for row in rows]
 
 

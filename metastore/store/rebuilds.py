@@ -13,10 +13,7 @@ from metastore.store.write_ids import Key
 
 M, C, Q = materialization_rebuilds.c, transaction_components.c, compactions.c
 VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
-INSERT = sa.insert(materialization_rebuilds).values(
-    {name: sa.bindparam(name) for name in ("database", "table", "transaction_id", "heartbeat_ms")}
-)
-EXISTS = sa.select(M.transaction_id).where(*VIEW)
+FIND = sa.select(M.transaction_id).where(*VIEW)
 HEARTBEAT = (
     sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
 )
@@ -32,13 +29,12 @@ COMPACTIONS = sa.select(Q.catalog, Q.database, Q.table, Q.state, Q.highest_write
 
 def find(session: Session, database: str, table: str) -> int | None:
     """Return the transaction that rebuilds a view."""
-    row = session.row(EXISTS, database_key=database, table_key=table)
-    return None if row is None else int(row[0])
+    return session.number(FIND, database_key=database, table_key=table)
 
 
 def insert(session: Session, database: str, table: str, transaction: int, now: int) -> None:
     """Note that a transaction rebuilds a view, which nobody else may do."""
-    session.execute(INSERT, database=database, table=table, transaction_id=transaction, heartbeat_ms=now)
+    session.insert(materialization_rebuilds, database=database, table=table, transaction_id=transaction, heartbeat_ms=now)
 
 
 def heartbeat(session: Session, database: str, table: str, transaction: int, now: int) -> bool:

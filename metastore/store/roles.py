@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers import Row
 from metastore.store.schema import privileges, role_grants, roles
@@ -17,16 +17,15 @@ STARTUP_ROLES = ("admin", "public")
 R, G = roles.c, role_grants.c
 FIND = sa.select(R.name, R.create_time, R.owner_name).where(R.name == sa.bindparam("name_key"))
 LOCK = sa.select(R.name).where(R.name == sa.bindparam("name_key")).with_for_update()
-INSERT = sa.insert(roles).values({name: sa.bindparam(name) for name in ("name", "create_time", "owner_name")})
 DELETE = sa.delete(roles).where(R.name == sa.bindparam("name_key"))
 DELETE_GRANTS = sa.delete(role_grants).where(
     sa.or_(
         G.role_name == sa.bindparam("name_key"),
-        sa.and_(G.principal_name == sa.bindparam("name_key"), G.principal_type == sa.literal_column(str(PrincipalType.ROLE))),
+        sa.and_(G.principal_name == sa.bindparam("name_key"), G.principal_type == constant(PrincipalType.ROLE)),
     )
 )
 DELETE_PRIVILEGES = sa.delete(privileges).where(
-    privileges.c.principal_name == sa.bindparam("name_key"), privileges.c.principal_type == sa.literal_column(str(PrincipalType.ROLE))
+    privileges.c.principal_name == sa.bindparam("name_key"), privileges.c.principal_type == constant(PrincipalType.ROLE)
 )
 GRANT_FIELDS = (G.role_name, G.principal_name, G.principal_type, G.grant_option, G.grant_time, G.grantor, G.grantor_type)
 HELD = (
@@ -41,49 +40,52 @@ HELD_ROLES = (
     .order_by(R.name)
 )
 MEMBERS = sa.select(*GRANT_FIELDS).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
-BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == sa.literal_column(str(PrincipalType.ROLE)))
+BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == constant(PrincipalType.ROLE))
 ONE_GRANT = sa.and_(
     G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
 )
-GRANT = sa.insert(role_grants).values(
-    {
-        name: sa.bindparam(name)
-        for name in ("role_name", "principal_name", "principal_type", "grant_option", "grant_time", "grantor", "grantor_type")
-    }
-)
 REVOKE = sa.delete(role_grants).where(ONE_GRANT)
-REVOKE_OPTION = (
-    sa.update(role_grants).where(ONE_GRANT, G.grant_option == sa.literal_column("1")).values(grant_option=sa.literal_column("0"))
-)
+REVOKE_OPTION = sa.update(role_grants).where(ONE_GRANT, G.grant_option == constant(1)).values(grant_option=constant(0))
 ADMINS = sa.select(role_grants.c.principal_name).where(
-    role_grants.c.role_name == sa.literal_column("'admin'"), role_grants.c.principal_type == sa.literal_column(str(PrincipalType.USER))
+    role_grants.c.role_name == constant("admin"), role_grants.c.principal_type == constant(PrincipalType.USER)
 )
 
 ADMIN_MAY = sa.select(privileges.c.id).where(
-    privileges.c.principal_name == sa.literal_column("'admin'"),
-    privileges.c.principal_type == sa.literal_column(str(PrincipalType.ROLE)),
-    privileges.c.object_type == sa.literal_column(str(HiveObjectType.GLOBAL)),
+    privileges.c.principal_name == constant("admin"),
+    privileges.c.principal_type == constant(PrincipalType.ROLE),
+    privileges.c.object_type == constant(HiveObjectType.GLOBAL),
 )
 
 
 def names(session: Session) -> list[str]:
     """Return the names of all roles, ascending."""
-    return [name for (name,) in session.rows(NAMES)]
+    return session.column(NAMES)
 
 
 def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
     """Tell whether a role that a server begins with, or an admin user's membership, is missing."""
     if not set(STARTUP_ROLES) <= set(names(session)):
         return True
-    return bool(set(admins) - {name for (name,) in session.rows(ADMINS)})
+    return bool(set(admins) - {*session.column(ADMINS)})
 
 
 def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> None:
     """Make the roles `admin` and `public`; users named in the settings hold the first, which may do everything."""
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
     lock(session, STARTUP_ROLES[0])
-    if not session.rows(ADMIN_MAY):
-        session.insert_many(privileges, *_admin_may(now))
+    if not session.exists(ADMIN_MAY):
+        session.insert(
+            privileges,
+            object_type=HiveObjectType.GLOBAL,
+            principal_name="admin",
+            principal_type=PrincipalType.ROLE,
+            privilege="All",
+            grant_option=1,
+            create_time=now,
+            grantor="admin",
+            grantor_type=PrincipalType.ROLE,
+            authorizer="SQL",
+        )
     session.insert_missing(
         role_grants,
         [
@@ -101,25 +103,9 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
     )
 
 
-def _admin_may(now: int) -> tuple[Sequence[str], list[tuple[object, ...]]]:
-    """Return columns and row of the privilege that the role `admin` begins with."""
-    row = {
-        "object_type": HiveObjectType.GLOBAL,
-        "principal_name": "admin",
-        "principal_type": PrincipalType.ROLE,
-        "privilege": "All",
-        "grant_option": 1,
-        "create_time": now,
-        "grantor": "admin",
-        "grantor_type": PrincipalType.ROLE,
-        "authorizer": "SQL",
-    }
-    return tuple(row), [tuple(row.values())]
-
-
 def lock(session: Session, name: str) -> bool:
     """Lock a role's row until the transaction ends; tell whether it is there."""
-    return session.row(LOCK, name_key=name) is not None
+    return session.exists(LOCK, name_key=name)
 
 
 def find(session: Session, name: str) -> Role | None:
@@ -130,7 +116,7 @@ def find(session: Session, name: str) -> Role | None:
 
 def insert(session: Session, role: Role) -> None:
     """Add a role."""
-    session.execute(INSERT, name=role.roleName, create_time=role.createTime, owner_name=role.ownerName)
+    session.insert(roles, name=role.roleName, create_time=role.createTime, owner_name=role.ownerName)
 
 
 def delete(session: Session, name: str) -> None:
@@ -169,8 +155,8 @@ def between_roles(session: Session) -> list[tuple[str, str]]:
 
 def grant(session: Session, new: RolePrincipalGrant) -> None:
     """Grant a role."""
-    session.execute(
-        GRANT,
+    session.insert(
+        role_grants,
         role_name=new.roleName,
         principal_name=new.principalName,
         principal_type=new.principalType,

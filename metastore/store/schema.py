@@ -20,6 +20,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
 from metastore.places import LENGTH
@@ -32,6 +33,12 @@ metadata = MetaData(
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     }
 )
+
+
+def table(name: str, *items: SchemaItem, sqlite_autoincrement: bool = False) -> Table:
+    """Declare a table of the schema."""
+    return Table(name, metadata, *items, sqlite_autoincrement=sqlite_autoincrement)
+
 
 ID = BigInteger().with_variant(Integer(), "sqlite")
 """A 64 bit key; SQLite numbers rows by itself only in a column called INTEGER."""
@@ -51,25 +58,32 @@ PLACE = name_type(LENGTH)
 LONG_NAME = name_type(766)
 """The longest text that MySQL can index beside a 64 bit key (3,072 bytes)."""
 
-server_info = Table(
+
+def named_by_table() -> tuple[Column[str], ...]:
+    """Return the first columns of the key of rows that belong to a table by its names, which MySQL can index beside two 64 bit numbers."""
+    return (
+        Column("catalog", name_type(128), primary_key=True),
+        Column("database", name_type(128), primary_key=True),
+        Column("table", NAME, primary_key=True),
+    )
+
+
+server_info = table(
     "server_info",
-    metadata,
     Column("name", NAME, primary_key=True),
     Column("value", JSON_TEXT, nullable=False),
 )
 
-catalogs = Table(
+catalogs = table(
     "catalogs",
-    metadata,
     Column("name", NAME, primary_key=True),
     Column("description", JSON_TEXT),
     Column("location", JSON_TEXT),
     Column("create_time", BigInteger, nullable=False),
 )
 
-databases = Table(
+databases = table(
     "databases",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("catalog", NAME, ForeignKey("catalogs.name"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -90,9 +104,8 @@ databases = Table(
     Index(None, "managed_place"),
 )
 
-tables = Table(
+tables = table(
     "tables",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -120,17 +133,15 @@ tables = Table(
     sqlite_autoincrement=True,
 )
 
-descriptors = Table(
+descriptors = table(
     "descriptors",
-    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("hash", BigInteger, primary_key=True, autoincrement=False, comment="63 bits of the body's BLAKE2b"),
     Column("body", JSON_TEXT, nullable=False, comment="a list of columns, or a storage format"),
 )
 
-partitions = Table(
+partitions = table(
     "partitions",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("table_id", ID, nullable=False),
     Column("name", LONG_NAME, nullable=False),
@@ -148,17 +159,15 @@ partitions = Table(
     sqlite_autoincrement=True,
 )
 
-table_statistics = Table(
+table_statistics = table(
     "table_statistics",
-    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("engine", name_type(64), primary_key=True),
     Column("columns", JSON_TEXT, nullable=False, comment="column name -> statistics"),
 )
 
-partition_statistics = Table(
+partition_statistics = table(
     "partition_statistics",
-    metadata,
     Column("partition_id", ID, primary_key=True, autoincrement=False),
     Column("engine", name_type(64), primary_key=True),
     Column("table_id", ID, nullable=False),
@@ -167,9 +176,8 @@ partition_statistics = Table(
     Index(None, "table_id"),
 )
 
-constraints = Table(
+constraints = table(
     "constraints",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("table_id", ID, ForeignKey("tables.id"), nullable=False),
     Column("kind", name_type(16), nullable=False),
@@ -180,9 +188,8 @@ constraints = Table(
     Index(None, "parent_table_id"),
 )
 
-functions = Table(
+functions = table(
     "functions",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
@@ -195,33 +202,29 @@ functions = Table(
     UniqueConstraint("database_id", "name"),
 )
 
-types = Table(
+types = table(
     "types",
-    metadata,
     Column("name", NAME, primary_key=True),
     Column("body", JSON_TEXT, nullable=False, comment="[type1, type2, [[field, type, comment], ...]]"),
 )
 
-partition_marks = Table(
+partition_marks = table(
     "partition_marks",
-    metadata,
     Column("table_id", ID, primary_key=True, autoincrement=False),
     Column("partition", LONG_NAME, primary_key=True),
     Column("time", BigInteger, nullable=False, comment="in milliseconds"),
     Index(None, "time"),
 )
 
-roles = Table(
+roles = table(
     "roles",
-    metadata,
     Column("name", NAME, primary_key=True),
     Column("create_time", BigInteger, nullable=False),
     Column("owner_name", NAME),
 )
 
-role_grants = Table(
+role_grants = table(
     "role_grants",
-    metadata,
     Column("role_name", NAME, ForeignKey("roles.name"), primary_key=True),
     Column("principal_name", NAME, primary_key=True),
     Column("principal_type", Integer, primary_key=True, autoincrement=False),
@@ -231,9 +234,8 @@ role_grants = Table(
     Column("grantor_type", Integer),
 )
 
-credentials = Table(
+credentials = table(
     "credentials",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("user_name", NAME, nullable=False, index=True),
     Column("kind", Text, nullable=False),
@@ -246,9 +248,8 @@ credentials = Table(
 )
 """The server's own users: their passwords and keys, hashed (`service.users`). Times are in seconds."""
 
-privileges = Table(
+privileges = table(
     "privileges",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("object_type", Integer, nullable=False),
     Column("database_id", ID),
@@ -268,16 +269,14 @@ privileges = Table(
     Index(None, "principal_name"),
 )
 
-counters = Table(
+counters = table(
     "counters",
-    metadata,
     Column("name", name_type(64), primary_key=True),
     Column("value", BigInteger, nullable=False, comment="the last number given out; who takes one holds the row until it commits"),
 )
 
-transactions = Table(
+transactions = table(
     "transactions",
-    metadata,
     Column("id", ID, primary_key=True, autoincrement=False),
     Column("state", name_type(1), nullable=False, comment="o open, a aborted, c committed"),
     Column("type", Integer, nullable=False, comment="TxnType of the interface"),
@@ -292,18 +291,16 @@ transactions = Table(
     Index(None, "state", "id", postgresql_where=text("state <> 'c'")),  # PostgreSQL may read a whole one for an id alone
 )
 
-replicated_transactions = Table(
+replicated_transactions = table(
     "replicated_transactions",
-    metadata,
     Column("policy", NAME, primary_key=True),
     Column("source_id", BigInteger, primary_key=True, autoincrement=False),
     Column("transaction_id", BigInteger, nullable=False),
     Index(None, "transaction_id"),
 )
 
-transaction_components = Table(
+transaction_components = table(
     "transaction_components",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("catalog", NAME, nullable=False),
@@ -318,12 +315,9 @@ transaction_components = Table(
     Index(None, "database", "table", "commit_id"),
 )
 
-write_id_counters = Table(
+write_id_counters = table(
     "write_id_counters",
-    metadata,
-    Column("catalog", name_type(128), primary_key=True),
-    Column("database", name_type(128), primary_key=True),
-    Column("table", NAME, primary_key=True),
+    *named_by_table(),
     Column("next", BigInteger, nullable=False, comment="the next write id; who allocates holds the row until it commits"),
     Column(
         "last_transaction", BigInteger, nullable=False, server_default="0", comment="no transaction above it has a write id of the table"
@@ -337,42 +331,32 @@ write_id_counters = Table(
     ),
 )
 
-write_ids = Table(
+write_ids = table(
     "write_ids",
-    metadata,
     Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("catalog", name_type(128), primary_key=True),
-    Column("database", name_type(128), primary_key=True),
-    Column("table", NAME, primary_key=True),
+    *named_by_table(),
     Column("write_id", BigInteger, primary_key=True, autoincrement=False),
     Index(None, "database", "table", "write_id"),
 )
 
-write_id_ranges = Table(
+write_id_ranges = table(
     "write_id_ranges",
-    metadata,
-    Column("catalog", name_type(128), primary_key=True),
-    Column("database", name_type(128), primary_key=True),
-    Column("table", NAME, primary_key=True),
+    *named_by_table(),
     Column("last_transaction", BigInteger, primary_key=True, autoincrement=False),
     Column("first_transaction", BigInteger, nullable=False, comment="its write id is the first, that of each following one is one higher"),
     Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would go by another one now and then
 )
 
-min_history = Table(
+min_history = table(
     "min_history",
-    metadata,
     Column("transaction_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("catalog", name_type(128), primary_key=True),
-    Column("database", name_type(128), primary_key=True),
-    Column("table", NAME, primary_key=True),
+    *named_by_table(),
     Column("write_id", BigInteger, nullable=False, comment="the lowest write id that the transaction's snapshot may still look behind"),
     Index(None, "database", "table"),
 )
 
-write_notifications = Table(
+write_notifications = table(
     "write_notifications",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("catalog", NAME, nullable=False),
@@ -386,18 +370,16 @@ write_notifications = Table(
     Index(None, "database", "table"),
 )
 
-materialization_rebuilds = Table(
+materialization_rebuilds = table(
     "materialization_rebuilds",
-    metadata,
     Column("database", name_type(256), primary_key=True),
     Column("table", NAME, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("heartbeat_ms", BigInteger, nullable=False),
 )
 
-locks = Table(
+locks = table(
     "locks",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("transaction_id", BigInteger, nullable=False),
     Column("state", name_type(1), nullable=False, comment="a acquired, w waiting"),
@@ -411,9 +393,8 @@ locks = Table(
     sqlite_autoincrement=True,
 )
 
-lock_queues = Table(
+lock_queues = table(
     "lock_queues",
-    metadata,
     Column("name", name_type(513), primary_key=True, comment="catalog.database; whoever changes its locks holds this row"),
     Column(
         "changes",
@@ -424,9 +405,8 @@ lock_queues = Table(
     ),
 )
 
-lock_components = Table(
+lock_components = table(
     "lock_components",
-    metadata,
     Column("lock_id", ID, ForeignKey("locks.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("catalog", NAME, nullable=False),
@@ -437,9 +417,8 @@ lock_components = Table(
     Index(None, "database", "table", "type"),
 )
 
-compactions = Table(
+compactions = table(
     "compactions",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("catalog", NAME, nullable=False),
     Column("database", NAME, nullable=False),
@@ -474,9 +453,8 @@ compactions = Table(
     sqlite_autoincrement=True,
 )
 
-compaction_metrics = Table(
+compaction_metrics = table(
     "compaction_metrics",
-    metadata,
     Column("database", name_type(200), primary_key=True),
     Column("table", name_type(200), primary_key=True),
     Column("partition", name_type(300), primary_key=True, comment="empty for a table without partitions"),
@@ -486,9 +464,8 @@ compaction_metrics = Table(
     Column("threshold", Integer),
 )
 
-notifications = Table(
+notifications = table(
     "notifications",
-    metadata,
     Column("sequence", ID, primary_key=True, comment="the order of writing; commits may come in another"),
     Column("id", BigInteger, unique=True, comment="given once the event is committed: without gaps, in an order that every reader sees"),
     Column("time", BigInteger, nullable=False, comment="seconds"),
@@ -502,9 +479,8 @@ notifications = Table(
     sqlite_autoincrement=True,
 )
 
-leases = Table(
+leases = table(
     "leases",
-    metadata,
     Column("name", name_type(64), primary_key=True),
     Column("holder", NAME),
     Column("expires_ms", BigInteger, nullable=False),
@@ -513,9 +489,8 @@ leases = Table(
 HASH = name_type(64)
 """SHA-256 in hexadecimal digits."""
 
-delegation_tokens = Table(
+delegation_tokens = table(
     "delegation_tokens",
-    metadata,
     Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
     Column("password", Text, nullable=False),
     Column("owner", NAME, nullable=False),
@@ -525,17 +500,15 @@ delegation_tokens = Table(
     Column("max_date", BigInteger, nullable=False, index=True),
 )
 
-foreign_tokens = Table(
+foreign_tokens = table(
     "foreign_tokens",
-    metadata,
     Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
     Column("identifier", JSON_TEXT, nullable=False),
     Column("token", JSON_TEXT, nullable=False),
 )
 
-foreign_master_keys = Table(
+foreign_master_keys = table(
     "foreign_master_keys",
-    metadata,
     Column("id", ID, primary_key=True),
     Column("body", JSON_TEXT, nullable=False),
     sqlite_autoincrement=True,

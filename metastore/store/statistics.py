@@ -6,7 +6,7 @@ JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData i
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
 from metastore.store import partitions as partition_rows
-from metastore.store.answer import Answer
+from metastore.store.answer import Later
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
 from metastore.store.descriptors import hash_of
@@ -28,10 +28,15 @@ OF_TABLE = T.table_id == sa.bindparam("key")
 READ_TABLE = sa.select(T.columns).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
 READ_TABLE_ENGINES = sa.select(T.table_id, T.engine, T.columns).where(OF_TABLE)
 DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
-OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key")).label("columns")
+_OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key"))
 """Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
-_OF_PARTITIONS = sa.select(partitions.c.name, OF_PARTITION).where(partitions.c.table_id == sa.bindparam("key"))
+_OTHERS = _OF_PARTITION.where(S.named.is_distinct_from(sa.bindparam("named", type_=sa.BigInteger())))
+_OF_PARTITIONS, _OTHERS_OF_PARTITIONS = (
+    sa.select(partitions.c.name, columns.label("columns")).where(partitions.c.table_id == sa.bindparam("key"))
+    for columns in (_OF_PARTITION, _OTHERS)
+)
 READ_PARTITIONS = looked_up(_OF_PARTITIONS, partitions.c.name, "names")
+READ_OTHERS = looked_up(_OTHERS_OF_PARTITIONS, partitions.c.name, "names")
 READ_STATES = looked_up(_OF_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id), partitions.c.name, "names")
 READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
 READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
@@ -118,15 +123,19 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    return by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
+    return _by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
 
 
-def enqueue_of_partitions(session: Session, table_id: int | None, names: Sequence[str], engine: str) -> Answer:
-    """Like `of_partitions`, together with the next statement; `by_name` reads the answer's rows."""
-    return session.enqueue(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine)
+def of_other_columns(
+    session: Session, table_id: int | None, names: Sequence[str], engine: str, columns: Collection[str]
+) -> Later[dict[str, Encoded]]:
+    """Like `of_partitions`, together with the next statement, but without partitions that have statistics of just those columns."""
+    named = _named(tuple(columns))
+    answer = session.enqueue(READ_OTHERS[session.kind], key=table_id, names=ascending(names), engine_key=engine, named=named)
+    return lambda: _by_name(answer.rows)
 
 
-def by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
+def _by_name(rows: Iterable[Row]) -> dict[str, Encoded]:
     """Return the statistics of those partitions that have any, by name."""
     return {name: orjson.loads(columns) for name, columns in rows if columns is not None}
 
@@ -168,7 +177,7 @@ def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]
     """Change the parameters and write ids of locked partitions."""
     columns = ("table_id", *(field.name for field in partition_rows.FIELDS))
     rows = [(table_id, *each.row[:6], each.parameters, *each.row[7:9], each.write_id, *each.row[10:]) for each in changed]
-    session.enqueue_replace(partitions, columns, rows, same={*columns} - {"id", "parameters", "write_id"})
+    session.enqueue_replace(partitions, columns, rows)
 
 
 def delete_table(session: Session, table_id: int, columns: Sequence[str] | None = None, engine: str | None = None) -> set[str]:

@@ -13,46 +13,35 @@ from metastore.idl import FieldSchema, Table
 from metastore.places import indexed
 from metastore.store import descriptors, view_sources
 from metastore.store.answer import Answer
-from metastore.store.clauses import ascending, looked_up
+from metastore.store.clauses import ascending, bound, constant, looked_up
 from metastore.store.database import Database, Session
 from metastore.store.drivers import Row
-from metastore.store.schema import (
-    constraints,
-    databases,
-    partition_statistics,
-    partitions,
-    privileges,
-    table_statistics,
-    tables,
-)
+from metastore.store.schema import constraints, databases, partition_statistics, partitions, privileges, table_statistics, tables
 from metastore.store.schema import descriptors as descriptors_table
 
 T, D = tables.c, databases.c
 COLUMNS, STORAGE = descriptors_table.alias("columns_body"), descriptors_table.alias("storage_body")
-FIELDS = (
-    T.id,
-    D.catalog,
-    D.name,
-    T.name,
-    T.type,
-    T.owner,
-    T.owner_type,
-    T.create_time,
-    T.last_access_time,
-    T.retention,
-    T.location,
-    T.columns_hash,
-    COLUMNS.c.body,
-    T.storage_hash,
-    STORAGE.c.body,
-    T.partition_keys,
-    T.parameters,
-    T.view_original_text,
-    T.view_expanded_text,
-    T.rewrite_enabled,
-    T.write_id,
-    T.creation_metadata,
-)
+_OF_STRUCT = {
+    "id": T.id,
+    "catName": D.catalog,
+    "dbName": D.name,
+    "tableName": T.name,
+    "tableType": T.type,
+    "owner": T.owner,
+    "ownerType": T.owner_type,
+    "createTime": T.create_time,
+    "lastAccessTime": T.last_access_time,
+    "retention": T.retention,
+    "partitionKeys": T.partition_keys,
+    "parameters": T.parameters,
+    "viewOriginalText": T.view_original_text,
+    "viewExpandedText": T.view_expanded_text,
+    "rewriteEnabled": T.rewrite_enabled,
+    "writeId": T.write_id,
+    "creationMetadata": T.creation_metadata,
+}
+"""Columns by the field of the struct that they hold."""
+FIELDS = (*_OF_STRUCT.values(), T.location, T.columns_hash, COLUMNS.c.body, T.storage_hash, STORAGE.c.body)
 JOINED = (
     tables.join(databases, T.database_id == D.id)
     .outerjoin(COLUMNS, sa.and_(COLUMNS.c.table_id == T.id, COLUMNS.c.hash == T.columns_hash))
@@ -66,22 +55,23 @@ ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
 MATERIALIZED_VIEWS = (
     sa.select(*FIELDS)
     .select_from(JOINED)
-    .where(D.catalog == sa.bindparam("catalog_key"), T.type == sa.literal_column("'MATERIALIZED_VIEW'"))
+    .where(D.catalog == sa.bindparam("catalog_key"), T.type == constant("MATERIALIZED_VIEW"))
     .order_by(D.name, T.name)
 )
 DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
-LOCK = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update()
-KEY = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
-SHARE = sa.select(T.id).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key")).with_for_update(read=True)
+_IS_NAMED = (T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
+KEY = sa.select(T.id).where(*_IS_NAMED)
+LOCK = KEY.with_for_update()
+SHARE = KEY.with_for_update(read=True)
 LOCK_ALL = sa.select(T.id).where(T.database_id == sa.bindparam("key")).order_by(T.id).with_for_update()
 STATE = tuple(field for field in FIELDS if field.table is tables)
 """What the row of a table says itself."""
 _state = itemgetter(*map(FIELDS.index, STATE))
-HELD = sa.select(*STATE).where(T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
+HELD = sa.select(*STATE).where(*_IS_NAMED)
 HOLD = HELD.with_for_update(read=True)
 HOLD_EXCLUSIVELY = HELD.with_for_update()
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
-NAMES_OF_TYPE = sa.select(T.name).where(T.database_id == DATABASE_KEY, T.type == sa.bindparam("type_key")).order_by(T.name)
+NAMES_OF_TYPE = NAMES.where(T.type == sa.bindparam("type_key"))
 META = (
     sa.select(D.name, T.name, T.type, T.comment, T.owner, T.owner_type)
     .select_from(tables.join(databases, T.database_id == D.id))
@@ -95,42 +85,21 @@ FACTS = (
     .where(IN_DATABASE)
     .order_by(T.name)
 )
-VALUES = (
-    "name",
-    "type",
-    "owner",
-    "owner_type",
-    "create_time",
-    "last_access_time",
-    "retention",
-    "location",
-    "columns_hash",
-    "storage_hash",
-    "partition_keys",
-    "parameters",
-    "comment",
-    "view_original_text",
-    "view_expanded_text",
-    "rewrite_enabled",
-    "write_id",
-    "creation_metadata",
-    "place",
-)
-INSERT = sa.insert(tables).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
-UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in ("database_id", *VALUES)})
+UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values(bound(T.keys(), but={"id"}))
 HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
 SET_PARAMETERS = (
     sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment"))
 )
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
-DELETE = sa.delete(tables).where(T.id == sa.bindparam("key"))
-DELETE_PARTITIONS = sa.delete(partitions).where(partitions.c.table_id == sa.bindparam("key"))
-DELETE_PARTITION_STATISTICS = sa.delete(partition_statistics).where(partition_statistics.c.table_id == sa.bindparam("key"))
-DELETE_STATISTICS = sa.delete(table_statistics).where(table_statistics.c.table_id == sa.bindparam("key"))
-DELETE_CONSTRAINTS = sa.delete(constraints).where(
-    sa.or_(constraints.c.table_id == sa.bindparam("key"), constraints.c.parent_table_id == sa.bindparam("key"))
-)
-DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bindparam("key"))
+_KEY: sa.BindParameter[int] = sa.bindparam("key")
+DELETE_PARTITIONS = [sa.delete(table).where(table.c.table_id == _KEY) for table in (partition_statistics, partitions)]
+DELETE = [
+    sa.delete(table_statistics).where(table_statistics.c.table_id == _KEY),
+    sa.delete(constraints).where(sa.or_(constraints.c.table_id == _KEY, constraints.c.parent_table_id == _KEY)),
+    sa.delete(privileges).where(privileges.c.table_id == _KEY),
+    sa.delete(descriptors_table).where(descriptors_table.c.table_id == _KEY),
+    sa.delete(tables).where(T.id == _KEY),
+]
 
 
 class TableFacts(NamedTuple):
@@ -155,56 +124,20 @@ class TableMeta(NamedTuple):
 
 
 def _struct(database: Database, row: Row) -> Table:
-    (
-        key,
-        catalog,
-        database_name,
-        name,
-        kind,
-        owner,
-        owner_type,
-        created,
-        accessed,
-        retention,
-        location,
-        columns_hash,
-        columns_body,
-        storage_hash,
-        storage_body,
-        keys,
-        parameters,
-        original,
-        expanded,
-        rewrite,
-        write_id,
-        creation,
-    ) = row
-    columns = descriptors.columns(database, columns_hash, columns_body) if columns_hash is not None else []
-    sd = None
+    fields = dict(zip(_OF_STRUCT, row, strict=False))
+    location, columns_hash, columns_body, storage_hash, storage_body = row[len(_OF_STRUCT) :]
+    fields["sd"] = None
     if storage_hash is not None:
-        sd = descriptors.storage(database, storage_hash, storage_body).at(location, columns)
+        columns = descriptors.columns(database, columns_hash, columns_body) if columns_hash is not None else []
+        fields["sd"] = descriptors.storage(database, storage_hash, storage_body).at(location, columns)
+    keys = fields["partitionKeys"]
+    fields["partitionKeys"] = [FieldSchema(*key) for key in orjson.loads(keys)] if keys != "[]" else []
+    fields["parameters"] = orjson.loads(fields["parameters"])
+    fields["rewriteEnabled"] = bool(fields["rewriteEnabled"])
+    if fields["creationMetadata"] is not None:
+        fields["creationMetadata"] = view_sources.decode(fields["creationMetadata"])
     table = Table.__new__(Table)
-    table.__dict__ = {
-        "tableName": name,
-        "dbName": database_name,
-        "owner": owner,
-        "createTime": created,
-        "lastAccessTime": accessed,
-        "retention": retention,
-        "sd": sd,
-        "partitionKeys": [FieldSchema(*field) for field in orjson.loads(keys)] if keys != "[]" else [],
-        "parameters": orjson.loads(parameters),
-        "viewOriginalText": original,
-        "viewExpandedText": expanded,
-        "tableType": kind,
-        "rewriteEnabled": bool(rewrite),
-        "catName": catalog,
-        "ownerType": owner_type,
-        "writeId": write_id,
-        "id": key,
-    }
-    if creation is not None:
-        table.creationMetadata = view_sources.decode(creation)
+    table.__dict__ = fields
     return table
 
 
@@ -286,20 +219,17 @@ def materialized_views(database: Database, session: Session, catalog: str) -> li
 
 def key(session: Session, catalog: str, database_name: str, name: str) -> int | None:
     """Return a table's key, or None."""
-    row = session.row(KEY, catalog_key=catalog, database_key=database_name, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(KEY, catalog_key=catalog, database_key=database_name, name_key=name)
 
 
 def lock(session: Session, catalog: str, database_name: str, name: str) -> int | None:
     """Lock a table's row against every change of it or its partitions; return its key, or None."""
-    row = session.row(LOCK, catalog_key=catalog, database_key=database_name, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(LOCK, catalog_key=catalog, database_key=database_name, name_key=name)
 
 
 def share(session: Session, catalog: str, database_name: str, name: str) -> int | None:
     """Lock a table's row against its removal and change; return its key, or None."""
-    row = session.row(SHARE, catalog_key=catalog, database_key=database_name, name_key=name)
-    return None if row is None else int(row[0])
+    return session.number(SHARE, catalog_key=catalog, database_key=database_name, name_key=name)
 
 
 def lock_all(session: Session, database_id: int) -> None:
@@ -345,10 +275,8 @@ def _state_of(table: Table) -> Row:
 def names(session: Session, catalog: str, database_name: str, table_type: str | None = None) -> list[str]:
     """Return the names of a database's tables, of one type if given, ascending."""
     if table_type is None:
-        rows = session.rows(NAMES, catalog_key=catalog, database_key=database_name)
-    else:
-        rows = session.rows(NAMES_OF_TYPE, catalog_key=catalog, database_key=database_name, type_key=table_type)
-    return [name for (name,) in rows]
+        return session.column(NAMES, catalog_key=catalog, database_key=database_name)
+    return session.column(NAMES_OF_TYPE, catalog_key=catalog, database_key=database_name, type_key=table_type)
 
 
 def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:
@@ -369,7 +297,7 @@ def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts
 def insert(session: Session, database_id: int, table: Table) -> int:
     """Add a table; return its key."""
     values, bodies = _values(table)
-    key = session.insert(INSERT, database_id=database_id, **values)
+    key = session.insert_keyed(tables, database_id=database_id, **values).key
     descriptors.insert(session, key, bodies)
     return key
 
@@ -402,11 +330,5 @@ def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:
     """Remove a table with all that hangs on it."""
-    if partitioned:
-        session.execute(DELETE_PARTITION_STATISTICS, key=key)
-        session.execute(DELETE_PARTITIONS, key=key)
-    session.execute(DELETE_STATISTICS, key=key)
-    session.execute(DELETE_CONSTRAINTS, key=key)
-    session.execute(DELETE_PRIVILEGES, key=key)
-    session.execute(descriptors.DELETE, key=key)
-    session.execute(DELETE, key=key)
+    for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE):
+        session.execute(statement, key=key)

@@ -15,20 +15,12 @@ import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters
-from metastore.store.answer import Answer
+from metastore.store.answer import Later
 from metastore.store.clauses import Among, bare, constant, listed, unsynced
 from metastore.store.database import Session
 from metastore.store.drivers import DRIVERS
-from metastore.store.schema import (
-    counters as counter_rows,
-)
-from metastore.store.schema import (
-    locks,
-    materialization_rebuilds,
-    min_history,
-    replicated_transactions,
-    transactions,
-)
+from metastore.store.schema import counters as counter_rows
+from metastore.store.schema import locks, materialization_rebuilds, min_history, replicated_transactions, transactions
 
 OPEN, ABORTED, COMMITTED = "o", "a", "c"
 LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD, RANGES = 1, 2, 4, 8, 16, 32
@@ -79,7 +71,7 @@ END = (
         state=sa.bindparam("new_state"),
         ended_ms=sa.bindparam("now"),
         commit_id=sa.bindparam("number"),
-        holds=T.holds.bitwise_and(sa.literal_column(str(WROTE))),
+        holds=T.holds.bitwise_and(constant(WROTE)),
     )
 )
 HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
@@ -128,11 +120,9 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
     """
     ids = listed(kind, sa.cast(T.id, sa.String()))
     return sa.union_all(
-        sa.select(sa.literal_column(f"'{_MARK}'"), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
-            N.name == sa.bindparam("counter")
-        ),
+        sa.select(constant(_MARK), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(N.name == sa.bindparam("counter")),
         *(
-            sa.select(sa.literal_column(f"'{state}'"), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
+            sa.select(constant(state), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
             for state in (OPEN, ABORTED)
         ),
     )
@@ -142,7 +132,7 @@ SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
 SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(T.type, "types"))) for kind in DRIVERS}
 INFO = (
     sa.select(N.value, *SHOWN)
-    .select_from(counter_rows.outerjoin(transactions, T.state.in_([sa.literal_column(f"'{OPEN}'"), sa.literal_column(f"'{ABORTED}'")])))
+    .select_from(counter_rows.outerjoin(transactions, T.state.in_([constant(OPEN), constant(ABORTED)])))
     .where(N.name == sa.bindparam("counter"))
     .order_by(T.id)
 )
@@ -183,33 +173,25 @@ Who = tuple[str | None, str | None, str | None]
 """User, host and agent of a request."""
 
 
-def take_ids(session: Session, count: int) -> Answer:
+def take_ids(session: Session, count: int) -> Later[range]:
     """Take ids, together with the next statement, and keep all others waiting for theirs until the transaction ends."""
-    return counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
-
-
-def taken_ids(answer: Answer, count: int) -> range:
-    """Return the ids that were taken."""
-    last = counters.taken(answer)
-    return range(last - count + 1, last + 1)
+    answer = counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
+    return lambda: range(counters.taken(answer) - count + 1, counters.taken(answer) + 1)
 
 
 def lowest_open(session: Session) -> int | None:
     """Return the lowest open id."""
-    row = session.row(LOWEST_OPEN)
-    return None if row is None or row[0] is None else int(row[0])
+    return session.number(LOWEST_OPEN)
 
 
 def min_open(session: Session) -> int:
     """Return the lowest id that is open or yet to be given out."""
-    row = session.row(MIN_OPEN)
-    return 1 if row is None else int(row[0])
+    return session.number(MIN_OPEN) or 1
 
 
 def open_count(session: Session) -> int:
     """Count the open ones."""
-    row = session.row(OPEN_COUNT)
-    return 0 if row is None else int(row[0])
+    return session.number(OPEN_COUNT) or 0
 
 
 def insert(session: Session, ids: Collection[int], state: str, kind: int, who: Who, now: int) -> None:
@@ -224,34 +206,16 @@ def find(session: Session, key: int) -> Transaction | None:
     return None if row is None else Transaction(*row)
 
 
-def lock(session: Session, key: int) -> Transaction | None:
-    """Return a transaction and keep it from being changed."""
-    return locked(enqueue_lock(session, key))
+def lock(session: Session, key: int) -> Later[Transaction | None]:
+    """Return a transaction and keep it from being changed, together with the next statement."""
+    answer = session.enqueue(LOCK, key=key)
+    return lambda: Transaction(*answer.rows[0]) if answer.rows else None
 
 
-def enqueue_lock(session: Session, key: int) -> Answer:
-    """Like `lock`, together with the next statement; `locked` reads the answer."""
-    return session.enqueue(LOCK, key=key)
-
-
-def locked(answer: Answer) -> Transaction | None:
-    """Return the transaction that was locked."""
-    return Transaction(*answer.rows[0]) if answer.rows else None
-
-
-def lock_many(session: Session, keys: Collection[int]) -> list[Transaction]:
-    """Return those that are there, ascending, and keep them from being changed."""
-    return all_locked(enqueue_lock_many(session, keys))
-
-
-def enqueue_lock_many(session: Session, keys: Collection[int]) -> Answer:
-    """Like `lock_many`, together with the next statement; `all_locked` reads the answer."""
-    return session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
-
-
-def all_locked(answer: Answer) -> list[Transaction]:
-    """Return the transactions that were locked."""
-    return [Transaction(*row) for row in answer.rows]
+def lock_many(session: Session, keys: Collection[int]) -> Later[list[Transaction]]:
+    """Return those that are there, ascending, and keep them from being changed, together with the next statement."""
+    answer = session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
+    return lambda: [Transaction(*row) for row in answer.rows]
 
 
 def end(session: Session, ended: Sequence[Transaction], state: str, now: int, commit_id: int | None = None) -> None:
@@ -281,14 +245,13 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
     return dict(session.rows(RANGE, low=low, high=high))
 
 
-def hold(session: Session, key: int, bits: int, now: int) -> bool:
-    """Note that there are rows of an open transaction elsewhere, and that its owner lives; tell whether it is open. Locks it."""
-    return enqueue_hold(session, key, bits, now).count > 0
+def hold(session: Session, key: int, bits: int, now: int) -> Later[bool]:
+    """Note that there are rows of an open transaction elsewhere, and that its owner lives, together with the next statement.
 
-
-def enqueue_hold(session: Session, key: int, bits: int, now: int) -> Answer:
-    """Like `hold`, together with the next statement: it is open if the answer counts one."""
-    return session.enqueue(HOLD, key=key, bits=bits, now=now)
+    It tells whether the transaction is open, and locks it.
+    """
+    answer = session.enqueue(HOLD, key=key, bits=bits, now=now)
+    return lambda: answer.count > 0
 
 
 def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
@@ -298,7 +261,7 @@ def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
     """Return open ones whose last heartbeat is older, the lowest first."""
-    return [id_ for (id_,) in session.rows(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)]
+    return session.column(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)
 
 
 def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:

@@ -10,7 +10,6 @@ from metastore.store.database import Session
 from metastore.store.schema import types
 
 FIND = sa.select(types.c.body).where(types.c.name == sa.bindparam("name_key"))
-INSERT = sa.insert(types).values(name=sa.bindparam("name_key"), body=sa.bindparam("body_value"))
 DELETE = sa.delete(types).where(types.c.name == sa.bindparam("name_key"))
 
 
@@ -26,7 +25,7 @@ def find(session: Session, name: str) -> Type | None:
 def insert(session: Session, type_: Type) -> None:
     """Add a type."""
     fields = [[field.name, field.type, field.comment] for field in type_.fields or ()]
-    session.execute(INSERT, name_key=type_.name, body_value=orjson.dumps([type_.type1, type_.type2, fields]).decode())
+    session.insert(types, name=type_.name, body=orjson.dumps([type_.type1, type_.type2, fields]).decode())
 
 
 def delete(session: Session, name: str) -> None:

@@ -19,7 +19,7 @@ from metastore.store.schema import databases, tables
 T, D = tables.c, databases.c
 _NAMED = sa.select(T.id, D.catalog, D.name, T.name, T.creation_metadata).select_from(tables.join(databases, T.database_id == D.id))
 _IS_ONE = T.id == sa.bindparam("key")
-_IS_VIEW = T.type == sa.literal_column("'MATERIALIZED_VIEW'")
+_IS_VIEW = T.type == constant("MATERIALIZED_VIEW")
 VIEWS = _NAMED.where(_IS_VIEW)
 NAME_OF = _NAMED.with_only_columns(D.catalog, D.name, T.name).where(_IS_ONE)
 ANY = sa.select(T.id).where(_IS_VIEW).limit(constant(1))
@@ -121,7 +121,7 @@ def _change(session: Session, key: int, raw: Mapping[str, Any]) -> None:
 
 def has_views(session: Session) -> bool:
     """Tell whether there are materialized views, in whatever database."""
-    return session.row(ANY) is not None
+    return session.exists(ANY)
 
 
 def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from metastore.store import counters
-from metastore.store.answer import Answer
+from metastore.store.answer import Answer, Later
 from metastore.store.clauses import Among, AmongKeys, bare
 from metastore.store.components import Intent
 from metastore.store.database import Session
@@ -28,7 +28,8 @@ RANGE_COLUMNS = (*NAMES, "first_transaction", "last_transaction", "first_write_i
 NEXT = counters.taking(write_id_counters, "next", 1, "last_transaction")
 
 
-def _named_table(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+def is_table(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of rows of a table that `named` names."""
     return tuple(of[name] == sa.bindparam(f"{name}_key") for name in NAMES)
 
 
@@ -54,7 +55,7 @@ def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> t
     return R.last_transaction >= lowest, R.first_transaction <= highest
 
 
-TABLE, RANGED, COUNTER = _named_table(I), _named_table(R), _named_table(N)
+TABLE, RANGED, COUNTER = is_table(I), is_table(R), is_table(N)
 THEIRS = (
     Among(I.transaction_id, "keys"),
     I.catalog == sa.bindparam("catalog_key"),
@@ -80,10 +81,9 @@ LAST = sa.select(LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
 _CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_id"))
-FORGET = [sa.delete(table).where(*_named_table(table.c)) for table in (write_ids, write_id_ranges)]
+FORGET = [sa.delete(table).where(*is_table(table.c)) for table in (write_ids, write_id_ranges)]
 DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
-SEED = sa.insert(write_id_counters).values({name: sa.bindparam(name) for name in ("catalog", "database", "table", "next")})
 AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
 HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
 HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
@@ -154,51 +154,33 @@ def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
     return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
 
 
-def take(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
-    """Take write ids of a table for transactions, which ascend, together with the next statement; `taken` reads the answer."""
-    return counters.take(session, NEXT, len(transactions), **key._asdict(), last_transaction=transactions[-1])
+def take(session: Session, key: Key, transactions: Sequence[int]) -> Later[range]:
+    """Take write ids of a table for transactions, which ascend, together with the next statement."""
+    answer = counters.take(session, NEXT, len(transactions), **key._asdict(), last_transaction=transactions[-1])
+    return lambda: range(counters.taken(answer) - len(transactions), counters.taken(answer))
 
 
-def taken(answer: Answer, count: int) -> range:
-    """Return the write ids that were taken."""
-    following = counters.taken(answer)
-    return range(following - count, following)
-
-
-def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Answer:
-    """Ask for the write ids that transactions, which ascend, have in a table, together with the next statement; `numbers` tells them."""
+def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Later[dict[int, int]]:
+    """Return the write ids of those of the transactions, which ascend, that have one in a table, together with the next statement."""
     keys = list(transactions)
-    return session.enqueue(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
+    answer = session.enqueue(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
+    return lambda: {each: found.of(each) for found in map(Range._make, answer.rows) for each in found.among(keys)}
 
 
-def numbers(answer: Answer, transactions: Sequence[int]) -> dict[int, int]:
-    """Return the write ids of those of the transactions that have one."""
-    have: dict[int, int] = {}
-    for row in answer.rows:
-        found = Range(*row)
-        have.update((each, found.of(each)) for each in found.among(transactions))
-    return have
-
-
-def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Answer:
-    """Ask for the write ids that a transaction has in tables, together with the next statement; `by_table` reads the answer."""
-    return session.enqueue(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
-
-
-def by_table(answer: Answer) -> dict[Key, int]:
-    """Return the write id of a transaction in each table in which it has one."""
-    return {Key(*names): int(number) for *names, number in answer.rows if number is not None}
+def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Later[dict[Key, int]]:
+    """Return the write id of a transaction in each of the tables in which it has one, together with the next statement."""
+    answer = session.enqueue(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
+    return lambda: {Key(*names): int(number) for *names, number in answer.rows if number is not None}
 
 
 def owner(session: Session, key: Key, write_id: int) -> int | None:
     """Return the transaction that has a write id of a table."""
-    row = session.row(OWNER, key=write_id, **named(key))
-    return None if row is None or row[0] is None else int(row[0])
+    return session.number(OWNER, key=write_id, **named(key))
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
     """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
-    return session.row(COVERED, key=transaction) is not None
+    return session.exists(COVERED, key=transaction)
 
 
 def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
@@ -227,8 +209,7 @@ def delete(session: Session, key: Key, transactions: Sequence[int] | None = None
 
 def last(session: Session, key: Key) -> int | None:
     """Return the last write id of a table; None when it never had a counter."""
-    row = session.row(LAST, **named(key))
-    return None if row is None else int(row[0])
+    return session.number(LAST, **named(key))
 
 
 def set_next(session: Session, key: Key, number: int) -> None:
@@ -243,7 +224,7 @@ def set_last(session: Session, key: Key, transaction: int) -> None:
 
 def seed(session: Session, key: Key, following: int) -> None:
     """Make the counter of a table, which must have none."""
-    session.execute(SEED, catalog=key.catalog, database=key.database, table=key.table, next=following)
+    session.insert(write_id_counters, **key._asdict(), next=following)
 
 
 def hold(session: Session, keys: Collection[Key]) -> Answer:

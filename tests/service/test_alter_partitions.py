@@ -28,7 +28,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
 from metastore.store.drivers import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
-from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 from tests.support.recording import Before, Remembering, Within, listening
 
 NAME = TableName("hive", "default", "t")
@@ -322,17 +322,3 @@ def test_partitions_of_another_table_are_refused(call: Call, base: Path) -> None
     add_partitions(call, TableName("hive", "default", "u"), [])
     with pytest.raises(MetaError, match="Partition does not belong to target table"):
         alter_partitions(call, NAME, [changed(call, "1", tableName="u")])
-
-
-def test_only_what_differs_is_written(call: Call, base: Path, statements: Statements) -> None:
-    alter_partitions(call, NAME, deepcopy(get_partitions(call, NAME)))  # notes when that was
-    parts = deepcopy(get_partitions(call, NAME))
-    with statements() as seen:
-        alter_partitions(call, NAME, deepcopy(parts))
-    assert not [text for text in seen if text.startswith(('UPDATE "partitions"', 'INSERT INTO "partitions"', "INSERT INTO partitions"))]
-    parts[1].parameters = {**parts[1].parameters, "x": "y"}
-    with statements() as seen:
-        alter_partitions(call, NAME, deepcopy(parts))
-    if call.database.driver.name == "postgresql":
-        assert [text for text in seen if text.startswith('UPDATE "partitions" SET "parameters" = given."parameters" FROM')]
-    assert [part.parameters for part in get_partitions(call, NAME)] == [part.parameters for part in parts]

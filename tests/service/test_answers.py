@@ -9,7 +9,7 @@ from metastore.service.context import Call
 from metastore.store.database import Session
 from metastore.store.drivers import mysql_connection
 from metastore.store.drivers.contract import FEW, Retry
-from metastore.store.locks import COMPONENT_COLUMNS, INSERT
+from metastore.store.locks import COMPONENT_COLUMNS
 from metastore.store.schema import lock_components, lock_queues, locks
 
 Q = lock_queues.c
@@ -65,7 +65,7 @@ def test_rows_below_a_new_one_have_its_key(call: Call, monkeypatch: pytest.Monke
     def work(session: Session) -> list[int]:
         keys = []
         for _ in range(2):
-            lock = session.insert_keyed(INSERT, **LOCK)
+            lock = session.insert_keyed(locks, **LOCK)
             session.insert_below(lock, lock_components, COMPONENT_COLUMNS, rows)
             found = session.enqueue(COMPONENTS, key=lock.key)
             keys.append(lock.key)
@@ -83,7 +83,7 @@ def test_what_waits_is_run_again_with_the_unit_of_work(call: Call) -> None:
 
     def work(session: Session) -> object:
         attempts.append(1)
-        answer = session.insert_keyed(INSERT, **LOCK)
+        answer = session.insert_keyed(locks, **LOCK)
         if len(attempts) == 1:
             raise Retry
         return answer

@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -234,96 +233,6 @@ def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_c
 
 def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql_cursor.Cursor) -> None:
     filled.enqueue("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
-    filled.discard_pending()
-    assert filled.execute(ALL).fetchone() == ("{0}",)
-
-
-def test_what_is_sent_ahead_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
-    for key in range(760, 764):  # at first unprepared, then prepared, then known
-        filled.enqueue("BEGIN")
-        taken = filled.enqueue(TAKE, {"key": key, "long": "short"})
-        filled.flush()
-        assert is_taken(key)
-        filled.flush()
-        added = filled.enqueue(ADD, {"a": key})
-        assert (taken.count, taken.rows[0][1], added.count) == (1, "short", 1)
-        filled.execute("COMMIT" if key % 2 else "ROLLBACK")
-    filled.flush()
-    assert filled.execute(ALL).fetchone() == ("{0,761,763}",)
-
-
-def test_what_is_sent_ahead_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
-    filled.enqueue("BEGIN")
-    filled.enqueue(ADD, {"a": 1})
-    filled.flush()
-    filled.discard_pending()
-    filled.execute("ROLLBACK")
-    filled.enqueue("BEGIN")
-    failed = filled.enqueue("SELECT 1 / 0")
-    filled.flush()
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        failed.rows  # noqa: B018  # to ask for it is what raises
-    filled.execute("ROLLBACK")
-    assert filled.execute(ALL).fetchone() == ("{0}",)
-
-
-TAKEN = {"key": 767, "long": LONG}
-
-
-@contextmanager
-def lock_of_another() -> Iterator[None]:
-    """Hold, as somebody else, the advisory lock of TAKEN."""
-    with psycopg.connect(address(), autocommit=True) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [TAKEN["key"]])
-        yield
-
-
-def test_answers_of_what_is_sent_ahead_are_read_while_more_runs(filled: postgresql_cursor.Cursor) -> None:
-    filled.execute("SET lock_timeout = '5s'")
-    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
-        filled.enqueue("BEGIN")
-        added = filled.enqueue(ADD, {"a": first})
-        there = filled.enqueue(ALL, {})
-        with lock_of_another():
-            filled.flush()
-            taken = filled.enqueue(TAKE, TAKEN)
-            assert there.rows[0][0].endswith(f",{first}}}")
-            assert (added.count, there.count) == (1, 1)
-        assert taken.rows[0][1] == LONG
-        filled.execute("COMMIT")
-    assert filled.execute(ALL).fetchone() == ("{0,10,20,30}",)
-
-
-def test_an_error_of_what_is_sent_ahead_is_raised_before_what_follows(filled: postgresql_cursor.Cursor) -> None:
-    filled.enqueue("BEGIN")
-    failed = filled.enqueue("SELECT 1 / 0")
-    after = filled.enqueue(ALL, {})
-    filled.flush()
-    filled.enqueue(TAKE, TAKEN)
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        after.rows  # noqa: B018  # to ask for it is what raises
-    filled.execute("ROLLBACK")
-    assert (failed.count, filled.execute(ALL).fetchone()) == (0, ("{0}",))
-
-
-def test_a_connection_ends_under_what_is_sent_ahead(connection: postgresql_cursor.Connection) -> None:
-    cursor = connection.cursor()
-    process = cursor.execute("SELECT pg_backend_pid()").fetchone()
-    cursor.enqueue("BEGIN")
-    with lock_of_another():
-        waiting = cursor.enqueue(TAKE, {**TAKEN, "long": "short"})
-        cursor.flush()
-        cursor.enqueue("SELECT %(long)s::text", {"long": LONG})
-        with psycopg.connect(address(), autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s, 5000)", process)
-        with pytest.raises(psycopg.OperationalError):
-            waiting.rows  # noqa: B018  # to ask for it is what raises
-    assert connection.closed
-
-
-def test_outside_a_transaction_nothing_is_sent_ahead(filled: postgresql_cursor.Cursor) -> None:
-    filled.enqueue(ADD, {"a": 1})
-    filled.flush()
     filled.discard_pending()
     assert filled.execute(ALL).fetchone() == ("{0}",)
 

@@ -12,6 +12,7 @@ from metastore.store.drivers.contract import (
     UniqueViolation,
     Unreachable,
     Unstorable,
+    inserting,
 )
 from metastore.store.drivers.mysql import MySQLDriver
 from metastore.store.drivers.postgresql import PostgreSQLDriver
@@ -36,4 +37,5 @@ __all__ = [
     "UniqueViolation",
     "Unreachable",
     "Unstorable",
+    "inserting",
 ]

@@ -10,7 +10,7 @@ BrokenAtCommit       it broke while the commit was on its way
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, Protocol
@@ -92,8 +92,6 @@ class Driver:
     """What to do when a unit of work failed again and again."""
     notes_changes = False
     """Whether fast paths go by `changes` of the queues of locks and `last_change` of tables, so that these have to be kept."""
-    overwrites_statistics = False
-    """Whether the database has the statements of `store.overwriting`."""
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
@@ -124,16 +122,9 @@ class Driver:
         answer: Answer = cursor.enqueue(text, params)
         return answer
 
-    def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
-        """Enqueue statements that have their parameters in common."""
-        return [self.enqueue(cursor, text, params) for text in texts]
-
     def sync(self, cursor: Any) -> None:
         """Run what waits for the next statement."""
         cursor.sync()
-
-    def flush(self, cursor: Any) -> None:
-        """Let the database begin with what waits, if it can while the caller goes on."""
 
     def rollback(self, cursor: Any) -> None:
         """End the transaction; what waits for its next statement is not run."""
@@ -160,10 +151,7 @@ class Driver:
         """Insert at least one row, or give the one with its primary key these values, as `Session.enqueue_upsert` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
 
-    def replace(
-        self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row],
-        same: Collection[str],  # noqa: ARG002  # who looks for the row as an insert does needs all columns
-    ) -> None:  # fmt: skip
+    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Give at least one row other values, as `Session.enqueue_replace` does: one statement."""
         self.upsert(session, table, columns, rows)
 

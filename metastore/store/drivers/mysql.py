@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -100,10 +100,6 @@ class MySQLDriver(Driver):
 
     def convert(self, value: list[Any]) -> tuple[Any, ...]:
         return tuple(value) or (None,)
-
-    def enqueue_all(self, cursor: Any, texts: Sequence[str], params: Mapping[str, Any]) -> list[Answer]:
-        answers: list[Answer] = cursor.enqueue_all(texts, params)
-        return answers
 
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:

@@ -27,8 +27,8 @@ TOGETHER = 500_000
 CHUNK = 65536
 """Bytes that are asked of the system at once."""
 Parameters = dict[str, Any] | Sequence[Any]
-Asked = tuple[str, Sequence[Answer | None]]
-"""Statements with `;` between them, and who is told what each returns."""
+Asked = tuple[str, Answer | None]
+"""A statement, and who is told what it returns."""
 
 
 @cache
@@ -105,7 +105,7 @@ class Cursor:
     def execute(self, query: str, args: Parameters | None = None) -> int:
         """Run a statement, after what waits; return how many rows it returned, found or changed. pymysql.Error."""
         waiting, self._waiting = self._waiting, []
-        waiting.append((self.mogrify(query, args), (None,)))
+        waiting.append((self.mogrify(query, args), None))
         self._run(waiting)
         return self.rowcount
 
@@ -133,13 +133,9 @@ class Cursor:
 
     def enqueue(self, query: str, args: Parameters | None = None) -> Answer:
         """Run a statement together with the next one."""
-        return self.enqueue_all((query,), args)[0]
-
-    def enqueue_all(self, queries: Sequence[str], args: Parameters | None = None) -> list[Answer]:
-        """Run statements that have their parameters in common together with the next one."""
-        answers = [Answer(self._wait_for) for _ in queries]
-        self._waiting.append((self.mogrify(";".join(queries), args), answers))
-        return answers
+        answer = Answer(self._wait_for)
+        self._waiting.append((self.mogrify(query, args), answer))
+        return answer
 
     def _wait_for(self, _: Answer) -> None:
         self.sync()
@@ -163,8 +159,7 @@ class Cursor:
         try:
             self._connection.ask(";".join([text for text, _ in asked]), results)
         finally:
-            answers = (answer for _, each in asked for answer in each)
-            for answer, result in zip(answers, results, strict=False):  # an error is the last
+            for (_, answer), result in zip(asked, results, strict=False):  # an error is the last
                 if answer is not None:
                     answer.settle(*result)
         self._rows, self.rowcount, self.lastrowid = results[-1]

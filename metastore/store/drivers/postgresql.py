@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -40,7 +40,6 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
-    overwrites_statistics = True
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
     it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled."""
@@ -83,9 +82,6 @@ class PostgreSQLDriver(Driver):
             return Unavailable
         return None
 
-    def flush(self, cursor: Any) -> None:
-        cursor.flush()
-
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:
         with connected(url, "postgresql+psycopg") as connection:
@@ -116,20 +112,18 @@ class PostgreSQLDriver(Driver):
         given = Given(columns, rows)
         session.enqueue(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
 
-    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], same: Collection[str]) -> None:
-        given = Given(columns, rows, same)
+    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        given = Given(columns, rows)
         session.enqueue(_updating(table, given.arrays, given.scalars), **given.values)
 
 
 class Given:
     """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
 
-    def __init__(self, columns: Sequence[str], rows: Sequence[Row], passed_over: Collection[str] = ()) -> None:
+    def __init__(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         self.values: dict[str, Any] = {}
         scalars = []
         for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-            if column in passed_over:
-                continue
             if len(values) >= WORTH and values.count(values[0]) == len(values):
                 scalars.append(column)
                 self.values[column] = values[0]

@@ -25,7 +25,7 @@ MAX_PREPARED_STATEMENTS = 500
 PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
 and PostgreSQL itself makes it anew only after it has analysed them, up to minutes later."""
-LONG = 4096
+LONG = 1024
 """Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
 system takes to send it."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
@@ -76,16 +76,13 @@ Asked = tuple[_Message, Answer | None]
 
 
 class _Pipeline:
-    """What has gone out in libpq's pipeline mode: statements, and before some of them their preparation; and the first of their results."""
+    """What has gone out in libpq's pipeline mode: statements, and before some of them their preparation."""
 
-    __slots__ = ("asked", "flushed", "prepared", "results")
+    __slots__ = ("asked", "prepared")
 
     def __init__(self) -> None:
         self.asked: list[Asked | None] = []
-        self.flushed = 0
-        """How many of them are answered as soon as they have run."""
         self.prepared: dict[Statement, bytes] = {}
-        self.results: list[Any] = []
 
 
 class Cursor:
@@ -143,18 +140,6 @@ class Cursor:
             self._go_out()
         return answer
 
-    def flush(self) -> None:
-        """Let what waits go out, if it is in a transaction: PostgreSQL works while the caller goes on.
-
-        Its answers can be read while PostgreSQL runs what follows.
-        """
-        if self._waiting and self._may_send():
-            self._send()
-        if self._pipeline is not None:
-            self._pipeline.flushed = len(self._pipeline.asked)
-            self._connection.pgconn.send_flush_request()
-            self._go_out()
-
     def _may_send(self) -> bool:
         return (
             self._pipeline is not None
@@ -186,17 +171,7 @@ class Cursor:
                 statements.setdefault(asked[0].key, None)
         statements.update(pipeline.prepared)
 
-    def _wait_for(self, answer: Answer) -> None:
-        """Run what waits, as `flush` does; only wait for the statements up to the answer's if `flush` let it go out and all went well."""
-        pipeline = self._pipeline
-        if pipeline is not None and not self._waiting:
-            place, message = next((place, each[0]) for place, each in enumerate(pipeline.asked) if each is not None and each[1] is answer)
-            is_ahead = place < min(pipeline.flushed, len(pipeline.asked) - 1)
-            if is_ahead and all(result.status in GOOD for result in self._answers(pipeline, place + 1)):
-                self._take(pipeline.results[place])
-                answer.settle(self.fetchall(), self.rowcount)
-                pipeline.asked[place] = message, None
-                return
+    def _wait_for(self, _: Answer) -> None:
         self.sync()
 
     def _send(self) -> None:
@@ -232,20 +207,18 @@ class Cursor:
             self._end()
             raise
 
-    def _answers(self, pipeline: _Pipeline, first: int | None = None) -> list[Any]:
-        """Return the results of what has gone out: of so many of the first, or of all, and the connection is in its plain mode again."""
+    def _answers(self, pipeline: _Pipeline) -> list[Any]:
+        """Return the results of what has gone out; the connection is in its plain mode again."""
         pgconn = self._connection.pgconn
         try:
-            if first is None:
-                pgconn.pipeline_sync()
-            pipeline.results += [self._next_result() for _ in pipeline.asked[len(pipeline.results) : first]]
-            if first is None:
-                self._next()  # the end of the pipeline
-                pgconn.exit_pipeline_mode()
+            pgconn.pipeline_sync()
+            results = [self._next_result() for _ in pipeline.asked]
+            self._next()  # the end of the pipeline
+            pgconn.exit_pipeline_mode()
         except BaseException:
             self._end()
             raise
-        return pipeline.results
+        return results
 
     def _end(self) -> None:
         """Close the connection: answers may still be on their way to it."""

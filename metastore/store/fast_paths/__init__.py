@@ -4,7 +4,7 @@
 """
 
 from metastore.store.database import Database
-from metastore.store.fast_paths.contract import FIRST, LAST, PLAIN, WRITE_ID, Ended, FastPaths, Hint
+from metastore.store.fast_paths.contract import FIRST, LAST, PLAIN, WRITE_ID, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.fast_paths.mysql import MySQL
 from metastore.store.fast_paths.postgresql import PostgreSQL
 
@@ -16,4 +16,4 @@ def of(database: Database) -> FastPaths:
     return _BY_KIND[database.driver.name]
 
 
-__all__ = ["FIRST", "LAST", "PLAIN", "WRITE_ID", "Ended", "FastPaths", "Hint", "of"]
+__all__ = ["FIRST", "LAST", "PLAIN", "WRITE_ID", "Ended", "FastPaths", "Hint", "LockAttempt", "of"]

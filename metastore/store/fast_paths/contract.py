@@ -7,12 +7,12 @@ numbers that only the database knows stand in its message as FIRST, LAST and WRI
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.store.components import Intent
 from metastore.store.database import Database
-from metastore.store.locks import Component, GivenWriteId, NewLock
+from metastore.store.locks import Component, GivenWriteId, NewLock, Reach
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import Key
@@ -48,31 +48,33 @@ class Hint(NamedTuple):
     """Whether it updates or deletes rows: the commit then has conflicts to look for."""
 
 
+class LockAttempt(NamedTuple):
+    """A lock that is to be added if it waits for none."""
+
+    lock: NewLock
+    parts: Sequence[Component]
+    intents: Sequence[Intent]
+    """What its open transaction means to write."""
+    wanted: Reach
+    """The locks that it might wait for."""
+    given: Mapping[Key, GivenWriteId]
+    """Write ids of the transaction; those of other tables are looked up."""
+
+    @property
+    def bits(self) -> int:
+        """The bits of `store.transactions` for what the transaction holds then."""
+        return LOCKS | (COMPONENTS if self.intents else 0)
+
+
 class FastPaths:
     """The fast paths of a kind of database. This base has none."""
 
-    def try_open(
-        self,
-        database: Database,
-        count: int,
-        kind: int,
-        who: Who,
-        now: int,
-        most: int,
-        event: LogRow | None,
-    ) -> list[int] | None:
+    def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
         """Open transactions, unless more than `most` might be open then; return their ids ascending."""
         return None
 
     def try_commit(
-        self,
-        database: Database,
-        key: int,
-        hint: Hint,
-        now: int,
-        event: LogRow | None,
-        *,
-        checks_conflicts: bool,
+        self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
     ) -> Ended | None:
         """Commit an open transaction that holds no more than PLAIN.
 
@@ -89,13 +91,7 @@ class FastPaths:
         return None
 
     def try_allocate(
-        self,
-        database: Database,
-        key: Key,
-        transactions: Sequence[int],
-        event: LogRow | None,
-        *,
-        in_batch: bool,
+        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
     ) -> int | None:
         """Give a transaction, or consecutive ones, their first write ids in a table, ascending; return the first write id.
 
@@ -103,17 +99,6 @@ class FastPaths:
         """
         return None
 
-    def try_lock(
-        self,
-        database: Database,
-        lock: NewLock,
-        parts: Sequence[Component],
-        intents: Sequence[Intent],
-        types: Collection[int],
-        given: Mapping[Key, GivenWriteId],
-    ) -> int | None:
-        """Add a lock, and what its open transaction writes to, if there is no lock of these types that it might wait for; return its id.
-
-        `given` are write ids of the transaction; those of other tables are looked up.
-        """
+    def try_lock(self, database: Database, new: LockAttempt) -> int | None:
+        """Add a lock, and what its transaction means to write, if it waits for none; return its id."""
         return None

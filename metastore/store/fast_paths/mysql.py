@@ -5,23 +5,22 @@ Guards among them fail where the call needs more than its path does; what stands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
-from metastore.store import locks, write_ids
+from metastore.store import counters, locks, write_ids
 from metastore.store.answer import Answer
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import INSERT, Intent
 from metastore.store.database import Database, Session
 from metastore.store.drivers import FEW, BrokenAtCommit, Refused
 from metastore.store.fast_paths import mysql_statements as sql
-from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint
-from metastore.store.locks import Component, GivenWriteId, NewLock
+from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.notifications import LogRow
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, HOLD, LOCKS, Who, enqueue_hold
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, hold
 from metastore.store.write_ids import Key
 
 Done = TypeVar("Done")
@@ -65,17 +64,8 @@ class MySQL(FastPaths):
         user, host, agent = who
 
         def work(session: Session) -> Answer:
-            taken, _ = session.enqueue_all(
-                sql.TAKE_ID,
-                sql.OPEN_ONE,
-                most=most,
-                new_type=kind,
-                new_user=user,
-                new_host=host,
-                new_agent=agent,
-                new_started_ms=now,
-                new_heartbeat_ms=now,
-            )
+            taken = session.enqueue(sql.TAKE_ID, most=most)
+            session.enqueue(sql.OPEN_ONE, type=kind, user=user, host=host, agent=agent, started_ms=now, heartbeat_ms=now)
             _log(session, event, sql.OPENED)
             return taken
 
@@ -95,7 +85,9 @@ class MySQL(FastPaths):
             names = dict(zip(INTENT_COLUMNS[1:], intent, strict=True))
 
         def work(session: Session) -> Ended:
-            session.enqueue_all(sql.end(hint.type, holds), *completing, key=key, transaction_id=key, new_state=COMMITTED, now=now, **names)
+            session.enqueue(sql.end(hint.type, holds), key=key, new_state=COMMITTED, now=now)
+            for statement in completing:
+                session.enqueue(statement, key=key, transaction_id=key, now=now, **names)
             _log_end(session, key, hint, event)
             return Ended(key, hint.type)
 
@@ -119,18 +111,12 @@ class MySQL(FastPaths):
         count = len(transactions)
 
         def one(session: Session) -> Answer:
-            transaction = transactions[0]
-            _, taken, *_ = session.enqueue_all(
-                sql.MARK[in_batch],
-                sql.TAKE_IF_FOUND_ONE,
-                *((sql.IN_RANGE,) if in_batch else ()),
-                sql.GIVE,
-                key=transaction,
-                transaction_id=transaction,
-                last_transaction=transaction,
-                count=1,
-                **key._asdict(),
-            )
+            transaction, names = transactions[0], key._asdict()
+            session.enqueue(sql.MARK[in_batch], key=transaction)
+            taken = session.enqueue(sql.TAKE_IF_FOUND_ONE, count=1, last_transaction=transaction, **names)
+            if in_batch:
+                session.enqueue(sql.IN_RANGE, transaction_id=transaction, **names)
+            session.enqueue(sql.GIVE, transaction_id=transaction, **names)
             _log(session, event, sql.ALLOCATED, count=1)
             return taken
 
@@ -142,21 +128,12 @@ class MySQL(FastPaths):
             return taken
 
         taken = _try(database, several if count > 1 else one)
-        return None if taken is None else write_ids.taken(taken, count)[0]
+        return None if taken is None else counters.taken(taken) - count
 
-    def try_lock(
-        self,
-        database: Database,
-        lock: NewLock,
-        parts: Sequence[Component],
-        intents: Sequence[Intent],
-        types: Collection[int],
-        given: Mapping[Key, GivenWriteId],
-    ) -> int | None:
-        if len(parts) > FEW or len(intents) > MAX_INTENTS:
+    def try_lock(self, database: Database, new: LockAttempt) -> int | None:
+        if len(new.parts) > FEW or len(new.intents) > MAX_INTENTS:
             return None
-        wanted = locks.reach(parts, types)
-        return _lock_unlooked(database, lock, parts, intents, wanted, given) or _lock_looking(database, lock, parts, intents, wanted)
+        return _lock_unlooked(database, new) or _lock_looking(database, new)
 
 
 def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
@@ -169,36 +146,26 @@ def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.Cl
     return change[checks_conflicts], sql.COMPLETE[True]
 
 
-def _lock_unlooked(
-    database: Database,
-    lock: NewLock,
-    parts: Sequence[Component],
-    intents: Sequence[Intent],
-    wanted: locks.Reach,
-    given: Mapping[Key, GivenWriteId],
-) -> int | None:
+def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
     """Add a lock without a look at others where this process saw none that it waits for, unless their queue has changed since."""
-    quiet, transaction = locks.quiet(database, wanted), lock.transaction_id
+    wanted, transaction = new.wanted, new.lock.transaction_id
+    quiet = locks.quiet(database, wanted)
     if quiet is None:
         return None
-    known = [given.get(Key.of(each)) for each in intents]
-    numbers = [number.write_id if number is not None and number.seen is quiet else None for number in known]
+    numbered, unnumbered = [], []
+    for intent in new.intents:
+        number = new.given.get(Key.of(intent))
+        if number is not None and number.seen is quiet:
+            numbered.append((*intent[:-1], number.write_id))
+        else:
+            unnumbered.append(intent)
 
     def work(session: Session) -> Answer:
-        *_, added = session.enqueue_all(
-            *((HOLD,) if transaction else ()),
-            sql.PASS[bool(transaction)],
-            sql.INSERT_IF_FOUND_ONE,
-            key=transaction,
-            bits=_bits(intents),
-            now=lock.heartbeat_ms,
-            queue=wanted.queues[0],
-            seen=quiet.changes,
-            **lock._asdict(),
-        )
-        numbered = [(*intent[:-1], number) for intent, number in zip(intents, numbers, strict=True) if number is not None]
-        locks.insert_below(session, added, lock, parts, numbered)
-        _note(session, transaction, [intent for intent, number in zip(intents, numbers, strict=True) if number is None])
+        _hold(session, new)
+        session.enqueue(sql.PASS[bool(transaction)], queue=wanted.queues[0], seen=quiet.changes)
+        added = session.enqueue(sql.INSERT_IF_FOUND_ONE, **new.lock._asdict())
+        locks.insert_below(session, added, new.lock, new.parts, numbered)
+        _note(session, transaction, unnumbered)
         return added
 
     added = _try(database, work)
@@ -207,19 +174,16 @@ def _lock_unlooked(
     return None if added is None else added.key
 
 
-def _lock_looking(
-    database: Database, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], wanted: locks.Reach
-) -> int | None:
+def _lock_looking(database: Database, new: LockAttempt) -> int | None:
     """Add a lock if a look at the others, when its turn has come, finds none that it waits for."""
-    transaction = lock.transaction_id
+    wanted, transaction = new.wanted, new.lock.transaction_id
 
     def work(session: Session) -> tuple[Answer, Answer]:
-        if transaction:
-            enqueue_hold(session, transaction, _bits(intents), lock.heartbeat_ms)
+        _hold(session, new)
         turn = session.enqueue(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
         session.enqueue(sql.MET[wanted.within_tables], **wanted.values)
-        added = locks.insert(session, lock, parts, ())
-        _note(session, transaction, intents)
+        added = locks.insert(session, new.lock, new.parts, ())
+        _note(session, transaction, new.intents)
         return turn, added
 
     done = _try(database, work)
@@ -231,8 +195,9 @@ def _lock_looking(
     return added.key
 
 
-def _bits(intents: Sequence[Intent]) -> int:
-    return LOCKS | (COMPONENTS if intents else 0)
+def _hold(session: Session, new: LockAttempt) -> None:
+    if new.lock.transaction_id:
+        hold(session, new.lock.transaction_id, new.bits, new.lock.heartbeat_ms)
 
 
 def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:

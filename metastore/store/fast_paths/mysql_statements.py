@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
-from metastore.store.clauses import Among, constant
+from metastore.store.clauses import Among, bound, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.drivers import inserting
 from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
@@ -80,12 +81,7 @@ TAKE_ID = (
     .values(value=sa.func.last_insert_id(_NEXT))
 )
 OPEN_ONE = sa.insert(transactions).values(
-    {
-        "id": GIVEN,
-        "state": constant(OPEN),
-        **{name: sa.bindparam(f"new_{name}") for name in COLUMNS[2:-1]},
-        "type": _if_found_one(sa.bindparam("new_type")),
-    }
+    {"id": GIVEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
 )
 MARK = {
     batch: sa.update(transactions)
@@ -102,7 +98,7 @@ MARK = {
 TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bindparam("catalog")))
 GIVE = sa.insert(write_id_rows).values(
     {
-        **{name: sa.bindparam(name) for name in WRITE_ID_COLUMNS[:-1]},
+        **bound(WRITE_ID_COLUMNS[:-1]),
         "write_id": GIVEN - constant(1),
     }
 )
@@ -121,7 +117,7 @@ TAKE_ABOVE = (
 """An UPDATE does not lock the rows of other tables that it counts."""
 GIVE_RANGE = sa.insert(write_id_ranges).values(
     {
-        **{name: sa.bindparam(name) for name in Key._fields},
+        **bound(Key._fields),
         "first_transaction": _LOWEST,
         "last_transaction": _HIGHEST,
         "first_write_id": GIVEN - _COUNT,
@@ -185,7 +181,7 @@ PASS = {
     for held in (True, False)
 }
 """Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
-INSERT_IF_FOUND_ONE = locks.INSERT.values(writers_wait=_if_found_one(sa.bindparam("writers_wait")))
+INSERT_IF_FOUND_ONE = inserting(lock_rows, locks.NewLock._fields).values(writers_wait=_if_found_one(sa.bindparam("writers_wait")))
 MET = {
     within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
     for within in (True, False)
@@ -193,8 +189,8 @@ MET = {
 """Overflows for each component that may be met."""
 NOTE = sa.insert(transaction_components).values(
     {
-        **{name: sa.bindparam(name) for name in INTENT_COLUMNS[:-1]},
-        "write_id": write_ids.number_of(_TRANSACTION, {name: sa.bindparam(name) for name in Key._fields}),
+        **bound(INTENT_COLUMNS[:-1]),
+        "write_id": write_ids.number_of(_TRANSACTION, bound(Key._fields)),
     }
 )
 
@@ -215,7 +211,7 @@ def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
     message: sa.ColumnElement[str] = sa.bindparam("message")
     for text, number in numbers:
         message = sa.func.replace(message, constant(text), number)
-    return sa.insert(notifications).values({**{name: sa.bindparam(name) for name in LogRow._fields}, "message": message})
+    return sa.insert(notifications).values({**bound(LogRow._fields), "message": message})
 
 
 LOG_IF_FOUND_ONE = logging().values(type=_if_found_one(sa.bindparam("type")))

@@ -6,7 +6,7 @@ seen all that belongs to it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,11 +18,21 @@ from metastore.store import counters
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, bare, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import INSERT, Intent
+from metastore.store.components import INSERT
 from metastore.store.database import Database, Session
-from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID, LAST, PLAIN, Ended, FastPaths, Hint
+from metastore.store.fast_paths.contract import (
+    BEFORE_WRITE_ID,
+    FIRST,
+    IN_PLACE_OF_WRITE_ID,
+    LAST,
+    PLAIN,
+    Ended,
+    FastPaths,
+    Hint,
+    LockAttempt,
+)
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import Component, GivenWriteId, NewLock, met, reach, wait_turn
+from metastore.store.locks import NewLock, met, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
@@ -41,14 +51,13 @@ from metastore.store.transactions import (
     COLUMNS,
     COMMITTED,
     COMPONENTS,
-    LOCKS,
     LOWEST_OPEN,
     OPEN,
     RANGES,
     WRITE_IDS,
     WROTE,
     Who,
-    enqueue_hold,
+    hold,
     is_open,
     may_be_range,
 )
@@ -339,28 +348,20 @@ class PostgreSQL(FastPaths):
         row = database.change(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
         return None if row is None else int(row[0])
 
-    def try_lock(
-        self,
-        database: Database,
-        lock: NewLock,
-        parts: Sequence[Component],
-        intents: Sequence[Intent],
-        types: Collection[int],
-        given: Mapping[Key, GivenWriteId],
-    ) -> int | None:
-        queues, within_tables, reached = reach(parts, types)
-        listed = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(parts, 1)))
-        if intents:
-            listed |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in intents))
-        transaction = lock.transaction_id
+    def try_lock(self, database: Database, new: LockAttempt) -> int | None:
+        queues, within_tables, reached = new.wanted
+        listed = _lists("part", PART_COLUMNS[1:], ((number, *part) for number, part in enumerate(new.parts, 1)))
+        if new.intents:
+            listed |= _lists("intent", INTENT_COLUMNS[1:-1], (intent[:-1] for intent in new.intents))
+        transaction = new.lock.transaction_id
 
         def work(session: Session) -> Answer:
             if transaction:
-                enqueue_hold(session, transaction, LOCKS | (COMPONENTS if intents else 0), lock.heartbeat_ms)
+                hold(session, transaction, new.bits, new.lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.enqueue(
-                _locking(bool(intents), bool(transaction), within_tables),
-                **lock._asdict(),
+                _locking(bool(new.intents), bool(transaction), within_tables),
+                **new.lock._asdict(),
                 **listed,
                 **reached,
                 queues=len(queues),

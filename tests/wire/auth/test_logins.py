@@ -18,6 +18,7 @@ from cryptography import x509
 from thriftpy2.thrift import TApplicationException
 
 from metastore.client import connect
+from metastore.client_login import Bearer, LoginError, Plain, Token
 from metastore.idl import Database, MetaException
 from metastore.wire.auth.negotiation import BAD, COMPLETE
 from metastore.wire.protocol import Unreadable
@@ -244,6 +245,36 @@ def test_http_asks_each_request_who_it_is(place: Place) -> None:
         assert status == 401
         assert told in text
     assert post(place.server.uri, body, tls=place.tls("trino"))[0] == 200
+
+
+def test_our_own_client_logs_in_over_http(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = place.server.uri.replace("thrift://", "https://")
+    token = place.issuer.token(place.issuer.keys[0], sub="carl")
+    for login, user in ((Bearer(token), "carl"), (Plain("ann", PASSWORD), "ann")):
+        with connect(uri, timeout=20, tls=place.trust, login=login) as client:
+            assert client.set_ugi(user, [])[-1] == user
+            with pytest.raises(MetaException):
+                client.set_ugi("somebody", [])
+    with connect(uri, timeout=20, tls=place.trust, login=Bearer(token[:-4])) as client, pytest.raises(LoginError, match=r"401.*not signed"):
+        client.get_all_databases()
+    with connect(uri, timeout=20, tls=place.tls("trino")) as client:
+        assert client.get_all_databases() == ["default"]
+    with connect(f"{uri}/nowhere", timeout=20, tls=place.trust) as client, pytest.raises(ConnectionError, match="404"):
+        client.get_all_databases()
+    with connect(f"{place.server.uri.replace('thrift', 'http')}/metastore", timeout=20, login=Plain("ann", PASSWORD)) as client:
+        assert client.get_all_databases() == ["default"]
+    monkeypatch.setenv("METASTORE_CLIENT_LOGIN", "jwt")
+    monkeypatch.setenv("HMS_JWT", token)
+    with connect(uri, timeout=20, tls=place.trust) as client:
+        assert client.get_all_databases() == ["default"]
+    with pytest.raises(LoginError, match="goes over HTTP"):
+        connect(place.server.uri)
+    with pytest.raises(LoginError, match="no login over HTTP"):
+        connect(uri, login=Token("x"))
+    with connect("http://metastore.example.org", login=Plain("ann", PASSWORD)) as client, pytest.raises(LoginError, match="write https"):
+        client.get_all_databases()
+    with pytest.raises(ValueError, match="no metastore URI"):
+        connect("ftp://host")
 
 
 def test_certificates_are_read_again_when_they_change(tmp_path: Path) -> None:
