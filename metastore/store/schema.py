@@ -257,6 +257,15 @@ privileges = table(
     Index(None, "principal_name"),
 )
 
+location_grants = table(
+    "location_grants",
+    Column("id", ID, primary_key=True),
+    Column("principal_name", NAME, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("location", JSON_TEXT, nullable=False, comment="the principal may use it and what lies below it"),
+    Index(None, "principal_name"),
+)
+
 counters = table(
     "counters",
     Column("name", name_type(64), primary_key=True),
