@@ -11,7 +11,7 @@ from metastore.places import END, LENGTH, above
 from metastore.store import places
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
-from metastore.store.privileges import JOINED, NAMES
+from metastore.store.privileges import COLUMNS, JOINED
 from metastore.store.privileges import P as PRIVILEGES
 from metastore.store.schema import compactions, databases, functions, locks, tables, transactions
 
@@ -33,7 +33,15 @@ FUNCTION = (
 )
 OWNERS = sa.select(D.catalog, D.name, D.owner_name, D.owner_type)
 GRANTED = (
-    sa.select(*NAMES[:3], PRIVILEGES.table_id, PRIVILEGES.column_name, PRIVILEGES.privilege, PRIVILEGES.grant_option)
+    sa.select(
+        COLUMNS["object_type"],
+        COLUMNS["catalog"],
+        COLUMNS["database"],
+        PRIVILEGES.table_id,
+        PRIVILEGES.column_name,
+        PRIVILEGES.privilege,
+        PRIVILEGES.grant_option,
+    )
     .select_from(JOINED)
     .where(Among(PRIVILEGES.principal_name, "names"), PRIVILEGES.principal_type == sa.bindparam("type_key"))
 )

@@ -12,7 +12,7 @@ from metastore.places import indexed
 from metastore.store import authorization_changes
 from metastore.store.clauses import bound
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c

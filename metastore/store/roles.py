@@ -10,7 +10,7 @@ from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGran
 from metastore.store import authorization_changes
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import privileges, role_grants, roles
 
 NAMES = sa.select(roles.c.name).order_by(roles.c.name)
@@ -28,9 +28,8 @@ DELETE_GRANTS = sa.delete(role_grants).where(
 DELETE_PRIVILEGES = sa.delete(privileges).where(
     privileges.c.principal_name == sa.bindparam("name_key"), privileges.c.principal_type == constant(PrincipalType.ROLE)
 )
-GRANT_FIELDS = (G.role_name, G.principal_name, G.principal_type, G.grant_option, G.grant_time, G.grantor, G.grantor_type)
 HELD = (
-    sa.select(*GRANT_FIELDS)
+    sa.select(role_grants)
     .where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
     .order_by(G.role_name, G.principal_name)
 )
@@ -40,7 +39,7 @@ HELD_ROLES = (
     .where(G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key"))
     .order_by(R.name)
 )
-MEMBERS = sa.select(*GRANT_FIELDS).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
+MEMBERS = sa.select(role_grants).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
 BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == constant(PrincipalType.ROLE))
 ONE_GRANT = sa.and_(
     G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
@@ -72,6 +71,7 @@ def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
 
 def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> None:
     """Make the roles `admin` and `public`; users named in the settings hold the first, which may do everything."""
+    by_admin = {"grant_option": 1, "grantor": "admin", "grantor_type": PrincipalType.ROLE}
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
     lock(session, STARTUP_ROLES[0])
     authorization_changes.note(session)
@@ -82,24 +82,14 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
             principal_name="admin",
             principal_type=PrincipalType.ROLE,
             privilege="All",
-            grant_option=1,
             create_time=now,
-            grantor="admin",
-            grantor_type=PrincipalType.ROLE,
             authorizer="SQL",
+            **by_admin,
         )
     session.insert_missing(
         role_grants,
         [
-            {
-                "role_name": "admin",
-                "principal_name": user,
-                "principal_type": PrincipalType.USER,
-                "grant_option": 1,
-                "grant_time": now,
-                "grantor": "admin",
-                "grantor_type": PrincipalType.ROLE,
-            }
+            {"role_name": "admin", "principal_name": user, "principal_type": PrincipalType.USER, "grant_time": now, **by_admin}
             for user in admins
         ],
     )

@@ -14,21 +14,15 @@ pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metast
 
 from tests.support.hive_client import hive_client
 from tests.support.jars import HIVE, STREAMING
-from tests.support.kdc import REALM, Kdc, realm
+from tests.support.kdc import REALM, Kdc
 from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def kdc() -> Iterator[Kdc]:
-    with realm() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def secured(kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    made = Secured(kdc, tmp_path_factory.mktemp("secured") / "home")
+def secured(running_kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    made = Secured(running_kdc, tmp_path_factory.mktemp("secured") / "home")
     with made.serve():
         yield made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,21 +11,14 @@ from pyiceberg.catalog.hive import HiveCatalog
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 pytest.importorskip("kerberos", reason="built with libkrb5-dev: pip install pyiceberg[hive-kerberos]")
 
-from tests.support.kdc import Kdc, realm
+from tests.support.kdc import Kdc
 from tests.support.secured import ALICE, PROTECTIONS, Secured
-
-
-@pytest.fixture(scope="module")
-def kdc() -> Iterator[Kdc]:
-    with realm() as started:
-        yield started
 
 
 @pytest.fixture
 def as_alice(kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process have alice's ticket."""
-    for name, value in {**kdc.variables, "KRB5CCNAME": kdc.tickets(ALICE)}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KRB5CCNAME", kdc.tickets(ALICE))
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS)

@@ -71,10 +71,10 @@ def release() -> Path:
     return found
 
 
-def _configure(folder: Path, port: int, metastore: str, properties: Sequence[str]) -> None:
+def _configure(folder: Path, port: int, metastore: str, properties: Sequence[str], jvm: Sequence[str]) -> None:
     files = {
         "node.properties": ["node.environment=test", "node.id=one", f"node.data-dir={folder}/data", "node.bind-ip=127.0.0.1"],
-        "jvm.config": ["-Xmx2G", "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"],
+        "jvm.config": ["-Xmx2G", "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true", *jvm],
         "config.properties": [
             "coordinator=true",
             "node-scheduler.include-coordinator=true",
@@ -118,10 +118,10 @@ class Trino:
 
 
 @contextmanager
-def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str) -> Iterator[Trino]:
-    """Start Trino, yield it when it answers, and end it. `properties` are further ones of each catalog."""
+def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jvm: Sequence[str] = ()) -> Iterator[Trino]:
+    """Start Trino, yield it when it answers, and end it. `properties` are further ones of each catalog, `jvm` options of Java."""
     home, where, port = java_home(), release(), free_port()
-    _configure(folder, port, server.uri, properties)
+    _configure(folder, port, server.uri, properties, jvm)
     variables = {**os.environ, "JAVA_HOME": str(home), "PATH": f"{home}/bin:{os.environ['PATH']}"}
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(

@@ -72,8 +72,10 @@ def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision
 
     def keep(decision: Decision, args: Any, value: list[str]) -> list[str]:
         where, name = database_name_of(decision.call, get(args, path), get(args, catalog_path) if catalog_path else None)
+        if decision.sees_all_tables(where or "", name or ""):
+            return value
         seen = decision.tables(where or "", name or "", value)
-        return value if len(seen) == len(value) else [each for each in value if each in seen]
+        return [each for each in value if each in seen]
 
     return keep
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from metastore.client_login import LoginError
 from metastore.idl import Database, FieldSchema, MetaException, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import read_token
 from tests.support.kdc import REALM, Kdc
-from tests.support.servers import COMMAND, ROOT, Server, environment
+from tests.support.servers import COMMAND, ROOT, Server, environment, serving
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
@@ -111,6 +112,23 @@ def test_a_token_serves_after_a_restart(kdc: Kdc, tmp_path: Path) -> None:
         assert client.getStatus() == 2
 
 
+def test_a_connection_outlives_its_ticket(kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Secured(kdc, tmp_path / "home")
+    configuration = {"KRB5_CONFIG": str(kdc.configured("strict", clockskew="1"))}
+    monkeypatch.setenv("KRB5_CONFIG", configuration["KRB5_CONFIG"])
+    with serving(*own.settings(), home=own.home, variables={**kdc.variables, **configuration}):
+        cache = kdc.tickets(ALICE, lifetime="3s", name="-short")
+        with own.kerberos(cache=cache, qualities=("privacy",)) as client:
+            assert client.getStatus() == 2
+            end = time.time() + 6
+            while time.time() < end:
+                assert client.getStatus() == 2
+                time.sleep(0.1)
+            with pytest.raises(LoginError, match="expired"):
+                own.kerberos(cache=cache).getStatus()
+            assert client.getStatus() == 2
+
+
 def test_a_changed_keytab_serves_without_a_restart(kdc: Kdc, tmp_path: Path) -> None:
     own = Secured(kdc, tmp_path / "home")
     service = f"rotated/localhost@{REALM}"
@@ -196,6 +214,22 @@ def test_many_half_logins_do_no_harm(server: Server, secured: Secured) -> None:
         assert client.getStatus() == 2
     for sock in sockets:
         sock.close()
+
+
+WITHOUT_LIBRARY = (COMMAND[0], "-c", "import sys; sys.modules['gssapi'] = None; " + COMMAND[2])
+
+
+def test_without_the_library_server_and_client_say_what_to_install(kdc: Kdc, tmp_path: Path) -> None:
+    own = Secured(kdc, tmp_path / "home")
+    variables = environment(own.home, {**kdc.variables, "METASTORE_CLIENT_LOGIN": "kerberos"})
+    for arguments in (["serve", *own.settings()], ["ls"]):
+        ended = subprocess.run(
+            [*WITHOUT_LIBRARY, *arguments], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ended.returncode != 0
+        assert "needs the library gssapi" in ended.stderr
+        assert "install metastore[kerberos]" in ended.stderr
+        assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize(
