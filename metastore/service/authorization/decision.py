@@ -144,7 +144,8 @@ class Decision:
     def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | tuple[bool, bool] | None:
         """Return what is wrong with a want: the refusal, or which names are to be hidden; None if nothing is."""
         if want.privileges == (SEE,) and want.otherwise is None:
-            if want.kind == DATABASE:  # what is missing is answered about as what is hidden, so it needs no look
+            # What is missing is answered about as what is hidden, so it needs no look.
+            if want.kind == DATABASE and self._authorizer.knows_databases:
                 return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else (True, False)
             if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
                 return None
@@ -250,7 +251,8 @@ class Decision:
     def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Return those of the databases (catalog, name) that may be shown."""
         wanted = list(dict.fromkeys(names))
-        seen = self.allowed([Access(SEE, DATABASE, *name) for name in wanted])
+        owners = {} if self._authorizer.knows_databases else self.call.database.read(authorization.database_owners)
+        seen = self.allowed([Access(SEE, DATABASE, *name, owner=owners.get(name)) for name in wanted])
         return {name for name, ok in zip(wanted, seen, strict=True) if ok}
 
 
