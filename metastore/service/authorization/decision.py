@@ -134,6 +134,10 @@ class Decision:
         known: dict[tuple[str | None, ...], Facts | None] = {}
         return all(self._one(want, known) is None for want in wants)
 
+    def refusal(self, want: Want) -> PermissionDenied:
+        """Return the error for a want that is refused."""
+        return PermissionDenied(self._refusal([_Refused(want.privileges[0], want.kind, want.label or "an object that is named")]))
+
     def _refusal(self, refused: Sequence[_Refused]) -> str:
         texts = sorted({str(each) for each in refused})
         return (
@@ -228,7 +232,9 @@ class Decision:
             return None
         if self.is_admin:
             return None
-        for location in judged_locations(self.call, self.allowed, (want.catalog, want.database, want.name), facts, want.locations):
+        name = (want.catalog, want.database, want.name if want.kind == TABLE else None)
+        present = facts.locations if facts is not None and want.kind == DATABASE and CREATE not in want.privileges else ()
+        for location in judged_locations(self.call, self.allowed, name, facts, want.locations, present):
             return _Refused("OBJECT OWNERSHIP", LOCATION, location)
         return None
 
