@@ -67,10 +67,10 @@ class Guard:
         except errors.PermissionDenied as refusal:
             decision.call.refused = True
             raise _as_declared(decision.call.method, refusal) from refusal
+        decision.call.refused = bool(hidden)
         names = _hide(hidden)
         if hidden and (left := _left(rule, decision.call, args, [want for want, _, _ in hidden])):
             raise _as_declared(decision.call.method, decision.refusal(left))
-        decision.call.refused = bool(hidden)
         try:
             value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
             if rule.keep is not None:
