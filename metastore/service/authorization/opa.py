@@ -32,6 +32,8 @@ from metastore.service.authorization.contract import (
 )
 
 BATCH = "batch_allow"
+MOST_AT_ONCE = 1000
+"""Questions of one request."""
 LOOK_AGAIN = 60.0
 """Seconds after which a policy that has no rule for batches is asked for it again."""
 PRIVILEGES = {
@@ -82,7 +84,10 @@ class Opa(Asking):
         self._single_until = 0.0
 
     def ask(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Ask for several together, if the policy can, or for each. MetaError."""
+        """Ask for several together, if the policy can, in parts where they are many; or for each. MetaError."""
+        return [ok for at in range(0, len(asked), MOST_AT_ONCE) for ok in self._part(who, asked[at : at + MOST_AT_ONCE])]
+
+    def _part(self, who: Who, asked: Sequence[Access]) -> list[bool]:
         if len(asked) > 1 and time.monotonic() >= self._single_until:
             value = self.post(BATCH, {"input": {"identity": _identity(who), "asked": [_question(each) for each in asked]}})
             if "result" in value:

@@ -97,6 +97,17 @@ def test_many_questions_are_put_together_where_the_policy_can_answer_them() -> N
         assert len(server.asked[0][1]["input"]["asked"]) == 3
 
 
+def test_very_many_questions_are_put_in_parts() -> None:
+    asked = [Access(SEE, TABLE, "hive", "shop", f"t{number}") for number in range(2500)]
+    allows = {"/batch_allow": lambda body: {"result": list(range(0, len(body["input"]["asked"]), 2))}}
+    with answering(lambda path, body: allows[path](body)) as server:
+        assert opa(server.url).allowed(BOB, asked) == [True, False] * 1250
+        assert [len(body["input"]["asked"]) for _, body, _ in server.asked] == [1000, 1000, 500]
+    with answering(lambda _path, body: {"accesses": [{"decision": "ALLOW"}] * len(body["accesses"])}) as server:
+        assert all(ranger(server.url).allowed(BOB, asked))
+        assert [len(body["accesses"]) for _, body, _ in server.asked] == [1000, 1000, 500]
+
+
 def test_without_a_rule_for_many_each_is_asked() -> None:
     def answer(path: str, body: Any) -> Any:
         return {} if path == "/batch_allow" else {"result": body["input"]["resources"]["table"]["tableName"] != "secret"}
