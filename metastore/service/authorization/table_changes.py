@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from metastore.errors import MetastoreError
 from metastore.idl import Table
@@ -39,12 +39,21 @@ def change(call: Call, name: TableName, new: Table) -> Change:
     except MetastoreError:
         return Change(only_counts=False, locations=locations(new))
     same = all(
-        (getattr(old, field) or None) == (getattr(new, field) or None)
+        _plain(getattr(old, field)) == _plain(getattr(new, field))
         for field in ("owner", "sd", "partitionKeys", "tableType", "viewOriginalText", "viewExpandedText", "creationMetadata")
     )
     before = locations(old)
     pointed = tuple(each for each in locations(new) if each not in before)
     return Change(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without what says nothing: clients leave such fields out, or send them empty."""
+    if hasattr(value, "thrift_spec"):
+        return {name: plain for name, each in vars(value).items() if (plain := _plain(each))}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if value == -1 else value or None
 
 
 def _only_counts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

@@ -35,7 +35,7 @@ class Guard:
         """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
         rule = self._rules[call.method]
         if rule.fill is not None:
-            rule.fill(call, args)
+            rule.fill(Decision(call, self._authorizer, rule.operation), args)
         try:
             if rule.late is not None:
                 shown, value = self._late(rule.late, call, handler, args)

@@ -36,6 +36,7 @@ from metastore.wire.authorization.rules import (
     function,
     get,
     hiding,
+    is_own_principal,
     named,
     needs,
     table,
@@ -204,13 +205,18 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
     return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
 
 
-def _owned(path: str) -> Callable[[Call, Any], None]:
-    """Let a table without an owner belong to the caller."""
+def _owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
+    """Let what is made belong to the caller or to a role of the caller, whoever the request names; an admin may name anybody."""
 
-    def fill(call: Call, args: Any) -> None:
+    def fill(decision: Decision, args: Any) -> None:
         new = get(args, path)
-        if new is not None and not new.owner:
-            new.owner, new.ownerType = call.client.user, PrincipalType.USER
+        if new is None:
+            return
+        name, kind = getattr(new, owner), new.ownerType or PrincipalType.USER
+        if name is not None and (is_own_principal(decision, name, kind) or decision.is_admin):
+            return
+        setattr(new, owner, decision.who.user)
+        new.ownerType = PrincipalType.USER
 
     return fill
 
@@ -337,15 +343,22 @@ def _table_alone(args: Any, value: Any) -> Table | None:
 
 _SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
 
+_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl", "owner"), renews=True)
+
 ENTRIES: dict[str, Rule] = {
     "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
     "get_catalog": needs(catalog(SEE, "catName.name")),
     "get_catalogs": Rule(keep=_kept_catalogs, shows="catalogs with a database that is shown, and the default one"),
     "alter_catalog": needs(found_by("the role `admin`, and the right to a new location", _alter_catalog)),
     "drop_catalog": needs(catalog(DROP, "catName.name"), renews=True),
-    "create_database": needs(_create_database("database", "name", "catalogName"), operation="CREATEDATABASE", renews=True),
+    "create_database": needs(
+        _create_database("database", "name", "catalogName"), operation="CREATEDATABASE", fill=_owned("database"), renews=True
+    ),
     "create_database_req": needs(
-        _create_database("createDatabaseRequest", "databaseName", "catalogName"), operation="CREATEDATABASE", renews=True
+        _create_database("createDatabaseRequest", "databaseName", "catalogName"),
+        operation="CREATEDATABASE",
+        fill=_owned("createDatabaseRequest"),
+        renews=True,
     ),
     "get_database": needs(database(_see, "name"), operation="DESCDATABASE"),
     "get_database_req": needs(database(_see, "request.name", "request.catalogName"), operation="DESCDATABASE"),
@@ -356,11 +369,11 @@ ENTRIES: dict[str, Rule] = {
     "alter_database_req": needs(_alter_database("alterDbReq.oldDbName", "alterDbReq.newDb"), operation="ALTERDATABASE", renews=True),
     "drop_database": needs(database(DROP, "name"), operation="DROPDATABASE", renews=True),
     "drop_database_req": needs(database(DROP, "req.name", "req.catalogName"), operation="DROPDATABASE", renews=True),
-    "create_table": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
-    "create_table_with_environment_context": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
-    "create_table_with_constraints": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table": _CREATE_TABLE,
+    "create_table_with_environment_context": _CREATE_TABLE,
+    "create_table_with_constraints": _CREATE_TABLE,
     "create_table_req": needs(
-        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_owned("request.table"), renews=True
+        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_owned("request.table", "owner"), renews=True
     ),
     "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
     "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
@@ -404,7 +417,7 @@ ENTRIES: dict[str, Rule] = {
     **dict.fromkeys(
         ("get_fields_req", "get_schema_req"), needs(table(_see, "req.dbName", "req.tblName", "req.catName"), operation="DESCTABLE")
     ),
-    "create_function": needs(_create_function("func"), operation="CREATEFUNCTION"),
+    "create_function": needs(_create_function("func"), operation="CREATEFUNCTION", fill=_owned("func")),
     "get_function": needs(function(SEE, "dbName", "funcName"), operation="DESCFUNCTION"),
     "get_functions": needs(database(_see, "dbName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"),
     "get_functions_req": needs(

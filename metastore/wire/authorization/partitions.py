@@ -16,6 +16,7 @@ from metastore.wire.authorization.rules import (
     SEE,
     TABLE,
     Ask,
+    Decision,
     Rule,
     Want,
     found_by,
@@ -127,9 +128,9 @@ def _by_names(call: Call, args: Any) -> Iterator[Want]:
         yield Want(wanted, TABLE, *found, hide=hiding(args, "req.db_name", "req.tbl_name"))
 
 
-def _as_caller(call: Call, args: Any) -> None:
+def _as_caller(decision: Decision, args: Any) -> None:
     """Tell of nobody's privileges but the caller's."""
-    args.user_name, args.group_names = call.client.user, list(call.client.groups)
+    args.user_name, args.group_names = decision.who.user, list(decision.who.groups)
 
 
 def _flat(name: str = "tbl_name") -> tuple[str, str]:

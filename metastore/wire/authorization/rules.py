@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.idl import Table
+from metastore.idl import PrincipalType, Table
 from metastore.rules.names import normalize
 from metastore.service.authorization.contract import (
     ADMINISTER,
@@ -19,11 +19,13 @@ from metastore.service.authorization.contract import (
     DROP,
     FUNCTION,
     INSERT,
+    ROLE,
     SEE,
     SELECT,
     SERVER,
     TABLE,
     UPDATE,
+    Access,
 )
 from metastore.service.authorization.decision import Decision, Hide, Want
 from metastore.service.context import Call
@@ -67,7 +69,7 @@ class Rule:
     late: Late | None = None
     """From arguments and reply of a method that only reads a table, that table, if any privilege on it is enough: what the method has
     read is judged first, and the request only where that may not be shown."""
-    fill: Callable[[Call, Any], None] | None = None
+    fill: Callable[[Decision, Any], None] | None = None
     """Puts what the server knows of the caller into the arguments, before the handler."""
     renews: bool = False
     """Whether the method changes what is decided by."""
@@ -170,6 +172,13 @@ def catalog(privilege: str, path: str) -> Ask:
     return Ask(f"{_text((privilege,))} on the catalog", find)
 
 
+def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> bool:
+    """Tell whether a principal is the caller, one of its groups or roles."""
+    if kind == PrincipalType.ROLE:
+        return decision.allowed([Access(SEE, ROLE, name=normalize(name or ""))])[0]
+    return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)
+
+
 def server(privilege: str = ADMINISTER) -> Ask:
     """Want something of the server as a whole."""
     return Ask(f"{_text((privilege,))} on the server", lambda _call, _args: [Want((privilege,), SERVER)])
@@ -225,6 +234,7 @@ __all__ = [
     "function",
     "get",
     "hiding",
+    "is_own_principal",
     "named",
     "needs",
     "put",

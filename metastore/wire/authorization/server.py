@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from metastore.idl import GrantRevokeType, HiveObjectType, PrincipalType
+from metastore.idl import GrantRevokeType, HiveObjectType
 from metastore.rules.names import normalize
 from metastore.service.authorization.contract import OWN, ROLE, Access
 from metastore.service.context import Call
@@ -26,6 +26,7 @@ from metastore.wire.authorization.rules import (
     found_by,
     get,
     hiding,
+    is_own_principal,
     named,
     needs,
     server,
@@ -89,13 +90,6 @@ def _privilege_set(call: Call, args: Any) -> Iterator[Want]:
     yield from _object(call, args.hiveObject, SEE, grant=False)
 
 
-def _is_own(decision: Decision, name: str | None, kind: int | None) -> bool:
-    """Tell whether a principal is the caller, one of its groups or roles."""
-    if kind == PrincipalType.ROLE:
-        return decision.allowed([Access(SEE, ROLE, name=normalize(name or ""))])[0]
-    return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)
-
-
 def _kept_role_names(decision: Decision, _args: Any, value: list[str]) -> list[str]:
     if decision.is_admin:
         return value
@@ -104,11 +98,11 @@ def _kept_role_names(decision: Decision, _args: Any, value: list[str]) -> list[s
 
 
 def _kept_roles(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
-    return value if _is_own(decision, args.principal_name, args.principal_type) or decision.is_admin else []
+    return value if is_own_principal(decision, args.principal_name, args.principal_type) or decision.is_admin else []
 
 
 def _kept_role_grants(decision: Decision, args: Any, value: Any) -> Any:
-    if not _is_own(decision, args.request.principal_name, args.request.principal_type) and not decision.is_admin:
+    if not is_own_principal(decision, args.request.principal_name, args.request.principal_type) and not decision.is_admin:
         value.principalGrants = []
     return value
 
@@ -123,7 +117,7 @@ def _kept_privileges(decision: Decision, _args: Any, value: list[Any]) -> list[A
     def is_shown(each: Any) -> bool:
         principal = (each.principalName, each.principalType)
         if principal not in mine:
-            mine[principal] = _is_own(decision, *principal)
+            mine[principal] = is_own_principal(decision, *principal)
         if mine[principal]:
             return True
         ref = each.hiveObject

@@ -156,10 +156,10 @@ def _counted(call: Call, args: Any) -> Iterator[Want]:
             yield Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
 
 
-def _as_caller(call: Call, args: Any) -> None:
+def _as_caller(decision: Decision, args: Any) -> None:
     """Note who really opens a transaction or asks for a lock: only that user can go on with it."""
-    if call.client.user is not None:
-        args.rqst.user = call.client.user
+    if decision.who.user is not None:
+        args.rqst.user = decision.who.user
 
 
 def _seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple[str | None, str | None, str | None]]) -> list[Any]:

@@ -103,10 +103,24 @@ def test_the_right_to_create_shows_the_database_and_what_one_makes(root: Caller,
     assert bob.get_all_tables("shop") == ["mine"]
 
 
-def test_a_table_without_an_owner_belongs_to_who_makes_it(root: Caller, as_user: As) -> None:
-    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
-    as_user("bob").create_table(table("shop", "mine"))
-    assert as_user("bob").get_table("shop", "mine").owner == "bob"
+def test_what_somebody_makes_is_theirs_or_their_roles(root: Caller, as_user: As) -> None:
+    root.create_role(idl.Role(roleName="staff"))
+    root.grant_role("staff", "bob", USER, "root", USER, False)
+    root.grant_privileges(bag("CREATE", "bob"))
+    bob = as_user("bob")
+    bob.create_database(idl.Database(name="bobs", ownerName="olga"))
+    assert bob.get_database("bobs").ownerName == "bob"
+    for name, owner, kind, stored in (
+        ("a", None, None, ("bob", USER)),
+        ("b", "olga", USER, ("bob", USER)),
+        ("c", "staff", ROLE, ("staff", ROLE)),
+        ("d", "admin", ROLE, ("bob", USER)),
+    ):
+        made = table("bobs", name, owner)
+        made.ownerType = kind
+        bob.create_table(made)
+        found = root.get_table("bobs", name)
+        assert (found.owner, found.ownerType) == stored
 
 
 def test_select_on_a_column_lets_the_table_be_read(root: Caller, as_user: As) -> None:
