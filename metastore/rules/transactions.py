@@ -11,7 +11,7 @@ from typing import NamedTuple
 from metastore.idl import DataOperationType, LockType, TxnType
 
 INSERT, UPDATE, DELETE, COMPACTION = "i", "u", "d", "c"
-CHANGES = frozenset({UPDATE, DELETE})
+ROW_CHANGES = frozenset({UPDATE, DELETE})
 """Operations of which only the first to commit wins."""
 
 WITHOUT_CONFLICTS = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION, TxnType.REPL_CREATED})
@@ -61,10 +61,10 @@ def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Wri
     """
     by_object: dict[tuple[str | None, ...], Write] = {}
     for write in committed:
-        if write.commit_id >= transaction != write.transaction and write.operation in CHANGES:
+        if write.commit_id >= transaction != write.transaction and write.operation in ROW_CHANGES:
             by_object.setdefault(write[:4], write)
     for intent in wanted:
-        if intent.operation in CHANGES and intent[:4] in by_object:
+        if intent.operation in ROW_CHANGES and intent[:4] in by_object:
             return intent, by_object[intent[:4]]
     return None
 

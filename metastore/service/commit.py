@@ -13,8 +13,8 @@ from metastore.idl import CommitTxnKeyValue, CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event
 from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.transactions import (
-    CHANGES,
     COMPACTION,
+    ROW_CHANGES,
     UPDATE,
     WITHOUT_CONFLICTS,
     Intent,
@@ -69,7 +69,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     if found.state == COMMITTED:
         return None
     commit_id = None
-    if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
+    if not replayed and found.type not in WITHOUT_CONFLICTS and _row_changes(intents):
         commit_id, intents, lost = _judged(session, request, intents, turn)
         if lost is not None:
             abort(call, session, [found])
@@ -91,7 +91,7 @@ def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
 
 def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Turn | None:
     """Ask for the turn in the tables that the client is known to change, before it is read what the transaction changes."""
-    known = fast_paths.tables_to_change(call, request.txnid)
+    known = fast_paths.tables_with_row_changes(call, request.txnid)
     return _ask_turn(session, request.txnid, known, checks_conflicts=not request.exclWriteEnabled) if known else None
 
 
@@ -103,7 +103,7 @@ def _judged(
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
         return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
-    write_ids.note_changes(session, {TableKey.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    write_ids.note_changes(session, {TableKey.of(each) for each in _row_changes(intents) if each.partition is None}, commit_id)
     return commit_id, intents, None
 
 
@@ -113,7 +113,7 @@ def _write_commit(session: Session, found: Transaction, operations: Collection[s
     if COMPACTION in operations:
         components.delete(session, found.id, COMPACTION)
     if set(operations) - {COMPACTION}:
-        components.complete(session, found.id, CHANGES, commit_id, now)
+        components.complete(session, found.id, ROW_CHANGES, commit_id, now)
     transactions.end(session, [found], COMMITTED, now, commit_id)
 
 
@@ -152,8 +152,8 @@ def _intents(rows: Sequence[Row]) -> Sequence[Intent]:
     return [Intent(*row) for row in rows]
 
 
-def _changes(intents: Sequence[Intent]) -> list[Intent]:
-    return [each for each in intents if each.operation in CHANGES]
+def _row_changes(intents: Sequence[Intent]) -> list[Intent]:
+    return [each for each in intents if each.operation in ROW_CHANGES]
 
 
 class _Turn(NamedTuple):
@@ -185,7 +185,7 @@ def _turn(
     already serves if it is for all the tables. Without `checks_conflicts` nobody looks for what was committed.
     """
     while True:
-        tables = frozenset(TableKey.of(each) for each in _changes(intents))
+        tables = frozenset(TableKey.of(each) for each in _row_changes(intents))
         if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
             return turn.mark(), intents, _writes(turn.committed)
         turn = _ask_turn(session, transaction, tables, checks_conflicts=checks_conflicts)
@@ -212,7 +212,7 @@ def latest_in_conflict(call: Call, key: int) -> int:
     """Return the highest committed transaction that changed an object which an open one means to change too; 0 for none."""
 
     def work(session: Session) -> int:
-        changes = _changes(_intents(components.of(session, key)))
+        changes = _row_changes(_intents(components.of(session, key)))
         if not changes:
             return 0
         tables = {(each.database, each.table or "") for each in changes}

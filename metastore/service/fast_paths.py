@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from metastore.idl import CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, AllocateWriteIds, CommitTransaction, Event, OpenTransactions
 from metastore.listeners.notifications.packing import EVENTS
-from metastore.rules.transactions import CHANGES, WITHOUT_CONFLICTS, Intent
+from metastore.rules.transactions import ROW_CHANGES, WITHOUT_CONFLICTS, Intent
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import fast_paths
@@ -51,16 +51,16 @@ def try_commit(call: Call, request: CommitTxnRequest) -> Ended | None:
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not call.listeners.only_log:
         return None
     key, hint = request.txnid, call.client.hints.of(request.txnid).summary()
-    if hint.changes and (hint.intent is None or hint.type in WITHOUT_CONFLICTS):
+    if hint.row_changes and (hint.intent is None or hint.type in WITHOUT_CONFLICTS):
         return None
     event = _row(call, hint.type, CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
     checks_conflicts = not request.exclWriteEnabled
     return fast_paths.of(call.database).try_commit(call.database, key, hint, now_ms(), event, checks_conflicts=checks_conflicts)
 
 
-def tables_to_change(call: Call, transaction: int) -> frozenset[TableKey]:
+def tables_with_row_changes(call: Call, transaction: int) -> frozenset[TableKey]:
     """Return the tables of which the client means to update or delete rows: a commit has to take its turn in them."""
-    return call.client.hints.of(transaction).changes
+    return call.client.hints.of(transaction).row_changes
 
 
 def try_abort(call: Call, keys: Sequence[int]) -> list[int] | None:
@@ -121,7 +121,7 @@ def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -
     hint = call.client.hints.of(transaction)
     hint.holds |= bits
     hint.intents += intents
-    hint.changes |= {TableKey.of(each) for each in intents if each.operation in CHANGES}
+    hint.row_changes |= {TableKey.of(each) for each in intents if each.operation in ROW_CHANGES}
 
 
 def holds(call: Call, transaction: int, bits: int) -> None:

@@ -15,7 +15,7 @@ from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, S
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import canonical_name
-from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
+from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
 from metastore.service import fast_paths, house_keeping
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -130,7 +130,7 @@ def check_lock(call: Call, key: int) -> LockResponse:
         blocked = _held_back(own, before) if own[0].state != ACQUIRED else None
         if blocked is None or not _gives_up(call, before, blocked, now):
             break
-    if blocked is None and own[0].state != ACQUIRED and not call.database.change(lambda session: locks.acquire(session, key, now_ms())):
+    if blocked is None and own[0].state != ACQUIRED and not call.database.autocommit(lambda session: locks.acquire(session, key, now_ms())):
         raise _unknown(key)
     _beat(call, own[0], now)
     return LockResponse(lockid=key, state=LockState.ACQUIRED if blocked is None else LockState.WAITING)
@@ -166,7 +166,7 @@ def _beat(call: Call, own: Held, now: int) -> None:
     if own.transaction:
         if (own.transaction_heartbeat or 0) + BEAT <= now:
             heartbeat_transaction(call, own.transaction)
-    elif own.heartbeat + BEAT <= now and not call.database.change(lambda session: locks.heartbeat(session, own.id, now)):
+    elif own.heartbeat + BEAT <= now and not call.database.autocommit(lambda session: locks.heartbeat(session, own.id, now)):
         raise _unknown(own.id)
 
 
@@ -208,7 +208,7 @@ def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list
             continue
         if each.isDynamicPartitionWrite:
             key = TableKey(component.catalog, component.database, component.table or "")
-            whole[key] = whole.get(key, False) or operation in CHANGES
+            whole[key] = whole.get(key, False) or operation in ROW_CHANGES
         else:
             out[Intent(*component[:4], operation, None)] = None
     for key, changes in whole.items():
@@ -229,7 +229,7 @@ def _unknown(key: int) -> NoSuchLock:
 
 def unlock(call: Call, key: int) -> None:
     """Release a lock; one that is not there is released already. TransactionOpen for one that a transaction has acquired."""
-    if not call.database.change(lambda session: locks.release(session, key)) and call.database.read(
+    if not call.database.autocommit(lambda session: locks.release(session, key)) and call.database.read(
         lambda session: locks.exists(session, key)
     ):
         raise TransactionOpen(f"Unlocking lockid:{key} is not possible: it belongs to an open transaction and ends with it")
@@ -239,7 +239,7 @@ def heartbeat(call: Call, key: int, transaction: int) -> None:
     """Keep a lock and a transaction alive; 0 stands for none. NoSuchLock, NoSuchTransaction, TransactionAborted."""
     if transaction > 0:
         heartbeat_transaction(call, transaction)
-    if key > 0 and not call.database.change(lambda session: locks.heartbeat(session, key, now_ms())):
+    if key > 0 and not call.database.autocommit(lambda session: locks.heartbeat(session, key, now_ms())):
         raise _unknown(key)
 
 

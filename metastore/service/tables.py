@@ -293,7 +293,7 @@ def update_creation_metadata(call: Call, name: TableName, metadata: CreationMeta
     if table.tableType != "MATERIALIZED_VIEW" or table.id is None:
         raise MetaError(f"{name} is not a materialized view")
     key = table.id
-    call.database.write(lambda session: view_sources.change(session, key, metadata))
+    call.database.write(lambda session: view_sources.set_sources(session, key, metadata))
 
 
 def materialized_views(call: Call, catalog: str, database: str) -> list[str]:

@@ -33,7 +33,7 @@ COMPLETE = (
     .where(C.transaction_id == sa.bindparam("key"))
     .values(
         committed_ms=sa.bindparam("now"),
-        commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+        commit_id=sa.case((Among(C.operation, "row_changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
     )
 )
 """Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
@@ -100,9 +100,9 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
     return found
 
 
-def complete(session: Session, transaction: int, changes: Collection[str], commit_id: int | None, now: int) -> None:
-    """Note that a transaction commits what it meant to write; what it did by the operations `changes`, others are judged by."""
-    session.enqueue(COMPLETE, key=transaction, changes=list(changes), number=commit_id, now=now)
+def complete(session: Session, transaction: int, row_changes: Collection[str], commit_id: int | None, now: int) -> None:
+    """Note that a transaction commits what it meant to write; what it did by the operations `row_changes`, others are judged by."""
+    session.enqueue(COMPLETE, key=transaction, row_changes=list(row_changes), number=commit_id, now=now)
 
 
 def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:

@@ -247,7 +247,7 @@ class Database:
         """
         return self._changing(work, self.driver.begin)
 
-    def change(self, work: Callable[[Session], T]) -> T:
+    def autocommit(self, work: Callable[[Session], T]) -> T:
         """Run a single statement that changes rows; it commits by itself, so it takes one round trip. It may run more than once."""
         return self._changing(work, None)
 

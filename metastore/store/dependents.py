@@ -86,7 +86,7 @@ def invalidate(session: Session, catalog: str, database: str, table: str | None 
     """
     if table is not None:
         session.caches.tables.discard((catalog, database, table))
-    session.before_commit(locks.change, locks.queue(catalog, database))
+    session.before_commit(locks.raise_changes, locks.queue(catalog, database))
 
 
 def rename_table(session: Session, old: TableKey, new: TableKey) -> None:

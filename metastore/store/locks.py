@@ -33,7 +33,7 @@ ACQUIRED, WAITING = "a", "w"
 COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
-CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
+RAISE_CHANGES = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
 FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
 """Those of `Held`."""
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
@@ -185,16 +185,16 @@ def _reached(wanted: Reach) -> Hashable:
     return (tuple(wanted.values["types"]), tuple(wanted.values["tables"]) if wanted.within_tables else None)
 
 
-def change(session: Session, queues: Collection[str]) -> None:
+def raise_changes(session: Session, queues: Collection[str]) -> None:
     """Let nobody rely any more on what was seen of queues."""
     session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
-    session.enqueue(CHANGE, names=sorted(queues))
+    session.enqueue(RAISE_CHANGES, names=sorted(queues))
 
 
 def _note_counted(session: Session, parts: Collection[Component]) -> None:
     """Count the components that are about to be added as changes of their queues, together with the next statement."""
     if session.notes_changes and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
-        session.enqueue(CHANGE, names=sorted(counted))
+        session.enqueue(RAISE_CHANGES, names=sorted(counted))
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:

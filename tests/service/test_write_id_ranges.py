@@ -335,7 +335,7 @@ def test_postgresql_finds_ranges_by_their_table(call: Call, analysed: bool) -> N
     if analysed:
         for number in range(300):
             allocate(call, begin(call, 2), f"t{number % 100}")
-        call.database.change(lambda session: session.cursor.execute("ANALYZE write_id_ranges, write_id_counters, transactions"))
+        call.database.autocommit(lambda session: session.cursor.execute("ANALYZE write_id_ranges, write_id_counters, transactions"))
 
     def explain(session: Session, text: str) -> list[str]:
         names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))

@@ -44,7 +44,7 @@ class Hint(NamedTuple):
     """How many objects it writes to."""
     intent: Intent | None
     """The object, with its write id, if it is the only one."""
-    changes: bool
+    row_changes: bool
     """Whether it updates or deletes rows: the commit then has conflicts to look for."""
 
 

@@ -305,7 +305,7 @@ class PostgreSQL(FastPaths):
 
     def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
         user, host, agent = who
-        rows = database.change(
+        rows = database.autocommit(
             lambda session: session.rows(
                 _opening(event is not None),
                 counter=counters.TRANSACTION,
@@ -324,17 +324,17 @@ class PostgreSQL(FastPaths):
     def try_commit(
         self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
     ) -> Ended | None:
-        if hint.changes:  # the portable way takes as long
+        if hint.row_changes:  # the portable way takes as long
             return None
         parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
-        row = database.change(lambda session: session.row(_ending(True, event is not None), **parameters))
+        row = database.autocommit(lambda session: session.row(_ending(True, event is not None), **parameters))
         return None if row is None else Ended(*row)
 
     def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
         logs, which = event is not None, {"key": keys[0], "lowest": keys[0], "highest": keys[-1], "keys": list(keys)}
         statement = _ending(False, logs) if len(keys) == 1 else _aborting(logs, is_range(keys))
         parameters = {**which, "count": len(keys), "now": now, "new_state": ABORTED, **_event(event)}
-        row = database.change(lambda session: session.row(statement, **parameters))
+        row = database.autocommit(lambda session: session.row(statement, **parameters))
         return list(keys) if row is not None and row[0] else None
 
     def try_allocate(
@@ -342,7 +342,7 @@ class PostgreSQL(FastPaths):
     ) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
         statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)
-        row = database.change(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
+        row = database.autocommit(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
         return None if row is None else int(row[0])
 
     def try_lock(self, database: Database, new: LockAttempt) -> int | None:
