@@ -55,7 +55,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     """Commit a transaction on the portable way, or abort it and return why; None for one that is committed already."""
     if request.replLastIdInfo is not None:
         replication.note_last_id(call, session, request.replLastIdInfo)
-    parameters = _held_parameters(session, request) if request.keyValue is not None else None
+    parameters = _locked_parameters(session, request) if request.keyValue is not None else None
     replayed = is_replayed(request.replPolicy, request.txn_type)
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
@@ -169,7 +169,7 @@ class _Turn(NamedTuple):
 def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *, checks_conflicts: bool) -> _Turn:
     return _Turn(
         tables,
-        write_ids.hold(session, tables),
+        write_ids.lock_counters(session, tables),
         counters.share(session, counters.TRANSACTION),
         components.take(session, transaction),
         components.writes_since(session, [key[1:] for key in tables], transaction) if checks_conflicts else None,
@@ -196,13 +196,13 @@ def _writes(committed: Answer | None) -> list[Write]:
     return [] if committed is None else [Write(*row) for row in committed.rows]
 
 
-def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
+def _locked_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
     """Lock the table of which the commit sets a parameter; return its parameters as they will be. MetaError."""
     wanted: CommitTxnKeyValue = request.keyValue  # type: ignore[assignment]  # the caller looked
     where = f"commit of txnid:{request.txnid} can not set parameter {wanted.key} of the table with id {wanted.tableId}"
     if not (wanted.key or "").startswith(KEY_PREFIX):
         raise MetaError(f"{where}: key should start with {KEY_PREFIX}")
-    parameters = tables.hold_parameters(session, wanted.tableId)
+    parameters = tables.lock_parameters(session, wanted.tableId)
     if parameters is None or wanted.key not in parameters:
         raise MetaError(f"{where}: the table is not there or has no such parameter; set it before")
     return {**parameters, wanted.key: wanted.value}

@@ -124,7 +124,7 @@ def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -
     hint.row_changes |= {TableKey.of(each) for each in intents if each.operation in ROW_CHANGES}
 
 
-def holds(call: Call, transaction: int, bits: int) -> None:
+def note_holds(call: Call, transaction: int, bits: int) -> None:
     """Note that there are rows of a transaction elsewhere (bits of `store.transactions`)."""
     call.client.hints.of(transaction).holds |= bits
 

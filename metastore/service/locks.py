@@ -97,7 +97,7 @@ def _add(
 ) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
     """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
     now, transaction = now_ms(), wanted.transaction
-    held = transactions.hold(session, transaction, wanted.bits, now) if transaction else None
+    held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None
     tables = {TableKey.of(each) for each in wanted.intents}
     numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
     met = _living(locks.meeting(session, wanted.components, wanted.types))

@@ -30,7 +30,7 @@ def lock_rebuild(call: Call, database: str, table: str, transaction: int) -> Loc
 
     def work(session: Session) -> bool:
         now = now_ms()
-        if not transactions.hold(session, transaction, REBUILD, now)():
+        if not transactions.add_holds(session, transaction, REBUILD, now)():
             raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         rebuilds.expire_one(session, name.database, name.table, now - int(call.config.txn_timeout * 1000))
         if rebuilds.find(session, name.database, name.table) is not None:

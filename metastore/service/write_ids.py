@@ -124,7 +124,7 @@ def _insert_new(session: Session, key: TableKey, new: Mapping[int, int], owners:
         return
     write_ids.insert(session, key, new.items())
     if any(not each.holds & WRITE_IDS for each in owners):
-        transactions.hold_many(session, ids, WRITE_IDS)
+        transactions.add_holds_of_many(session, ids, WRITE_IDS)
 
 
 def _event(call: Call, key: TableKey, new: Mapping[int, int]) -> AllocateWriteIds:
@@ -280,13 +280,13 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
     keys = {key_of(call, name): write_id for name, write_id in lowest.items()}
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, transaction, HISTORY, now_ms())():
+        if not transactions.add_holds(session, transaction, HISTORY, now_ms())():
             raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         write_ids.insert_history(session, transaction, keys.items())
 
     if keys:
         call.database.write(work)
-        fast_paths.holds(call, transaction, HISTORY)
+        fast_paths.note_holds(call, transaction, HISTORY)
 
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
@@ -296,7 +296,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, request.txnid, COMPONENTS, now_ms())():
+        if not transactions.add_holds(session, request.txnid, COMPONENTS, now_ms())():
             raise ended_error(request.txnid, transactions.find(session, request.txnid), session)
         if operation is not None:
             components.insert(session, ((request.txnid, Intent(*key, name, operation, request.writeid)) for name in names))

@@ -116,7 +116,7 @@ def _effect(label: str, old: State, new: tuple[str, ...], by: Writer, *, transac
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
-        if transactional and by.seen is not None and not statistics_validity.holds(old.parameters, old.write_id, by.seen):
+        if transactional and by.seen is not None and not statistics_validity.is_valid(old.parameters, old.write_id, by.seen):
             return Effect(State(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
         exact = statistics_validity.exact_columns(old.parameters)
         new = tuple(column for column in new if column in exact)

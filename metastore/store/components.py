@@ -68,7 +68,7 @@ Write = tuple[str, str, str, str | None, int, int, str]
 
 
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
-    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
+    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.add_holds`)."""
     session.enqueue_insert(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 

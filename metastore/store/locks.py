@@ -66,7 +66,7 @@ EXPIRED = (
     .order_by(L.id)
     .limit(sa.bindparam("most"))
 )
-HOLD = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
+LOCK_SILENT = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
 DELETE = sa.delete(locks).where(Among(L.id, "keys"))
 ORPHANS = (
     sa.select(L.id)
@@ -293,7 +293,7 @@ def orphans(session: Session, most: int) -> list[int]:
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
-    held = session.column(HOLD, keys=list(keys), since=since)
+    held = session.column(LOCK_SILENT, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)
     return len(held)

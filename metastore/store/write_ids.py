@@ -85,8 +85,8 @@ FORGET = [sa.delete(table).where(*is_table(table.c)) for table in (write_ids, wr
 DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
 AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
-HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
-HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
+LOCK_COUNTERS = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
+LOCK_COUNTER = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
 _OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
 OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(AMONG)}
 """For one table, or for many; those without a counter have no write ids."""
@@ -227,12 +227,12 @@ def seed(session: Session, key: TableKey, following: int) -> None:
     session.insert(write_id_counters, **key._asdict(), next=following)
 
 
-def hold(session: Session, keys: Collection[TableKey]) -> Answer:
+def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
     """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
 
     It goes together with the next statement; `make_missing` reads the answer.
     """
-    return session.enqueue(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
+    return session.enqueue(LOCK_COUNTER if len(keys) == 1 else LOCK_COUNTERS, **naming(keys))
 
 
 def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> bool:

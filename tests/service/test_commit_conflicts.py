@@ -20,7 +20,7 @@ from metastore.service.context import Call
 from metastore.store import components, schema
 from metastore.store.database import Database, Session
 from metastore.store.fast_paths import mysql_statements
-from metastore.store.transactions import COMPONENTS, hold
+from metastore.store.transactions import COMPONENTS, add_holds
 from tests.service.changes import completed, events, judged_by, left, of_another
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
@@ -236,7 +236,7 @@ def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call
     number = write(call, key)
 
     def change(session: Session) -> None:
-        assert hold(session, key, COMPONENTS, 1)()
+        assert add_holds(session, key, COMPONENTS, 1)()
         components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
 
     beside(call, change, lambda: commit(call, key))

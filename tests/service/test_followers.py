@@ -186,7 +186,7 @@ def test_who_waits_for_a_counter_holds_nothing_that_a_commit_takes_after_it(call
     taken = sa.select(transaction_components.c.id).with_for_update(nowait=True)
     beside(
         call,
-        lambda session: None if write_id_rows.hold(session, [WRITTEN]).rows else pytest.fail("no counter"),
+        lambda session: None if write_id_rows.lock_counters(session, [WRITTEN]).rows else pytest.fail("no counter"),
         lambda: call.database.write(follow),
         lambda session: session.rows(taken),
     )

@@ -57,7 +57,7 @@ from metastore.store.transactions import (
     WRITE_IDS,
     WROTE,
     Who,
-    hold,
+    add_holds,
     is_open,
     may_be_range,
 )
@@ -354,7 +354,7 @@ class PostgreSQL(FastPaths):
 
         def work(session: Session) -> Answer:
             if transaction:
-                hold(session, transaction, new.bits, new.lock.heartbeat_ms)
+                add_holds(session, transaction, new.bits, new.lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.enqueue(
                 _locking(bool(new.intents), bool(transaction), within_tables),
