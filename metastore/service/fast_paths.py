@@ -25,7 +25,7 @@ from metastore.store.transactions import RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import TableKey, is_range
 
 MAX_ABORTED = EVENTS
-"""Transactions that are aborted in one round trip: the log tells of them in one row."""
+"""Transactions that are aborted in one round trip: the log has them in one row."""
 MAX_ALLOCATED = 1000
 """Transactions that get write ids in one round trip: the message of the log holds them all."""
 MAX_NOTED_WRITE_IDS = 10

@@ -100,7 +100,7 @@ def _add(
     held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None
     tables = {TableKey.of(each) for each in wanted.intents}
     numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
-    met = _living(locks.meeting(session, wanted.components, wanted.types))
+    met = _living(locks.overlapping(session, wanted.components, wanted.types))
     if held is not None and not held():
         raise ended_error(transaction, transactions.find(session, transaction), session)
     found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
@@ -248,7 +248,7 @@ def show_locks(
 ) -> list[ShowLocksResponseElement]:
     """Return the components of all living locks, or of those on one object or of one transaction, ascending by id.
 
-    A table may be told as `database.table`, as Hive does for `SHOW LOCKS`; its database then counts.
+    A table may be named `database.table`, as Hive does for `SHOW LOCKS`; its database then counts.
     """
     if table and "." in table:
         before, table = table.rsplit(".", 1)

@@ -51,7 +51,7 @@ def heartbeat_rebuild(call: Call, database: str, table: str, transaction: int) -
 def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions: str) -> Materialization | None:
     """Tell whether rows of a view's sources were updated or deleted, or compacted, since it was made.
 
-    None when that can not be told, so that the view is rebuilt as a whole. MetaError.
+    None when that is not known, so that the view is rebuilt as a whole. MetaError.
     """
     if not metadata.tablesUsed:
         return None

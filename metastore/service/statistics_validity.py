@@ -30,7 +30,7 @@ def show_validity_of_table(table: Table, seen: Snapshot) -> None:
 def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
     """Judge those of the partitions that were written under a write id: they are of a transactional table.
 
-    Hive's server judges only single partitions, and says it in isStatsCompliant, which no client reads.
+    Hive's server checks only single partitions, and says it in isStatsCompliant, which no client reads.
     """
     for partition in partitions:
         parameters = partition.parameters or {}

@@ -42,7 +42,7 @@ def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> 
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
     `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any
-    but the notification log, which is told inside the transaction, the table is read. NoSuchObject, and what `work` raises.
+    but the notification log, which is notified inside the transaction, the table is read. NoSuchObject, and what `work` raises.
     """
     database, listeners = call.database, call.listeners
     known = tables.cached(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None

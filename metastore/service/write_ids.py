@@ -33,7 +33,7 @@ from metastore.store.write_id_snapshots import Mark
 from metastore.store.write_ids import Range, TableKey
 
 MAX_EXCEPTIONS = 1000
-"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
+"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and evaluated here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 
@@ -172,7 +172,7 @@ def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -
 
 
 def _database_mark(seen: Snapshot) -> int:
-    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are judged here.
+    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are evaluated here.
 
     Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
     """

@@ -195,7 +195,7 @@ class Entry(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The last transaction id given out, and the state and commit id of one transaction (None where it is not there), at one moment."""
+    """The last transaction id issued, and the state and commit id of one transaction (None where it is not there), at one moment."""
 
     last: int
     state: str | None

@@ -1,6 +1,6 @@
 """Rows that say what transactions write: a row for each object, from when a transaction means to write until that was compacted.
 
-A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are judged.
+A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are detected.
 One function per statement; what is in conflict is decided in `rules.transactions`.
 """
 
@@ -101,12 +101,12 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
 
 
 def complete(session: Session, transaction: int, row_changes: Collection[str], commit_id: int | None, now: int) -> None:
-    """Note that a transaction commits what it meant to write; what it did by the operations `row_changes`, others are judged by."""
+    """Note that a transaction commits what it meant to write; what it did by the operations `row_changes`, others may conflict with."""
     session.enqueue(COMPLETE, key=transaction, row_changes=list(row_changes), number=commit_id, now=now)
 
 
 def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
-    """Add what a transaction wrote that commits, and that nobody is judged by."""
+    """Add what a transaction wrote that commits, and that nobody conflicts with."""
     rows = [(transaction, *intent, now) for intent in intents]
     session.enqueue_insert(transaction_components, (*COLUMNS, "committed_ms"), rows)
 
@@ -114,7 +114,7 @@ def insert_completed(session: Session, transaction: int, intents: Iterable[Inten
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
     """Ask for what was committed at or after a commit id to tables (database, table), and perhaps to others, in order.
 
-    It goes together with the next statement.
+    The query goes together with the next statement.
     """
     pairs = list(tables)
     return session.enqueue(

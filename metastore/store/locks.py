@@ -1,6 +1,6 @@
 """Rows of locks. One function per statement; what may be granted is not decided here.
 
-Requests on one database take their turn by locking its row in `lock_queues` first. Ids are given out while that row is held, so their
+Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their
 order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
 there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
 
@@ -122,7 +122,9 @@ Component = tuple[str, str, str | None, str | None, int]
 
 
 class Reach(NamedTuple):
-    """What components may meet: the queues of their databases, whether they are all on tables, and the parameters of these statements."""
+    """What components may overlap: the queues of their databases, whether they are all on tables, and the parameters of these
+    statements.
+    """
 
     queues: list[str]
     within_tables: bool
@@ -130,7 +132,7 @@ class Reach(NamedTuple):
 
 
 def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
-    """Return what components may meet of these types."""
+    """Return what components may overlap of these types."""
     tables = {each[2] for each in parts}
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
@@ -198,32 +200,32 @@ def _note_counted(session: Session, parts: Collection[Component]) -> None:
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
-    """Wait for the turn in queues, together with the next statement; the answer has those that are there. It lasts until the end."""
+    """Wait for the turn in queues, together with the next statement; the answer has those that are there. The turn lasts until the end."""
     return session.enqueue(QUEUES, names=list(queues))
 
 
-def met(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return what holds for each component that those of a `reach` may meet."""
+def in_reach(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return what holds for each component that those of a `reach` may overlap."""
     return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
 
 
-def meeting(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
-    """Return the components of these types, of all locks, that may meet some, ascending, when it is their turn in the databases' queues.
+def overlapping(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
+    """Return the components of these types, of all locks, that may overlap some, ascending, when it is their turn in the databases' queues.
 
-    It stays their turn until the transaction ends.
+    The turn lasts until the transaction ends.
     """
     wanted = reach(parts, types)
     turn = wait_turn(session, wanted.queues)
-    found = _meeting(session, wanted)
+    found = _overlapping(session, wanted)
     if len(turn.rows) < len(wanted.queues):
         session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in wanted.queues])
         wait_turn(session, wanted.queues)
-        found = _meeting(session, wanted)
+        found = _overlapping(session, wanted)
     return _held(found)
 
 
-def _meeting(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
-    """Return those that may be met, of all locks or of those with a smaller id."""
+def _overlapping(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
+    """Return those that may overlap, of all locks or of those with a smaller id."""
     if before is None:
         return session.rows(ON_TABLES if wanted.within_tables else IN_DATABASES, **wanted.values)
     return session.rows(BEFORE_ON_TABLES if wanted.within_tables else BEFORE_IN_DATABASES, key=before, **wanted.values)
@@ -235,8 +237,8 @@ def of(session: Session, key: int) -> list[Held]:
 
 
 def before(session: Session, key: int, parts: Collection[Component], types: Collection[int]) -> list[Held]:
-    """Return the components of these types, of the locks with a smaller id, that may meet some, ascending."""
-    return _held(_meeting(session, reach(parts, types), key))
+    """Return the components of these types, of the locks with a smaller id, that may overlap some, ascending."""
+    return _held(_overlapping(session, reach(parts, types), key))
 
 
 def all_of(session: Session) -> list[Held]:
@@ -247,7 +249,7 @@ def all_of(session: Session) -> list[Held]:
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
     """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id.
 
-    It has to be their turn in the databases' queues.
+    The caller has the turn in the databases' queues.
     """
     _note_counted(session, parts)
     answer = session.insert_keyed(locks, **lock._asdict())

@@ -182,7 +182,7 @@ def lowest_open(session: Session) -> int | None:
 
 
 def min_open(session: Session) -> int:
-    """Return the lowest id that is open or yet to be given out."""
+    """Return the lowest id that is open or yet to be issued."""
     return session.number(MIN_OPEN) or 1
 
 
@@ -245,7 +245,7 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
 def add_holds(session: Session, key: int, bits: int, now: int) -> Later[bool]:
     """Note that there are rows of an open transaction elsewhere, and that its owner lives, together with the next statement.
 
-    It tells whether the transaction is open, and locks it.
+    The transaction is locked; what is returned tells whether it is open.
     """
     answer = session.enqueue(ADD_HOLDS, key=key, bits=bits, now=now)
     return lambda: answer.count > 0

@@ -1,6 +1,6 @@
-"""What snapshots of transactions make of the write ids of tables. It only reads.
+"""What snapshots of transactions make of the write ids of tables. This module only reads.
 
-A table of which a snapshot sees all write ids is told by its counter; the others are read by one query.
+A table of which a snapshot sees all write ids is read from its counter; the others are read by one query.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 
 @cache
 def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
-    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
+    """Return the query of a snapshot with or without exceptions, for one table or many: first a row for each table, then write ids.
 
     What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
-    others' may come first in the heap. Ranges are told of their table as one text, which costs a tenth of a row for each; but not those of
+    others' may come first in the heap. Ranges come with their table as one text, which costs a tenth of a row for each; but not those of
     which all transactions are settled, which are seen as a whole.
     """
     seen = (
@@ -104,8 +104,8 @@ class Mark(NamedTuple):
 class Snapshot(NamedTuple):
     """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
 
-    Ranges of which it may not see all are left for the caller to judge, as (first transaction, last one, first write id); marks and write
-    ids tell of the others only.
+    Ranges of which it may not see all are left for the caller to evaluate, as (first transaction, last one, first write id); marks and
+    write ids tell of the others only.
     """
 
     marks: dict[TableKey, Mark]

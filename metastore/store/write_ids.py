@@ -179,7 +179,7 @@ def owner(session: Session, key: TableKey, write_id: int) -> int | None:
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
-    """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
+    """Tell whether a transaction has a write id, of any table, within a range. The query reads all ranges: for errors only."""
     return session.exists(COVERED, key=transaction)
 
 
@@ -230,7 +230,7 @@ def seed(session: Session, key: TableKey, following: int) -> None:
 def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
     """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
 
-    It goes together with the next statement; `make_missing` reads the answer.
+    The statement goes together with the next one; `make_missing` reads the answer.
     """
     return session.enqueue(LOCK_COUNTER if len(keys) == 1 else LOCK_COUNTERS, **naming(keys))
 

@@ -159,7 +159,7 @@ def test_a_lock_meets_what_was_added_while_it_waited_for_its_turn(call: Call) ->
     ask(call, component(READ, "other"))  # the database has its queue
 
     def change(session: Session) -> None:
-        assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
+        assert lock_rows.overlapping(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
         lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
         lock_rows.insert(session, lock, [("hive", "db", "t", None, EXCLUSIVE)], [])
 

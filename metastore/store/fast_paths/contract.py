@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What the caller believes of a transaction. It chooses the statements; they look for themselves whether it is true."""
+    """What the caller believes of a transaction. Hints choose the statements, which look for themselves whether they are true."""
 
     type: int
     holds: int

@@ -137,7 +137,7 @@ class MySQL(FastPaths):
 
 
 def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
-    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is judged first."""
+    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is checked for conflicts first."""
     if intent is None:
         return ()
     if intent[4] == INSERT:
@@ -181,7 +181,7 @@ def _lock_looking(database: Database, new: LockAttempt) -> int | None:
     def work(session: Session) -> tuple[Answer, Answer]:
         _add_holds(session, new)
         turn = session.enqueue(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
-        session.enqueue(sql.MET[wanted.within_tables], **wanted.values)
+        session.enqueue(sql.OVERLAPPING[wanted.within_tables], **wanted.values)
         added = locks.insert(session, new.lock, new.parts, ())
         _note(session, transaction, new.intents)
         return turn, added

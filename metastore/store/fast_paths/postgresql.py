@@ -32,7 +32,7 @@ from metastore.store.fast_paths.contract import (
     LockAttempt,
 )
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import NewLock, met, wait_turn
+from metastore.store.locks import NewLock, in_reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
@@ -221,11 +221,11 @@ def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -
 
 @cache
 def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
-    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may meet another."""
+    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may overlap with another."""
     waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
     conditions = [
         waiting == sa.bindparam("queues", type_=sa.BigInteger()),
-        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
+        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*in_reach(within_tables=within_tables))),
     ]
     transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
     if in_transaction:
@@ -252,7 +252,7 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
 def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.CTE:
     """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
 
-    None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
+    None can if no transaction from the lowest on has a write id, which the counter shows as it is once its row is held: who
     allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
     statement began and the counter is still the version of then: ranges only come together with another one.
     """
