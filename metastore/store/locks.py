@@ -21,7 +21,7 @@ from metastore.idl import LockType
 from metastore.store import components
 from metastore.store.answer import Answer
 from metastore.store.caches import QuietQueue
-from metastore.store.clauses import Among, unsynced
+from metastore.store.clauses import Among, constant, unsynced
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Row
@@ -33,7 +33,7 @@ ACQUIRED, WAITING = "a", "w"
 COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
-RAISE_CHANGES = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
+RAISE_CHANGES = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + constant(1))
 FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
 """Those of `Held`."""
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
@@ -51,18 +51,14 @@ HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(
 ACQUIRE = (
     sa.update(locks)
     .where(L.id == sa.bindparam("key"))
-    .values(state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
+    .values(state=constant("a"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
 )
 EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
-RELEASE = unsynced(
-    sa.delete(locks).where(
-        L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
-    )
-)
+RELEASE = unsynced(sa.delete(locks).where(L.id == sa.bindparam("key"), sa.or_(L.transaction_id == constant(0), L.state == constant("w"))))
 """A lock that a crash of the database brings back goes when its heartbeat is missed."""
 EXPIRED = (
     sa.select(L.id)
-    .where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since"))
+    .where(L.transaction_id == constant(0), L.heartbeat_ms < sa.bindparam("since"))
     .order_by(L.id)
     .limit(sa.bindparam("most"))
 )
@@ -71,7 +67,7 @@ DELETE = sa.delete(locks).where(Among(L.id, "keys"))
 ORPHANS = (
     sa.select(L.id)
     .select_from(locks.outerjoin(transactions, T.id == L.transaction_id))
-    .where(L.transaction_id > sa.literal_column("0"), sa.or_(T.id.is_(None), T.state != sa.literal_column("'o'")))
+    .where(L.transaction_id > constant(0), sa.or_(T.id.is_(None), T.state != constant("o")))
     .order_by(L.id)
     .limit(sa.bindparam("most"))
 )

@@ -12,7 +12,7 @@ from metastore.idl import Partition, Table
 from metastore.places import END, LENGTH, is_in, place_of
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.clauses import Among, ascending, constant, looked_up
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Retry, Row
 from metastore.store.partition_structs import FIELDS, INSERTED, Rows, rows_of
@@ -37,11 +37,11 @@ NAMES_RANGE = (
     sa.select(P.name, P.partition_values).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
 )
 COUNT = sa.select(sa.func.count()).where(OF_TABLE)
-OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
+OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(constant("./%"))))
 OUTSIDE_IN = (
     sa.select(P.table_id, P.location)
     .select_from(partitions.join(tables_table, P.table_id == tables_table.c.id))
-    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(sa.literal_column("'./%'"))))
+    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(constant("./%"))))
 )
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
@@ -52,7 +52,7 @@ HAND_OVER_STATISTICS = (
 _BELOW = sa.func.substr(P.location, 3, type_=sa.String())
 DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
     sa.update(partitions)
-    .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
+    .where(OF_TABLE, P.location.like(constant("./%")))
     .ordered_values(
         (P.place, sa.func.coalesce(P.place, sa.func.substr(sa.bindparam("base_place", type_=sa.String()) + _BELOW, 1, LENGTH))),
         (P.location, sa.bindparam("base", type_=sa.String()) + _BELOW),

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer, Later
-from metastore.store.clauses import Among, AmongKeys, bare
+from metastore.store.clauses import Among, AmongKeys, bare, constant
 from metastore.store.components import Intent
 from metastore.store.database import Session
 from metastore.store.schema import min_history, write_id_counters, write_id_ranges, write_ids
@@ -47,7 +47,7 @@ def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElemen
     )
     number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
     within = sa.select(number).where(*same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
-    return sa.func.coalesce(single, within.limit(sa.literal_column("1")).scalar_subquery())
+    return sa.func.coalesce(single, within.limit(constant(1)).scalar_subquery())
 
 
 def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
@@ -75,8 +75,8 @@ OWNER = sa.select(
         .scalar_subquery(),
     )
 )
-COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
-LAST_WRITE_ID = N.next - sa.literal_column("1")
+COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(constant(1))
+LAST_WRITE_ID = N.next - constant(1)
 LAST = sa.select(LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))

@@ -119,7 +119,7 @@ def test_one_table_is_quiet_beside_another_that_is_not(quiet: Call, other: Call)
 
 def test_it_waits_for_what_was_added_while_it_waited_for_its_turn(quiet: Call) -> None:
     def change(session: Session) -> None:
-        assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
+        assert lock_rows.overlapping(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
         lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
         lock_rows.insert(session, lock, [("hive", "db", "t", None, EXCLUSIVE)], [])
 
