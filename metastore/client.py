@@ -8,8 +8,6 @@ A client never repeats a call: a call whose connection breaks raises, the next o
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
 from collections.abc import Callable
 from types import TracebackType
@@ -19,9 +17,11 @@ from urllib.parse import urlsplit
 from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import idl
+from metastore.client_connections import Connection, HttpConnection, SocketConnection
+from metastore.client_login import Bearer, ClientLogin, LoginError, Plain, from_environment
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
-from metastore.wire.transport import EndOfStream, Feed
+from metastore.wire.transport import EndOfStream
 
 DEFAULT_PORT = 9083
 _LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
@@ -34,13 +34,11 @@ class Client:
     unknown method or an internal error, OSError when no server answers.
     """
 
-    def __init__(self, addresses: list[tuple[str, int]], timeout: float | None, dialect: Dialect, tls: ssl.SSLContext | None) -> None:
-        self._addresses = addresses
-        self._timeout = timeout
+    def __init__(self, places: list[Callable[[], Connection]], dialect: Dialect) -> None:
+        """Each of `places` opens a connection to one server; they are tried in turn."""
+        self._places = places
         self._dialect = dialect
-        self._tls = tls
-        self._sock: socket.socket | None = None
-        self._feed: Feed | None = None
+        self._connection: Connection | None = None
         self._seqid = 0
 
     def __enter__(self) -> Client:  # noqa: PYI034  # Self needs Python 3.11
@@ -71,13 +69,13 @@ class Client:
         oneway = bool(getattr(result_class, "oneway", False))
         self._seqid = (self._seqid + 1) & 0x7FFFFFFF
         request = write_message(self._dialect, method, TMessageType.ONEWAY if oneway else TMessageType.CALL, self._seqid, arguments)
-        sock, feed = self._connected()
+        connection = self._connected()
         try:
-            sock.sendall(request)
+            connection.send(request)
             if oneway:
                 return None
             message = read_message(
-                feed,
+                connection.feed,
                 self._dialect,
                 _LIMITS,
                 lambda _, kind: TApplicationException if kind == TMessageType.EXCEPTION else result_class,
@@ -95,29 +93,26 @@ class Client:
             raise
         return _unpack(message.body)
 
-    def _connected(self) -> tuple[socket.socket, Feed]:
-        if self._sock is not None and self._feed is not None:
-            return self._sock, self._feed
+    def _connected(self) -> Connection:
         failures = []
-        for host, port in self._addresses:
+        for place in () if self._connection is not None else self._places:
             try:
-                sock = socket.create_connection((host, port), self._timeout)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._tls is not None:
-                    sock = self._tls.wrap_socket(sock, server_hostname=host)
+                self._connection = place()
+            except LoginError:
+                raise
             except OSError as error:
-                failures.append(f"{host}:{port}: {error}")
-                continue
-            self._sock, self._feed = sock, Feed(sock.recv)
-            return self._sock, self._feed
-        raise ConnectionError(f"No metastore answers; {'; '.join(failures)}")
+                failures.append(str(error))
+            else:
+                break
+        if self._connection is None:
+            raise ConnectionError(f"No metastore answers; {'; '.join(failures)}")
+        return self._connection
 
     def close(self) -> None:
         """Close the connection; a later call opens it again."""
-        if self._sock is not None:
-            with contextlib.suppress(OSError):
-                self._sock.close()
-        self._sock = self._feed = None
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
 
 def _unpack(result: Any) -> Any:
@@ -141,18 +136,42 @@ def connect(
     framed: bool = False,
     protocol: str = "binary",
     tls: ssl.SSLContext | None = None,
+    login: ClientLogin | Bearer | None = None,
 ) -> Client:
-    """Return a client of the metastore at `uri`: `thrift://host:port`, several separated by commas are tried in order.
+    """Return a client of the metastore at `uri`: `thrift://host:port` or `https://host:port/metastore`.
+
+    Several URIs, separated by commas, are tried in order.
 
     `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". It connects
-    at the first call. Raises ValueError for another scheme or protocol.
+    at the first call, and logs in by `login`, else as the environment says (`metastore.client_login`): that call raises LoginError if
+    it is refused. Raises ValueError for another scheme or protocol, LoginError for an environment that does not fit.
     """
     if protocol not in ("binary", "compact"):
         raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")
-    addresses = []
-    for part in uri.split(","):
-        split = urlsplit(part.strip() if "://" in part else f"thrift://{part.strip()}")
-        if split.scheme != "thrift" or not split.hostname:
-            raise ValueError(f"{part!r} is no metastore URI; write thrift://host:port")
-        addresses.append((split.hostname, split.port or DEFAULT_PORT))
-    return Client(addresses, timeout, Dialect(protocol, framed), tls)
+    chosen = login if login is not None else from_environment()
+    return Client([_place(part.strip(), timeout, tls, chosen) for part in uri.split(",")], Dialect(protocol, framed))
+
+
+def _place(uri: str, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | Bearer | None) -> Callable[[], Connection]:
+    """Return what opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the scheme."""
+    split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
+    if split.scheme not in ("thrift", "http", "https") or not split.hostname:
+        raise ValueError(f"{uri!r} is no metastore URI; write thrift://host:port, or https://host:port/metastore")
+    host, port = split.hostname, split.port or DEFAULT_PORT
+
+    def open_socket(login: ClientLogin | None) -> Connection:
+        try:
+            return SocketConnection(host, port, timeout, tls, login)
+        except LoginError:
+            raise
+        except OSError as error:
+            raise ConnectionError(f"{host}:{port}: {error}") from error
+
+    if split.scheme == "thrift":
+        if isinstance(login, Bearer):
+            raise LoginError(f"A JSON web token goes over HTTP: write https://{host}:{port}/metastore in place of {uri}")
+        return lambda: open_socket(login)
+    if login is not None and not isinstance(login, Bearer | Plain):
+        raise LoginError(f"{type(login).__name__} is no login over HTTP: write thrift://{host}:{port} in place of {uri}")
+    context = (tls or ssl.create_default_context()) if split.scheme == "https" else None
+    return lambda: HttpConnection(host, port, split.path or "/metastore", timeout, context, login)

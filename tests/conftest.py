@@ -1,17 +1,23 @@
 """Fixtures for all tests; databases and servers are made by `tests/support`."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from metastore.store.database import Database
 from tests.support import databases
+
+if TYPE_CHECKING:
+    from tests.support.kdc import Kdc
 
 MAX_PROCESSES = 4
 """Each may have a Java process of Spark with a gigabyte."""
@@ -87,3 +93,21 @@ def database(database_url: str) -> Iterator[Database]:
     opened = Database(database_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def running_kdc() -> Iterator[Kdc]:
+    """One Kerberos realm for all tests of a process."""
+    from tests.support.kdc import realm
+
+    pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+    with realm() as started:
+        yield started
+
+
+@pytest.fixture
+def kdc(running_kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> Kdc:
+    """The realm, with this process in it."""
+    for name, value in running_kdc.variables.items():
+        monkeypatch.setenv(name, value)
+    return running_kdc

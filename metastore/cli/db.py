@@ -17,7 +17,7 @@ app = typer.Typer(help="Bring a database's schema up to date, or show its revisi
 
 
 @contextmanager
-def _opened(db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments) -> Iterator[Database]:
+def opened(db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments) -> Iterator[Database]:
     chosen = settings({"db": db}, config, hive_site, assignments)
     from metastore.errors import MetastoreError
     from metastore.store.database import Database
@@ -37,7 +37,7 @@ def upgrade(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None
     """Make the schema, or bring it to this version's revision. A server does the same when it starts."""
     from metastore.store import migrate
 
-    with _opened(db, config, hive_site, assignments) as database:
+    with opened(db, config, hive_site, assignments) as database:
         done = migrate.upgrade(database)
         typer.echo(f"{'now at' if done else 'already at'} revision {migrate.current(database)}")
 
@@ -47,7 +47,7 @@ def current(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None
     """Print the schema's revision; the exit status is 1 if it is not this version's."""
     from metastore.store import migrate
 
-    with _opened(db, config, hive_site, assignments) as database:
+    with opened(db, config, hive_site, assignments) as database:
         found, newest = migrate.current(database), migrate.revisions()[-1]
         typer.echo(f"{found or 'no schema'} (this version: {newest})")
         if found != newest:

@@ -34,6 +34,7 @@ def serve(
 
     gc.disable()  # nothing that is loaded is garbage; `app.serve` sets it aside and turns the collector on again
     from metastore import app
+    from metastore.config import ConfigError
     from metastore.errors import MetastoreError
 
     def ready(address: str, number: int) -> None:
@@ -44,6 +45,8 @@ def serve(
         status = app.serve(chosen, ready)
     except MetastoreError as error:
         fail(error.message)
+    except ConfigError as error:
+        fail(str(error))
     except OSError as error:
         fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     raise typer.Exit(status)

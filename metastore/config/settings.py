@@ -111,6 +111,156 @@ class Config:
     )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
+    tls_client_ca: str | None = _setting(
+        None, "PEM file of the authorities whose certificates are taken from clients; unset: none is asked for."
+    )
+    tls_required: bool = _setting(True, "With `tls_certificate`: refuses connections without TLS.")
+    http_path: str = _setting(
+        "/metastore",
+        "Path at which Thrift over HTTP is served, on the same port.",
+        _hive("metastore.server.thrift.http.path"),
+    )
+
+    authentication: tuple[str, ...] = _group(
+        "Authentication",
+        _setting(
+            (),
+            "Who is let in: any of `kerberos`, `token`, `ldap`, `users`, `jwt`, `certificate`, "
+            "and `anonymous` for clients that log in by none. "
+            "Unset: `anonymous`, which only an address of this machine may leave unsaid.",
+            choices=("kerberos", "token", "ldap", "users", "jwt", "certificate", "anonymous"),
+        ),
+    )
+    proxy_users: Mapping[str, Any] = _setting(
+        {},
+        "Users who may act for others, such as `{trino = {hosts = '10.0.0.0/8', groups = 'analysts'}}`; "
+        "keys `hosts`, `users` and `groups`, `*` for all. "
+        "Hadoop's `hadoop.proxyuser.NAME.hosts` and so on count too.",
+        factory=dict,
+    )
+    set_ugi_mismatch: str = _setting(
+        "refuse",
+        "What becomes of a `set_ugi` that names neither the user of the login nor one for whom it may act: "
+        "`refuse` answers an error, `ignore` logs it.",
+        choices=("refuse", "ignore"),
+    )
+    group_mapping: str = _setting(
+        "none",
+        "Where the groups of a user come from whose login tells none: `system` asks the operating system.",
+        choices=("none", "system"),
+    )
+    certificate_user: str = _setting(
+        "cn",
+        "Which name of a client's certificate is the user: the subject's common name, its whole distinguished name, "
+        "or the first alternative name of a kind.",
+        choices=("cn", "dn", "dns", "email", "uri"),
+    )
+    ldap_url: tuple[str, ...] = _setting(
+        (), "The directory's servers, `ldaps://HOST` or `ldap://HOST`, tried in turn.", _hive("metastore.authentication.ldap.url")
+    )
+    ldap_start_tls: bool = _setting(False, "Encrypts connections to `ldap:` servers (StartTLS).")
+    ldap_ca: str | None = _setting(None, "PEM file of the authorities of the directory's certificate; unset: the system's.")
+    ldap_base_dn: str = _setting("", "Where the directory is searched.", _hive("metastore.authentication.ldap.baseDN"))
+    ldap_domain: str = _setting("", "Users bind as `NAME@DOMAIN` (Active Directory).", _hive("metastore.authentication.ldap.Domain"))
+    ldap_user_dn_pattern: str = _setting(
+        "",
+        "Names of users, such as `uid=%s,ou=people,dc=example`; several separated by colons.",
+        _hive("metastore.authentication.ldap.userDNPattern"),
+    )
+    ldap_group_dn_pattern: str = _setting("", "The same of groups.", _hive("metastore.authentication.ldap.groupDNPattern"))
+    ldap_user_filter: tuple[str, ...] = _setting((), "Users who are let in; unset: all.", _hive("metastore.authentication.ldap.userFilter"))
+    ldap_group_filter: tuple[str, ...] = _setting(
+        (), "Groups of which a user must be in one; unset: any.", _hive("metastore.authentication.ldap.groupFilter")
+    )
+    ldap_guid_key: str = _setting("uid", "The attribute with a user's name.", _hive("metastore.authentication.ldap.guidKey"))
+    ldap_group_membership_key: str = _setting(
+        "member", "A group's attribute with its members.", _hive("metastore.authentication.ldap.groupMembershipKey")
+    )
+    ldap_user_membership_key: str = _setting(
+        "",
+        "A user's attribute with the user's groups, such as `memberOf`; unset: groups are searched by their members.",
+        _hive("metastore.authentication.ldap.userMembershipKey"),
+    )
+    ldap_group_class_key: str = _setting(
+        "groupOfNames", "The object class of groups.", _hive("metastore.authentication.ldap.groupClassKey")
+    )
+    ldap_custom_query: str = _setting(
+        "",
+        "A search whose entries, or their members, are let in, in place of the filters.",
+        _hive("metastore.authentication.ldap.customLDAPQuery"),
+    )
+    ldap_user_search_filter: str = _setting(
+        "", "How a user is searched, `{0}` being the name.", _hive("metastore.authentication.ldap.userSearchFilter")
+    )
+    ldap_group_base_dn: str = _setting(
+        "", "Where groups are searched; unset: at `ldap_base_dn`.", _hive("metastore.authentication.ldap.groupBaseDN")
+    )
+    ldap_group_search_filter: str = _setting(
+        "",
+        "How a user's groups are searched, `{0}` being the user's distinguished name and `{1}` the name.",
+        _hive("metastore.authentication.ldap.groupSearchFilter"),
+    )
+    ldap_bind_dn: str = _setting("", "The account that searches; unset: each user's own.", _hive("metastore.authentication.ldap.binddn"))
+    ldap_bind_password: str | None = _setting(None, "Its password.", _hive("metastore.authentication.ldap.bindpw"), secret=True)
+    jwt_jwks_urls: tuple[str, ...] = _setting(
+        (),
+        "Where the keys of tokens are, as `https:` or `file:`; unset: where the issuers' OpenID configuration says.",
+        _hive("metastore.authentication.jwt.jwks.url"),
+    )
+    jwt_issuers: tuple[str, ...] = _setting(
+        (), "Whose tokens are taken (`iss`), each by the keys of the URL at the same place in `jwt_jwks_urls`; unset: any."
+    )
+    jwt_audiences: tuple[str, ...] = _setting((), "Whom a token must be meant for (`aud`), one of these; unset: anybody.")
+    jwt_user_claim: str = _setting("sub", "The claim of a token that names the user.")
+    jwt_groups_claim: str = _setting("", "The claim that names the user's groups, as a list or a text with spaces or commas; unset: none.")
+    kerberos_principal: str | None = _setting(
+        None,
+        "The server's Kerberos principal, `service/host@REALM`; `_HOST` stands for this host's full name.",
+        _hive("metastore.kerberos.principal"),
+    )
+    kerberos_keytab: str | None = _setting(
+        None,
+        "File with the principal's key; it is read anew for each login.",
+        (*_hive("metastore.kerberos.keytab.file"), "metastore.kerberos.keytab"),
+    )
+    kerberos_name_rules: str = _setting(
+        "DEFAULT",
+        "Rules that make a user's short name from a principal; `DEFAULT` takes the first part in the realm of `kerberos_principal`.",
+        ("hadoop.security.auth_to_local",),
+    )
+    sasl_protection: tuple[str, ...] = _setting(
+        ("authentication",),
+        "What protects messages after a login by Kerberos or token: `authentication` (nothing), `integrity`, `privacy` (encryption); "
+        "of several the client chooses.",
+        ("hadoop.rpc.protection",),
+        choices=("authentication", "integrity", "privacy"),
+    )
+    delegation_token_max_lifetime: float = _setting(
+        7 * 86400.0,
+        "How long a delegation token can be renewed.",
+        ("hive.cluster.delegation.token.max-lifetime", "metastore.cluster.delegation.token.max-lifetime"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_renew_interval: float = _setting(
+        86400.0,
+        "How long a delegation token is valid without being renewed; one whose renewer is the server itself needs no renewing.",
+        ("hive.cluster.delegation.token.renew-interval", "metastore.cluster.delegation.token.renew-interval"),
+        unit="s",
+        minimum=1,
+    )
+    delegation_token_clean_interval: float = _setting(
+        3600.0,
+        "How often delegation tokens are removed that nobody can renew any more; 0 never.",
+        ("hive.cluster.delegation.token.gc-interval", "metastore.cluster.delegation.token.gc-interval"),
+        unit="s",
+        minimum=0,
+    )
+    delegation_token_store_users: tuple[str, ...] = _setting(
+        (),
+        "Users such as HiveServer2's who may keep tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
+        "with which anybody can be impersonated there; unset: nobody.",
+    )
 
     data_directory: str = _group(
         "State",
@@ -254,6 +404,27 @@ class Config:
             ("hive.users.in.admin.role", "metastore.users.in.admin.role"),
         ),
     )
+
+    authorization: str = _setting(
+        "none",
+        "Who decides what users may do: `none` lets everybody do everything, `grants` goes by the stored roles and privileges, `file` by "
+        "`authorization_file`, `opa` and `ranger` ask the server at `authorization_url`; or a class, as `package.module:Class`.",
+    )
+
+    authorization_file: str | None = _setting(
+        None, "File of rules in the form of Trino's file-based access control; it is read again when it changes."
+    )
+    authorization_url: str | None = _setting(
+        None, "Where `opa` finds the rules (`http://opa:8181/v1/data/hms`), and `ranger` its policy decision point (`http://pdp:6500`)."
+    )
+    authorization_token: str | None = _setting(None, "Bearer token that is sent to `authorization_url`.", secret=True)
+    authorization_timeout: float = _setting(
+        2.0, "How long an answer of `authorization_url` is waited for; without one nothing is allowed.", unit="s", minimum=0.01
+    )
+    authorization_cache: float = _setting(
+        5.0, "How long answers of `authorization_url` are remembered; 0 asks each time.", unit="s", minimum=0
+    )
+    ranger_service: str = _setting("hive", "Name of the service in Ranger whose policies `ranger` goes by.")
 
     txn_timeout: float = _group(
         "Transactions and locks",
@@ -527,6 +698,16 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    audit_log: str | None = _setting(
+        None,
+        "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",
+    )
+    audit_format: str = _setting(
+        "json",
+        "Lines of `audit_log`: `json`, or `hive` for what reads the audit log of Hive's metastore.",
+        choices=("json", "hive"),
+    )
+
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each value that is not the default came from, by setting."""
     other: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -562,9 +743,10 @@ class Config:
 
 
 def check(setting: Setting, value: Value) -> None:
-    """Raise ConfigError when a value is not among the setting's choices or below its minimum."""
-    if setting.choices and value not in setting.choices:
-        raise ConfigError(f"setting {setting.name}: {value!r} is none of {', '.join(setting.choices)}")
+    """Raise ConfigError when a value, or one of a list, is not among the setting's choices, or below its minimum."""
+    for each in value if isinstance(value, tuple) else (value,):
+        if setting.choices and each not in setting.choices:
+            raise ConfigError(f"setting {setting.name}: {each!r} is none of {', '.join(setting.choices)}")
     if setting.minimum is not None and isinstance(value, int | float) and value < setting.minimum:
         raise ConfigError(f"setting {setting.name}: {value:g} is less than {setting.minimum:g}, the least allowed")
 

@@ -10,6 +10,7 @@ from metastore.service import (
     abort_cleaner,
     cleaner,
     compaction_history,
+    delegation_tokens,
     house_keeping,
     initiator,
     notifications,
@@ -26,4 +27,5 @@ JOBS: tuple[Job, ...] = (
     Job("compaction housekeeper", "compactor_housekeeper_interval", "compactor_housekeeper", compaction_history.housekeep),
     Job("notification log", "event_log_clean_interval", "notification_log", notifications.delete_old),
     Job("partition marks", "event_clean_interval", None, partition_marks.delete_old),
+    Job("delegation tokens", "delegation_token_clean_interval", None, delegation_tokens.delete_expired),
 )

@@ -24,12 +24,16 @@ from metastore.idl import (
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """Who asked: the connection's address, the user and groups of `set_ugi` if it was called, and the method."""
+    """Who asked: the connection's address, the user for whom it acts, the user's groups, the method, and how it logged in."""
 
     address: str
     user: str | None
     groups: tuple[str, ...]
     method: str
+    mechanism: str = ""
+    """"" for a client without a login, whose user is who `set_ugi` said."""
+    real_user: str | None = None
+    """Who logged in, where that is not `user`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

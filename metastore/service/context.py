@@ -13,6 +13,7 @@ from metastore.warehouse.trash import own_user
 if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.listeners import Listeners
+    from metastore.service.authorization.contract import Authorizer
     from metastore.store.database import Database
     from metastore.warehouse import Journal, Warehouse
 
@@ -27,6 +28,8 @@ class Metastore:
     listeners: Listeners
     journal: Journal | None = None
     """Where directories being made are noted; None in tests that kill nothing."""
+    authorizer: Authorizer | None = None
+    """Who decides what callers may do; None if everybody may do everything."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,18 @@ class Client:
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 
+    @property
+    def mechanism(self) -> str:
+        """How the client logged in, "" if it did not."""
+        return "" if self.login is None else self.login.mechanism
+
+    @property
+    def real_user(self) -> str | None:
+        """Who logged in, where the calls act for somebody else."""
+        if self.login is None:
+            return None
+        return self.login.real_user or (self.login.user if self.login.user != self.user else None)
+
 
 @dataclass(slots=True)
 class Call:
@@ -55,6 +70,8 @@ class Call:
     metastore: Metastore
     client: Client
     method: str
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
 
     @property
     def config(self) -> Config:
@@ -85,4 +102,4 @@ class Call:
     def info(self) -> ClientInfo:
         """What listeners see of the client."""
         client = self.client
-        return ClientInfo(client.address, client.user, tuple(client.groups), self.method)
+        return ClientInfo(client.address, client.user, tuple(client.groups), self.method, client.mechanism, client.real_user)

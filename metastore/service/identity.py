@@ -17,3 +17,5 @@ class Login:
     """Who logged in, where that is somebody else (a proxy user); None if it is `user`."""
     groups: tuple[str, ...] | None = None
     """The user's groups as the mechanism tells them; None if it tells none, and `group_mapping` decides."""
+    credential: int | None = None
+    """The key of the stored credential that let the client in; None where none is stored here."""

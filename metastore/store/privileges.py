@@ -1,6 +1,6 @@
 """Rows of privileges: one for each privilege of a principal on an object. Objects are referred to by key, so a rename shows at once.
 
-Nothing is enforced here. Writers take their turn by locking the role `public` first, since rows with absent keys can not be unique.
+Writers take their turn by locking the role `public` first, since rows with absent keys can not be unique.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
+from metastore.store import authorization_changes
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
@@ -117,6 +118,7 @@ def _find(session: Session, filters: Mapping[str, Any], absent: tuple[str, ...])
 
 def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) -> None:
     """Add privileges on objects; each `grantInfo` names one privilege."""
+    authorization_changes.note(session)
     session.insert_many(
         privileges,
         VALUES,
@@ -139,11 +141,13 @@ def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) 
 
 def delete(session: Session, keys: Sequence[int]) -> None:
     """Remove privileges."""
+    authorization_changes.note(session)
     session.execute(DELETE, keys=list(keys))
 
 
 def take_option(session: Session, keys: Sequence[int]) -> None:
     """Take the option to grant privileges on."""
+    authorization_changes.note(session)
     session.execute(TAKE_OPTION, keys=list(keys))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from metastore.store import authorization_changes
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
@@ -73,6 +74,7 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
     by_admin = {"grant_option": 1, "grantor": "admin", "grantor_type": PrincipalType.ROLE}
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
     lock(session, STARTUP_ROLES[0])
+    authorization_changes.note(session)
     if not session.exists(ADMIN_MAY):
         session.insert(
             privileges,
@@ -111,6 +113,7 @@ def insert(session: Session, role: Role) -> None:
 
 def delete(session: Session, name: str) -> None:
     """Remove a role, its members, its memberships and its privileges."""
+    authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, name_key=name)
     session.execute(DELETE_GRANTS, name_key=name)
     session.execute(DELETE, name_key=name)
@@ -145,6 +148,7 @@ def between_roles(session: Session) -> list[tuple[str, str]]:
 
 def grant(session: Session, new: RolePrincipalGrant) -> None:
     """Grant a role."""
+    authorization_changes.note(session)
     session.insert(
         role_grants,
         role_name=new.roleName,
@@ -159,5 +163,6 @@ def grant(session: Session, new: RolePrincipalGrant) -> None:
 
 def revoke(session: Session, name: str, principal: str, kind: int, *, option_only: bool) -> bool:
     """Take a role from a principal, or only the option to grant it on; tell whether there was something to take."""
+    authorization_changes.note(session)
     clause = REVOKE_OPTION if option_only else REVOKE
     return session.execute(clause, name_key=name, principal_key=principal, type_key=kind) > 0

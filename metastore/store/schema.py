@@ -222,6 +222,20 @@ role_grants = table(
     Column("grantor_type", Integer),
 )
 
+credentials = table(
+    "credentials",
+    Column("id", ID, primary_key=True),
+    Column("user_name", NAME, nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("groups", JSON_TEXT, nullable=False),
+    Column("comment", JSON_TEXT),
+    Column("create_time", BigInteger, nullable=False),
+    Column("expire_time", BigInteger),
+    sqlite_autoincrement=True,
+)
+"""The server's own users: their passwords and keys, hashed (`service.users`). Times are in seconds."""
+
 privileges = table(
     "privileges",
     Column("id", ID, primary_key=True),
@@ -240,6 +254,15 @@ privileges = table(
     Column("authorizer", NAME),
     Index(None, "table_id"),
     Index(None, "database_id"),
+    Index(None, "principal_name"),
+)
+
+location_grants = table(
+    "location_grants",
+    Column("id", ID, primary_key=True),
+    Column("principal_name", NAME, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("location", JSON_TEXT, nullable=False, comment="the principal may use it and what lies below it"),
     Index(None, "principal_name"),
 )
 
@@ -458,4 +481,32 @@ leases = table(
     Column("name", name_type(64), primary_key=True),
     Column("holder", NAME),
     Column("expires_ms", BigInteger, nullable=False),
+)
+
+HASH = name_type(64)
+"""SHA-256 in hexadecimal digits."""
+
+delegation_tokens = table(
+    "delegation_tokens",
+    Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
+    Column("password", Text, nullable=False),
+    Column("owner", NAME, nullable=False),
+    Column("renewer", NAME, nullable=False),
+    Column("real_user", NAME, nullable=False),
+    Column("valid_until", BigInteger, nullable=False),
+    Column("max_date", BigInteger, nullable=False, index=True),
+)
+
+foreign_tokens = table(
+    "foreign_tokens",
+    Column("hash", HASH, primary_key=True, comment="SHA-256 of the identifier"),
+    Column("identifier", JSON_TEXT, nullable=False),
+    Column("token", JSON_TEXT, nullable=False),
+)
+
+foreign_master_keys = table(
+    "foreign_master_keys",
+    Column("id", ID, primary_key=True),
+    Column("body", JSON_TEXT, nullable=False),
+    sqlite_autoincrement=True,
 )

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Table
 from metastore.places import indexed
-from metastore.store import descriptors, view_sources
+from metastore.store import authorization_changes, descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, bound, constant, looked_up
 from metastore.store.database import Database, Session
@@ -93,10 +93,11 @@ SET_PARAMETERS = (
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
 _KEY: sa.BindParameter[int] = sa.bindparam("key")
 DELETE_PARTITIONS = [sa.delete(table).where(table.c.table_id == _KEY) for table in (partition_statistics, partitions)]
+DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == _KEY)
 DELETE = [
     sa.delete(table_statistics).where(table_statistics.c.table_id == _KEY),
     sa.delete(constraints).where(sa.or_(constraints.c.table_id == _KEY, constraints.c.parent_table_id == _KEY)),
-    sa.delete(privileges).where(privileges.c.table_id == _KEY),
+    DELETE_PRIVILEGES,
     sa.delete(descriptors_table).where(descriptors_table.c.table_id == _KEY),
     sa.delete(tables).where(T.id == _KEY),
 ]
@@ -296,6 +297,8 @@ def insert(session: Session, database_id: int, table: Table) -> int:
 
 def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
     """Change a table's row; `old` is what was stored, so that unchanged descriptors are not written again."""
+    if table.dbName != old.dbName:
+        authorization_changes.note(session)  # in which databases somebody sees a table
     values, bodies = _values(table)
     known = {hash_ for hash_, _ in _values(old)[1]}
     session.execute(UPDATE, key=key, database_id=database_id, **values)
@@ -320,4 +323,5 @@ def lock_parameters(session: Session, key: int) -> dict[str, str] | None:
 def delete(session: Session, key: int, *, partitioned: bool) -> None:
     """Remove a table with all that hangs on it."""
     for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE):
-        session.execute(statement, key=key)
+        if session.execute(statement, key=key) and statement is DELETE_PRIVILEGES:
+            authorization_changes.note(session)

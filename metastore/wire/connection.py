@@ -6,26 +6,36 @@ This module never runs a method itself.
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
 
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
+from metastore.service.identity import Login
+from metastore.wire.auth.authenticator import Authenticator, Peer
+from metastore.wire.auth.negotiation import START, Frames, negotiate
+from metastore.wire.auth.sasl import Refused
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
+from metastore.wire.tls import Certificates
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
 
 _LINGER = 2.0
 """Seconds in which a client that sends too much may read why it is cut off."""
 _HANDSHAKE = 30.0
-"""Seconds for TLS to begin."""
+"""Seconds for each step of TLS and of a login."""
+_RECHECK = 5.0
+"""Seconds after which a login by a credential that can be revoked is looked at again."""
+_TLS_HANDSHAKE = b"\x16"
 _OUT_OF_TIME = (BlockingIOError, TimeoutError)
 """What a socket raises at the end of the time that the system, or Python, lets it wait."""
 
@@ -41,19 +51,26 @@ class Connection:
 
     def __init__(
         self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        tls: ssl.SSLContext | None,
+        authenticator: Authenticator, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
         self._dispatcher = dispatcher
         self._settings = settings
+        self._authenticator = authenticator
         self._tls = tls
         self._wait_once = min(settings.park_after, settings.idle_timeout)
+        self._patience = min(_HANDSHAKE, settings.idle_timeout)
         _let_wait(sock, socket.SO_RCVTIMEO, self._wait_once)
         _let_wait(sock, socket.SO_SNDTIMEO, settings.idle_timeout)
         sock.settimeout(None)
         self._client = Client(address)
-        self._feed = Feed(self._receive)
+        self._peer = Peer(address)
+        self._received = Feed(self._receive)
+        self._feed = self._received
+        self._frames: Frames | None = None
+        self._speak: Callable[[], bool] | None = None
         self._dialect: Dialect | None = None
+        self._recheck_at = math.inf
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False
@@ -66,7 +83,7 @@ class Connection:
                 return self.sock.recv(size)
             except _OUT_OF_TIME:
                 waited += self._wait_once
-                if waited >= self._settings.idle_timeout:
+                if waited >= self._patience:
                     raise
 
     def serve(self) -> bool:
@@ -81,7 +98,7 @@ class Connection:
             self._log.debug("client left", client=self._client.address)
         except _OUT_OF_TIME:
             self._log.info("silent within a message, closed", client=self._client.address)
-        except (Malformed, OSError) as error:
+        except (Malformed, Refused, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
         except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
@@ -92,42 +109,112 @@ class Connection:
 
     def _converse(self) -> bool:
         """Answer messages; return True when the client is silent, False when the connection is to end."""
-        if self._tls is not None:
-            self._start_tls(self._tls)
         while self._wait():
-            if not self._serve_one():
+            if not (self._speak or self._enter)():
                 return False
         return not self._stopping
 
-    def _start_tls(self, tls: ssl.SSLContext) -> None:
-        self.sock.settimeout(min(self._settings.idle_timeout, _HANDSHAKE))
-        self.sock = tls.wrap_socket(self.sock, server_side=True)
+    def _wait(self) -> bool:
+        """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
+        if not self._feed.pending and not self._received.pending:
+            try:
+                if self._tls is not None and not self._begin_tls(self._tls):
+                    return False
+                received = self.sock.recv(CHUNK)
+            except _OUT_OF_TIME:
+                return False
+            if not received:
+                raise EndOfStream
+            self._received.pending = received
+        with self._state:
+            if self._stopping:
+                return False
+            self._between_messages = False
+            return True
+
+    def _begin_tls(self, tls: Certificates) -> bool:
+        """Wait for the first byte and secure the connection if that begins TLS. Raises Malformed where it must and does not."""
+        first = self.sock.recv(1, socket.MSG_PEEK)
+        if not first:
+            raise EndOfStream
         self._tls = None
-        self.sock.settimeout(self._wait_once)  # TLS goes on waiting at the end of the system's time
+        if first != _TLS_HANDSHAKE:
+            if self._settings.tls_required:
+                raise Malformed(f"The connection begins with {first!r}, not with TLS, which this port asks for; connect with TLS")
+            return True
+        self.sock.settimeout(min(self._settings.idle_timeout, _HANDSHAKE))
+        sock = tls.context().wrap_socket(self.sock, server_side=True)
+        self.sock = sock
+        sock.settimeout(self._wait_once)  # TLS goes on waiting at the end of the system's time
+        self._peer = Peer(self._peer.address, encrypted=True, login=self._authenticator.certificate(sock.getpeercert()))
+        return True
+
+    def _enter(self) -> bool:
+        """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises Refused, Malformed."""
+        start = self._received.exactly(1)
+        self._received.unread(start)
+        if start[0] == START:
+            return self._negotiate()
+        if start.isalpha():
+            return self._converse_http()
+        self._speak = self._serve_one
+        if self._peer.login is not None:
+            self._admit(self._peer.login)
+        elif not self._authenticator.anonymous:
+            return self._send_away()
+        self._patience = self._settings.idle_timeout
+        return self._serve_one()
+
+    def _negotiate(self) -> bool:
+        done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
+        self._admit(done.login)
+        self._frames = Frames(self._received, done.layer, self._settings.max_message_size)
+        self._feed = Feed(self._frames.receive)
+        self._patience = self._settings.idle_timeout
+        self._speak = self._serve_one
+        return self._go_on()
+
+    def _converse_http(self) -> bool:
+        from metastore.wire.http import HttpConversation
+
+        self._patience = self._settings.idle_timeout
+        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer)
+        self._speak = lambda: http.serve_one() and self._go_on()
+        return self._speak()
+
+    def _admit(self, login: Login) -> None:
+        self._authenticator.admit(self._client, login)
+        if login.credential is not None:
+            self._recheck_at = time.monotonic() + _RECHECK
+        self._log.info(
+            "client logged in", client=self._client.address, user=login.user, mechanism=login.mechanism, real_user=login.real_user
+        )
+
+    def _send_away(self) -> bool:
+        """Answer a first message that no login came before with an error. Raises Refused."""
+        self._dialect = recognise(self._feed)
+        message = read_message(self._feed, self._dialect, self._settings, lambda *_: None)
+        error = self._authenticator.login_missing()
+        body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
+        self._send(write_message(self._dialect, message.name, TMessageType.EXCEPTION, message.seqid, body))
+        self._linger()
+        raise error
+
+    def _go_on(self) -> bool:
+        """Note that a message is answered; return whether the connection can go on."""
+        with self._state:
+            self._between_messages = True
+            return not self._stopping
 
     def _send(self, data: bytes) -> None:
+        if self._frames is not None:
+            data = self._frames.wrap(data)
         if isinstance(self.sock, ssl.SSLSocket):
             self.sock.settimeout(self._settings.idle_timeout)
             self.sock.sendall(data)
             self.sock.settimeout(self._wait_once)
         else:
             self.sock.sendall(data)
-
-    def _wait(self) -> bool:
-        """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
-        if not self._feed.pending:
-            try:
-                received = self.sock.recv(CHUNK)
-            except _OUT_OF_TIME:
-                return False
-            if not received:
-                raise EndOfStream
-            self._feed.pending = received
-        with self._state:
-            if self._stopping:
-                return False
-            self._between_messages = False
-            return True
 
     def _serve_one(self) -> bool:
         """Answer the next message; return whether the connection can go on."""
@@ -138,6 +225,8 @@ class Connection:
         except Unreadable as error:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)
+        if time.monotonic() >= self._recheck_at:
+            self._check_again()
         try:
             outcome = self._dispatcher.answer(message, self._client, self._dialect)
         except MissingArgument as error:
@@ -148,18 +237,20 @@ class Connection:
                 self._send(outcome.reply)
         finally:
             self._dispatcher.record(self._client, outcome)
-        with self._state:
-            self._between_messages = True
-            return not self._stopping
+        return self._go_on()
+
+    def _check_again(self) -> None:
+        """Raise Refused if the credential of the login was revoked or has expired."""
+        assert self._client.login is not None
+        self._authenticator.check_again(self._client.login)
+        self._recheck_at = time.monotonic() + _RECHECK
 
     def _refuse(self, error: Unreadable, dialect: Dialect) -> bool:
         self._log.warning("message refused", client=self._client.address, method=error.name[:300], reason=str(error)[:1000])
         body = TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
         self._send(write_message(dialect, error.name, TMessageType.EXCEPTION, error.seqid, body))
         if error.resumable:
-            with self._state:
-                self._between_messages = True
-                return not self._stopping
+            return self._go_on()
         self._linger()
         return False
 

@@ -21,7 +21,8 @@ from metastore import log
 from metastore.service.context import Metastore
 from metastore.wire.methods import METHODS, Handler
 from metastore.wire.settings import WireSettings
-from metastore.wire.worker import Worker, listen, tls_context
+from metastore.wire.tls import certificates
+from metastore.wire.worker import Worker, listen
 
 _FAILED_TO_START = 3
 _SHORT_LIFE = 10.0
@@ -62,7 +63,7 @@ class Supervisor:
 
         Raises OSError if the port is taken or the certificate unreadable. Must run in the main thread.
         """
-        self._tls = tls_context(self._settings)
+        self._tls = certificates(self._settings)
         self._listener = listen(self._settings)
         self._alive_read, self._alive_write = os.pipe()
         self._ready_read, self._ready_write = os.pipe()
@@ -209,7 +210,7 @@ class ServerThread:
     def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
         self._listener = listen(settings)
         self.host, self.port = self._listener.getsockname()[:2]
-        self._worker = Worker(self._listener, settings, metastore, methods, tls_context(settings))
+        self._worker = Worker(self._listener, settings, metastore, methods, certificates(settings))
         self._thread = threading.Thread(target=self._worker.run, daemon=True)
 
     @property

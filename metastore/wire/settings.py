@@ -32,3 +32,11 @@ class WireSettings:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     """The key may stand in the certificate's file; then it is not set."""
+    tls_client_ca: Path | None = None
+    """Whose certificates are taken from clients; None asks for none."""
+    tls_required: bool = True
+    """With a certificate: whether a connection without TLS is refused."""
+    http_path: str = "/metastore"
+    audit_log: str | None = None
+    """File of the audit log; None writes none."""
+    audit_format: str = "json"

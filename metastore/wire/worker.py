@@ -11,7 +11,6 @@ import faulthandler
 import os
 import selectors
 import socket
-import ssl
 import threading
 import time
 from collections import deque
@@ -19,10 +18,12 @@ from collections.abc import Mapping
 
 from metastore import log
 from metastore.service.context import Metastore
+from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods.table import Handler
 from metastore.wire.settings import WireSettings
+from metastore.wire.tls import Certificates
 
 _TICK = 1.0
 _STACK_SIZE = 4 << 20
@@ -44,27 +45,18 @@ def listen(settings: WireSettings) -> socket.socket:
     return sock
 
 
-def tls_context(settings: WireSettings) -> ssl.SSLContext | None:
-    """Return the server's side of TLS; None if no certificate is set. Raises OSError (ssl.SSLError is one)."""
-    if settings.tls_certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(settings.tls_certificate, settings.tls_key)
-    return context
-
-
 class Worker:
     """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
 
     def __init__(
         self, listener: socket.socket, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
-        tls: ssl.SSLContext | None,
+        tls: Certificates | None,
     ) -> None:  # fmt: skip
         self._listener = listener
         self._settings = settings
         self._tls = tls
         self._dispatcher = Dispatcher(metastore, methods, settings)
+        self._authenticator = Authenticator(metastore)
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
@@ -126,7 +118,7 @@ class Worker:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client = f"{address[0]}:{address[1]}"
-        self._start(Connection(sock, client, self._dispatcher, self._settings, self._tls))
+        self._start(Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._tls))
 
     def _start(self, connection: Connection) -> None:
         with self._changed:

@@ -29,6 +29,7 @@ OPENED = (
         "io", "lang", "lang.invoke", "lang.reflect", "math", "net", "nio", "text", "time", "util", "util.concurrent",
         "util.concurrent.atomic", "util.regex",
     )), "java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar", "java.sql/java.sql",
+    "java.security.jgss/sun.security.krb5",
 )  # fmt: skip
 """Packages of Java 17 that Hive reaches into."""
 PATIENCE = 300

@@ -91,9 +91,9 @@ def jars_of(name: str, artifacts: Sequence[str]) -> str:
         return f"{folder}/jars/*"
 
 
-def _with_program(name: str, artifacts: Sequence[str], source: Path) -> str:
+def _with_program(name: str, artifacts: Sequence[str], source: Path, kept: str = "classes") -> str:
     with _fetched(name, artifacts) as folder:
-        classes = folder / "classes"
+        classes = folder / kept
         if not classes.exists() or classes.stat().st_mtime < source.stat().st_mtime:
             shutil.rmtree(classes, ignore_errors=True)
             subprocess.run(["javac", "-nowarn", "-cp", f"{folder}/jars/*", "-d", str(classes), str(source)], check=True)
@@ -108,3 +108,11 @@ def classpath() -> str:
 def ingest_classpath() -> str:
     """Return the class path of Hive's streaming ingest with Ingest. CalledProcessError."""
     return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, Path(__file__).with_name("Ingest.java"))
+
+
+def client_classpath(release: str = HIVE) -> str:
+    """Return the class path of a metastore client, of HIVE or of STREAMING, with HiveClient. CalledProcessError."""
+    source = Path(__file__).with_name("HiveClient.java")
+    if release == STREAMING:
+        return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, source, "client")
+    return _with_program(f"hive-{HIVE}", ARTIFACTS, source, "client")

@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,10 @@ def release() -> Path:
     return found
 
 
-def _configure(folder: Path, port: int, metastore: str) -> None:
+def _configure(folder: Path, port: int, metastore: str, properties: Sequence[str], jvm: Sequence[str]) -> None:
     files = {
         "node.properties": ["node.environment=test", "node.id=one", f"node.data-dir={folder}/data", "node.bind-ip=127.0.0.1"],
-        "jvm.config": ["-Xmx2G", "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"],
+        "jvm.config": ["-Xmx2G", "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true", *jvm],
         "config.properties": [
             "coordinator=true",
             "node-scheduler.include-coordinator=true",
@@ -84,7 +84,7 @@ def _configure(folder: Path, port: int, metastore: str) -> None:
             "catalog.management=static",
         ],
         **{
-            f"catalog/{name}.properties": [*lines, f"hive.metastore.uri={metastore}", "fs.hadoop.enabled=true"]
+            f"catalog/{name}.properties": [*lines, f"hive.metastore.uri={metastore}", "fs.hadoop.enabled=true", *properties]
             for name, lines in CATALOGS.items()
         },
     }
@@ -108,20 +108,20 @@ class Trino:
         self._port = port
         self.warehouse = warehouse
 
-    def run(self, statement: str, *, role: str | None = None, catalog: str = "hive") -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *, role: str | None = None, catalog: str = "hive", user: str = USER) -> list[tuple[Any, ...]]:
         """Run a statement in a catalog, there with a role, and return its rows. TrinoQueryError."""
         roles = {catalog: role} if role else None
-        with dbapi.connect(host="127.0.0.1", port=self._port, user=USER, catalog=catalog, roles=roles) as connection:
+        with dbapi.connect(host="127.0.0.1", port=self._port, user=user, catalog=catalog, roles=roles) as connection:
             cursor = connection.cursor()
             cursor.execute(statement)
             return [tuple(row) for row in cursor.fetchall()]
 
 
 @contextmanager
-def trino_on(server: Server, warehouse: Path, folder: Path) -> Iterator[Trino]:
-    """Start Trino, yield it when it answers, and end it."""
+def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jvm: Sequence[str] = ()) -> Iterator[Trino]:
+    """Start Trino, yield it when it answers, and end it. `properties` are further ones of each catalog, `jvm` options of Java."""
     home, where, port = java_home(), release(), free_port()
-    _configure(folder, port, server.uri)
+    _configure(folder, port, server.uri, properties, jvm)
     variables = {**os.environ, "JAVA_HOME": str(home), "PATH": f"{home}/bin:{os.environ['PATH']}"}
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from metastore import errors, idl
+from metastore.config import Config
 from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
@@ -34,6 +35,8 @@ class Stub:
     """The parts of a metastore that the wire uses, and what its handlers saw."""
 
     def __init__(self) -> None:
+        self.authorizer = None
+        self.config = Config()
         self.ends = Ends()
         self.listeners = Listeners(end_function=[self.ends])
         self.seen: list[Any] = []

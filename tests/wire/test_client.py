@@ -43,7 +43,7 @@ def test_a_method_that_the_interface_lacks_is_an_attribute_error(server: ServerT
         connect(server.uri).get_tabel  # noqa: B018
 
 
-@pytest.mark.parametrize("uri", ["http://h:1", "thrift://", ""])
+@pytest.mark.parametrize("uri", ["ftp://h:1", "thrift://", ""])
 def test_another_scheme_is_refused(uri: str) -> None:
     with pytest.raises(ValueError, match="no metastore URI"):
         connect(uri)

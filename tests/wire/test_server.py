@@ -139,7 +139,7 @@ def test_a_killed_worker_is_replaced(run: Callable[..., Running]) -> None:
 def test_a_worker_whose_interpreter_is_held_is_replaced(run: Callable[..., Running]) -> None:
     server = run()
     client = connect(server.uri, timeout=30)
-    sock, _ = client._connected()
+    sock = client._connected()._sock
     sock.sendall(b"\x80\x01\0\x01\0\0\0\x0dgetCpuProfile\0\0\0\x07\0")
     server.wait_for("dead")
     client.close()
@@ -230,8 +230,7 @@ def test_a_drain_waits_for_the_call_and_closes_the_silent(stub: Stub) -> None:
     assert stub.entered.wait(10)
     stopper = threading.Thread(target=server.stop)
     stopper.start()
-    assert silent._sock is not None
-    assert silent._sock.recv(1) == b"", "the server closes the silent connection"
+    assert silent._connected()._sock.recv(1) == b"", "the server closes the silent connection"
     assert stopper.is_alive()
     stub.release.set()
     stopper.join(30)

@@ -18,8 +18,11 @@ class Refused(Exception):
 class Layer(Protocol):
     """Protects what follows a login (auth-int, auth-conf)."""
 
+    max_size: int
+    """Most bytes that `wrap` may be given at once, so that the other side's buffer holds the frame."""
+
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent."""
+        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
 
     def unwrap(self, data: bytes) -> bytes:
         """Return one frame's payload as the other side meant it. Raises Refused if it was changed on the way."""

@@ -1,14 +1,13 @@
 """Methods of features that Hive removed or that this server has switched off: they answer as a server that has none of it.
 
-Indexes went in Hive 3.0 (Spark's client for 2.3 still asks for them); change management (`cm_recycle`) and delegation tokens are for
-secured clusters that replicate.
+Indexes went in Hive 3.0 (Spark's client for 2.3 still asks for them); change management (`cm_recycle`) is for clusters that replicate.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from metastore.errors import MetaError, NoSuchObject
+from metastore.errors import NoSuchObject
 from metastore.idl import CmRecycleResponse
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
@@ -19,17 +18,10 @@ def _no_index(call: Call, args: Any) -> None:
     raise NoSuchObject(f"{args.db_name}.{args.tbl_name} has no index {name}: this server keeps no indexes, Hive removed them in 3.0")
 
 
-def _no_token(call: Call, args: Any) -> None:
-    raise MetaError(f"{call.method}: this server is not secured, so it gives no delegation tokens; connect without one")
-
-
 METHODS: dict[str, Handler] = {
     "get_indexes": lambda call, args: [],
     "get_index_names": lambda call, args: [],
     "get_index_by_name": _no_index,
     "drop_index_by_name": _no_index,
     "cm_recycle": lambda call, args: CmRecycleResponse(),
-    "get_delegation_token": _no_token,
-    "renew_delegation_token": _no_token,
-    "cancel_delegation_token": _no_token,
 }

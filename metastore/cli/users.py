@@ -1,0 +1,87 @@
+"""`metastore user`: add, list and revoke the server's own users. It works on the database itself; no server needs to run."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Annotated
+
+import typer
+
+from metastore.cli.db import opened
+from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite
+from metastore.cli.tables import print_table
+
+app = typer.Typer(help="Add, list and revoke users of the server's own (authentication = users).", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="USER")]
+
+
+@app.command()
+def add(
+    name: Name,
+    key: Annotated[bool, typer.Option("--key", help="Make a key for a program and print it, once.")] = False,
+    groups: Annotated[str, typer.Option(help="Groups of the user, separated by commas.")] = "",
+    days: Annotated[float | None, typer.Option("--days", help="Days until the password or key expires; without it, never.")] = None,
+    comment: Annotated[str | None, typer.Option(help="What the key is for.")] = None,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Give a user a password, in place of an earlier one, or a further key. The password is asked for, or read from standard input."""
+    from metastore.service import users
+
+    password = None
+    if not key:
+        asked = sys.stdin.isatty()
+        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True) if asked else sys.stdin.readline().rstrip("\n")
+    expires = None if days is None else int(time.time() + days * 86400)
+    with opened(db, config, hive_site, assignments) as database:
+        made = users.add(database, name, password, [each.strip() for each in groups.split(",") if each.strip()], expires, comment)
+    if made is not None:
+        typer.echo(made)
+
+
+@app.command("list")
+def show(
+    as_json: AsJson = False, db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None
+) -> None:
+    """Print who has which passwords and keys."""
+    from metastore.store import credentials
+
+    with opened(db, config, hive_site, assignments) as database:
+        found = database.read(credentials.everybody)
+    if as_json:
+        typer.echo(json.dumps([{**asdict(each), "hash": None} for each in found], indent=2, ensure_ascii=False))
+        return
+    print_table(
+        ("user", "id", "kind", "groups", "created", "expires", "comment"),
+        [
+            (each.user, str(each.key), each.kind, ",".join(each.groups), _day(each.created), _day(each.expires), each.comment or "")
+            for each in found
+        ],
+    )
+
+
+def _day(seconds: int | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M")
+
+
+@app.command()
+def revoke(
+    name: Name,
+    key: Annotated[int | None, typer.Option("--id", help="Only this password or key, by the id of `metastore user list`.")] = None,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Remove a user's passwords and keys. Connections that they opened end within seconds."""
+    from metastore.service import users
+
+    with opened(db, config, hive_site, assignments) as database:
+        number = users.revoke(database, name, key)
+    typer.echo(f"revoked {number}")

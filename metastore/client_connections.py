@@ -1,0 +1,116 @@
+"""The connections of `metastore.client`: a message goes out, bytes of the answer come back. They know no method of the interface."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Protocol
+
+from metastore.client_login import Bearer, ClientLogin, LoginError, Plain, authenticate
+from metastore.wire.addresses import is_loopback
+from metastore.wire.auth.negotiation import Frames
+from metastore.wire.transport import EndOfStream, Feed, frame_feed
+
+MAX_FRAME = 2**31 - 1
+"""Bytes of a frame of an answer."""
+CONTENT_TYPE = "application/x-thrift"
+HttpLogin = Bearer | Plain
+
+
+class Connection(Protocol):
+    """One open connection."""
+
+    feed: Feed
+    """The bytes of the answers; over HTTP those of the last one."""
+
+    def send(self, message: bytes) -> None:
+        """Send a message. Raises OSError, over HTTP also for a refused request."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class SocketConnection:
+    """Thrift on a socket, after a login by SASL where there is one."""
+
+    def __init__(self, host: str, port: int, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | None) -> None:
+        """Raises OSError, LoginError."""
+        sock = socket.create_connection((host, port), timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock = sock if tls is None else tls.wrap_socket(sock, server_hostname=host)
+        self._wrap: Callable[[bytes], bytes] | None = None
+        self.feed = Feed(self._sock.recv)
+        if login is not None:
+            try:
+                self._log_in(login, host, encrypted=tls is not None)
+            except BaseException:
+                self.close()
+                raise
+
+    def _log_in(self, login: ClientLogin, host: str, *, encrypted: bool) -> None:
+        mechanism = login.begin(host)
+        if mechanism.reveals_secret and not encrypted and not is_loopback(host):
+            raise LoginError(f"{mechanism.name} would send the password to {host} so that all on the way can read it: connect with TLS")
+        try:
+            layer = authenticate(self._sock.sendall, self.feed, mechanism)
+        except EndOfStream:
+            raise LoginError(f"{host} closed the connection at the login: it takes none, or its log says why it refused this one") from None
+        frames = Frames(self.feed, layer, MAX_FRAME)
+        self._wrap, self.feed = frames.wrap, Feed(frames.receive)
+
+    def send(self, message: bytes) -> None:
+        """Send a message."""
+        self._sock.sendall(message if self._wrap is None else self._wrap(message))
+
+    def close(self) -> None:
+        """Close the socket."""
+        with contextlib.suppress(OSError):
+            self._sock.close()
+
+
+class HttpConnection:
+    """Thrift over HTTP: each message is a request, which says who asks."""
+
+    def __init__(
+        self, host: str, port: int, path: str, timeout: float | None, tls: ssl.SSLContext | None, login: HttpLogin | None
+    ) -> None:  # fmt: skip
+        """Raises LoginError for a secret that others could read on its way."""
+        if login is not None and tls is None and not is_loopback(host):
+            raise LoginError(f"The login would be sent to {host} so that all on the way can read it: write https://")
+        self._path = path
+        self._headers = {"Content-Type": CONTENT_TYPE, **_authorization(login)}
+        if tls is None:
+            self._http = http.client.HTTPConnection(host, port, timeout=timeout)
+        else:
+            self._http = http.client.HTTPSConnection(host, port, timeout=timeout, context=tls)
+        self._http.connect()
+        self.feed = frame_feed(b"")
+
+    def send(self, message: bytes) -> None:
+        """Send a message and read the answer. Raises LoginError for 401, ConnectionError for another status than 200."""
+        try:
+            self._http.request("POST", self._path, message, self._headers)
+            answer = self._http.getresponse()
+            body = answer.read()
+        except http.client.HTTPException as error:
+            raise ConnectionError(f"The server's answer is no HTTP: {type(error).__name__} {error}") from error
+        if answer.status != http.HTTPStatus.OK:
+            kind = LoginError if answer.status == http.HTTPStatus.UNAUTHORIZED else ConnectionError
+            raise kind(f"The server refuses the request with {answer.status}: {body[:1000].decode(errors='replace')}")
+        self.feed = frame_feed(body)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+
+def _authorization(login: HttpLogin | None) -> dict[str, str]:
+    if login is None:
+        return {}
+    if isinstance(login, Bearer):
+        return {"Authorization": f"Bearer {login.token}"}
+    return {"Authorization": "Basic " + base64.b64encode(f"{login.user}:{login.password}".encode()).decode()}

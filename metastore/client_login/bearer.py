@@ -1,0 +1,12 @@
+"""A JSON web token of an identity provider, for Thrift over HTTP. Source: RFC 6750."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """A token that whoever bears it may use; it goes with each request."""
+
+    token: str = field(repr=False)

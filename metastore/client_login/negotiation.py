@@ -1,0 +1,64 @@
+"""Negotiate a login by SASL, the client's side. It never knows what a mechanism says.
+
+Source: Thrift's TSaslTransport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from metastore.wire.auth.negotiation import BAD, COMPLETE, ERROR, OK, START, login_message, read_login_message
+from metastore.wire.auth.sasl import Layer
+from metastore.wire.transport import Feed, Malformed
+
+
+class LoginError(ConnectionError):
+    """A login was refused, or can not begin. The message says why and what to do."""
+
+
+class ClientMechanism(Protocol):
+    """The client's side of one login."""
+
+    name: str
+    """As SASL registers it: "GSSAPI"."""
+    reveals_secret: bool
+    """Whether who reads the messages could log in by them: such a login needs TLS."""
+    complete: bool
+    """Whether the client has proved who it is, and that the server is who it should be, if the mechanism does."""
+    layer: Layer | None
+    """What protects the frames after the login; None until it is complete, and where nothing does."""
+
+    def step(self, challenge: bytes) -> bytes:
+        """Return the answer to a challenge; the first is b"" and comes from nobody. Raises LoginError."""
+
+
+class ClientLogin(Protocol):
+    """Who logs in and how, for any number of connections."""
+
+    def begin(self, host: str) -> ClientMechanism:
+        """Begin a login at a host. Raises LoginError."""
+
+
+def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientMechanism) -> Layer | None:
+    """Log in on a connection that nothing was sent on; return what protects its frames. Raises LoginError, EndOfStream."""
+    answer, begin = mechanism.step(b""), login_message(START, mechanism.name.encode())
+    while True:
+        send(begin + login_message(COMPLETE if mechanism.complete else OK, answer))
+        begin = b""
+        try:
+            status, payload = read_login_message(feed)
+        except Malformed as error:
+            raise LoginError(f"The server does not speak SASL: {error}") from error
+        if status in (BAD, ERROR):
+            raise LoginError(f"The server refuses the login by {mechanism.name}: {payload.decode(errors='replace')}")
+        if status == COMPLETE:
+            break
+        if status != OK or mechanism.complete:
+            raise LoginError(f"The server goes on with the status {status} at a login that is complete or has no such step")
+        answer = mechanism.step(payload)
+    if not mechanism.complete:
+        mechanism.step(payload)
+    if not mechanism.complete:
+        raise LoginError(f"The server ended the login by {mechanism.name} before it proved who it is")
+    return mechanism.layer

@@ -1,0 +1,112 @@
+"""Users of the server's own: passwords that people choose, keys that the server makes, each with groups and an expiry.
+
+A password is hashed with scrypt. A key has 256 random bits, which nobody guesses: SHA-256 is enough, and costs a login nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+
+from metastore.errors import InvalidInput, NoSuchObject
+from metastore.service.context import Metastore
+from metastore.service.identity import Login
+from metastore.store import credentials
+from metastore.store.credentials import Credential
+from metastore.store.database import Database, Session
+
+MIN_PASSWORD = 8
+KEY_PREFIX = "mk_"
+_N, _R, _P = 1 << 14, 8, 1
+"""Of scrypt: 16 MiB and some 50 ms for each check."""
+_VERIFIED_SECONDS = 60.0
+_MAX_VERIFIED = 1000
+_secret = secrets.token_bytes(32)
+_verified: dict[bytes, float] = {}
+"""When which password was found right: HTTP sends it with every request. By an HMAC of hash and password with a secret of this process."""
+
+
+def add(
+    database: Database, user: str, password: str | None, groups: Sequence[str] = (), expires: int | None = None, comment: str | None = None
+) -> str | None:
+    """Store a user's password in place of an earlier one, or make a key in addition to others, and return the key.
+
+    `expires` is in seconds since 1970. Raises InvalidInput for a short password or a name that no login can carry.
+    """
+    if not user or "\0" in user or ":" in user:
+        raise InvalidInput(f"The user name {user!r} is empty or holds a colon or NUL; choose another")
+    if password is not None and len(password) < MIN_PASSWORD:
+        raise InvalidInput(f"The password of {user} has less than {MIN_PASSWORD} characters; choose a longer one")
+    key = None if password is not None else KEY_PREFIX + secrets.token_urlsafe(32)
+    kind = "password" if password is not None else "key"
+    hashed = _scrypt(password, secrets.token_bytes(16)) if password is not None else _sha256(key or "")
+    new = Credential(0, user, kind, hashed, tuple(groups), comment, int(time.time()), expires)
+
+    def work(session: Session) -> None:
+        if password is not None:
+            credentials.delete_of_user(session, user, password_only=True)
+        credentials.insert(session, new)
+
+    database.write(work)
+    return key
+
+
+def revoke(database: Database, user: str, key: int | None = None) -> int:
+    """Remove one password or key of a user, or all of them; return how many. Raises NoSuchObject if there is none."""
+
+    def work(session: Session) -> int:
+        if key is None:
+            return credentials.delete_of_user(session, user)
+        owned = any(each.key == key for each in credentials.of_user(session, user))
+        return int(owned and credentials.delete(session, key))
+
+    removed = database.write(work)
+    if not removed:
+        raise NoSuchObject(f"User {user} has no password or key{f' {key}' if key is not None else ''}")
+    return removed
+
+
+def check(metastore: Metastore, user: str, password: str) -> Login | None:
+    """Return the login of a user whose password or key fits; None if none does."""
+    found = metastore.database.read(lambda session: credentials.of_user(session, user))
+    now = time.time()
+    fits = [each for each in found if (each.expires is None or each.expires > now) and _fits(each, password)]
+    if not fits:
+        if not any(each.kind == "password" for each in found):
+            _scrypt(password, b"\0" * 16)  # the time taken does not tell who is a user
+        return None
+    return Login(user, "users", groups=fits[0].groups, credential=fits[0].key)
+
+
+def is_valid(metastore: Metastore, credential: int) -> bool:
+    """Tell whether a password or key that let somebody in is neither revoked nor expired."""
+    return metastore.database.read(lambda session: credentials.is_valid(session, credential, int(time.time())))
+
+
+def _fits(credential: Credential, password: str) -> bool:
+    if credential.kind == "key":
+        return hmac.compare_digest(_sha256(password), credential.hash)
+    mark = hmac.digest(_secret, f"{credential.hash}\0{password}".encode(), "sha256")
+    now = time.monotonic()
+    if _verified.get(mark, 0.0) > now - _VERIFIED_SECONDS and mark in _verified:
+        return True
+    salt = base64.b64decode(credential.hash.split("$")[1])
+    if not hmac.compare_digest(_scrypt(password, salt), credential.hash):
+        return False
+    if len(_verified) >= _MAX_VERIFIED:
+        _verified.clear()
+    _verified[mark] = now
+    return True
+
+
+def _sha256(key: str) -> str:
+    return "sha256$" + hashlib.sha256(key.encode()).hexdigest()
+
+
+def _scrypt(password: str, salt: bytes) -> str:
+    hashed = hashlib.scrypt(password.encode(), salt=salt, n=_N, r=_R, p=_P, maxmem=64 << 20)
+    return "$".join(("scrypt", base64.b64encode(salt).decode(), base64.b64encode(hashed).decode()))

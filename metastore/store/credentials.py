@@ -1,0 +1,77 @@
+"""Rows of the server's own users: passwords and keys, hashed. One function per statement; it never hashes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from metastore.store.database import Session
+from metastore.store.drivers.contract import Row
+from metastore.store.schema import credentials
+
+C = credentials.c
+FIELDS = (C.id, C.user_name, C.kind, C.hash, C.groups, C.comment, C.create_time, C.expire_time)
+OF_USER = sa.select(*FIELDS).where(C.user_name == sa.bindparam("name")).order_by(C.id)
+ALL = sa.select(*FIELDS).order_by(C.user_name, C.id)
+VALID = sa.select(C.id).where(C.id == sa.bindparam("key"), sa.or_(C.expire_time.is_(None), C.expire_time > sa.bindparam("now")))
+DELETE = sa.delete(credentials).where(C.id == sa.bindparam("key"))
+DELETE_OF_USER = sa.delete(credentials).where(C.user_name == sa.bindparam("name"))
+DELETE_PASSWORD = sa.delete(credentials).where(C.user_name == sa.bindparam("name"), C.kind == sa.literal_column("'password'"))
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """One password or key; times are in seconds since 1970."""
+
+    key: int
+    user: str
+    kind: str
+    """"password" or "key"."""
+    hash: str
+    groups: tuple[str, ...]
+    comment: str | None
+    created: int
+    expires: int | None
+
+
+def _credentials(rows: Sequence[Row]) -> list[Credential]:
+    return [
+        Credential(key, user, kind, hashed, tuple(json.loads(groups)), comment, created, expires)
+        for key, user, kind, hashed, groups, comment, created, expires in rows
+    ]
+
+
+def of_user(session: Session, user: str) -> list[Credential]:
+    """Return a user's passwords and keys, those that have expired too."""
+    return _credentials(session.rows(OF_USER, name=user))
+
+
+def everybody(session: Session) -> list[Credential]:
+    """Return the passwords and keys of all users, ascending by user."""
+    return _credentials(session.rows(ALL))
+
+
+def is_valid(session: Session, key: int, now: int) -> bool:
+    """Tell whether a password or key is there and has not expired."""
+    return session.row(VALID, key=key, now=now) is not None
+
+
+def insert(session: Session, new: Credential) -> None:
+    """Add a password or key; the database numbers it."""
+    session.insert(
+        credentials, user_name=new.user, kind=new.kind, hash=new.hash, groups=json.dumps(new.groups), comment=new.comment,
+        create_time=new.created, expire_time=new.expires,
+    )  # fmt: skip
+
+
+def delete(session: Session, key: int) -> bool:
+    """Remove a password or key; tell whether it was there."""
+    return session.execute(DELETE, key=key) > 0
+
+
+def delete_of_user(session: Session, user: str, *, password_only: bool = False) -> int:
+    """Remove a user's passwords and keys, or the password alone; return how many there were."""
+    return session.execute(DELETE_PASSWORD if password_only else DELETE_OF_USER, name=user)

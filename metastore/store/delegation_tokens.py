@@ -1,0 +1,128 @@
+"""Rows of delegation tokens, and of what other servers keep here of their own. One function per statement; it never checks a password.
+
+A token is found by the SHA-256 of its identifier. Passwords and keys are as readable as the database is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from metastore.store.clauses import Among
+from metastore.store.database import Session
+from metastore.store.schema import delegation_tokens, foreign_master_keys, foreign_tokens
+
+T, F, K = delegation_tokens.c, foreign_tokens.c, foreign_master_keys.c
+HASH: sa.BindParameter[str] = sa.bindparam("key")
+FIND = sa.select(T.password, T.owner, T.renewer, T.real_user, T.valid_until, T.max_date).where(T.hash == HASH)
+RENEW = sa.update(delegation_tokens).where(T.hash == HASH).values(valid_until=sa.bindparam("until"))
+DELETE = sa.delete(delegation_tokens).where(T.hash == HASH)
+EXPIRED = sa.select(T.hash).where(T.max_date < sa.bindparam("now")).limit(sa.bindparam("most"))
+DELETE_MANY = sa.delete(delegation_tokens).where(Among(T.hash, "keys"))
+
+FIND_FOREIGN = sa.select(F.token).where(F.hash == HASH)
+FOREIGN_IDENTIFIERS = sa.select(F.identifier).order_by(F.hash)
+DELETE_FOREIGN = sa.delete(foreign_tokens).where(F.hash == HASH)
+KEYS = sa.select(K.body).order_by(K.id)
+UPDATE_KEY = sa.update(foreign_master_keys).where(K.id == sa.bindparam("number")).values(body=sa.bindparam("text"))
+DELETE_KEY = sa.delete(foreign_master_keys).where(K.id == sa.bindparam("number"))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token that was given out; times are in milliseconds since 1970."""
+
+    password: bytes
+    owner: str
+    renewer: str
+    real_user: str
+    valid_until: int
+    """Until when it lets in, unless it is renewed."""
+    max_date: int
+
+
+def _hash(identifier: bytes) -> str:
+    return hashlib.sha256(identifier).hexdigest()
+
+
+def insert(session: Session, identifier: bytes, token: StoredToken) -> None:
+    """Add a token."""
+    password = b64encode(token.password).decode()
+    session.insert(
+        delegation_tokens, hash=_hash(identifier), password=password, owner=token.owner, renewer=token.renewer, real_user=token.real_user,
+        valid_until=token.valid_until, max_date=token.max_date,
+    )  # fmt: skip
+
+
+def find(session: Session, identifier: bytes) -> StoredToken | None:
+    """Return the token of an identifier, one that has expired too; None if there is none."""
+    row = session.row(FIND, key=_hash(identifier))
+    return None if row is None else StoredToken(b64decode(row[0]), *row[1:])
+
+
+def renew(session: Session, identifier: bytes, until: int) -> None:
+    """Let a token be valid until a time in milliseconds."""
+    session.execute(RENEW, key=_hash(identifier), until=until)
+
+
+def delete(session: Session, identifier: bytes) -> None:
+    """Remove a token if it is there."""
+    session.execute(DELETE, key=_hash(identifier))
+
+
+def expired(session: Session, now: int, most: int) -> list[str]:
+    """Return the keys of some tokens that nobody can renew any more."""
+    return [row[0] for row in session.rows(EXPIRED, now=now, most=most)]
+
+
+def delete_many(session: Session, keys: list[str]) -> None:
+    """Remove tokens by their keys."""
+    session.execute(DELETE_MANY, keys=keys)
+
+
+def add_foreign(session: Session, identifier: str, token: str) -> bool:
+    """Keep a token of another server; tell whether it was not there."""
+    key = _hash(identifier.encode())
+    if session.row(FIND_FOREIGN, key=key) is not None:
+        return False
+    session.insert(foreign_tokens, hash=key, identifier=identifier, token=token)
+    return True
+
+
+def find_foreign(session: Session, identifier: str) -> str | None:
+    """Return a token of another server; None if there is none."""
+    row = session.row(FIND_FOREIGN, key=_hash(identifier.encode()))
+    return None if row is None else str(row[0])
+
+
+def delete_foreign(session: Session, identifier: str) -> bool:
+    """Remove a token of another server; tell whether it was there."""
+    return session.execute(DELETE_FOREIGN, key=_hash(identifier.encode())) > 0
+
+
+def foreign_identifiers(session: Session) -> list[str]:
+    """Return the identifiers of all tokens of other servers."""
+    return [row[0] for row in session.rows(FOREIGN_IDENTIFIERS)]
+
+
+def add_key(session: Session, text: str) -> int:
+    """Keep a master key of another server and return its number."""
+    return session.insert_keyed(foreign_master_keys, body=text).key
+
+
+def update_key(session: Session, number: int, text: str) -> bool:
+    """Change a master key of another server; tell whether it was there."""
+    return session.execute(UPDATE_KEY, number=number, text=text) > 0
+
+
+def delete_key(session: Session, number: int) -> bool:
+    """Remove a master key of another server; tell whether it was there."""
+    return session.execute(DELETE_KEY, number=number) > 0
+
+
+def keys(session: Session) -> list[str]:
+    """Return the master keys of other servers, ascending by number."""
+    return [row[0] for row in session.rows(KEYS)]

@@ -1,0 +1,159 @@
+"""Choose the mechanism of a login among those that the setting `authentication` names. It checks no credential itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metastore.config import Config, ConfigError
+from metastore.errors import MetaError
+from metastore.service import delegation_tokens, logins, proxy_users, users
+from metastore.service.context import Client, Metastore
+from metastore.service.delegation_tokens import ValidToken
+from metastore.service.identity import Login
+from metastore.wire.addresses import is_loopback
+from metastore.wire.auth.certificate import user_of
+from metastore.wire.auth.digest_md5 import DigestMd5, check_protection
+from metastore.wire.auth.passwords import Check, Passwords
+from metastore.wire.auth.plain import Plain
+from metastore.wire.auth.sasl import Mechanism, Refused
+
+ANONYMOUS = "anonymous"
+UNPROTECTED = ("authentication",)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection."""
+
+    address: str
+    """"host:port"."""
+    encrypted: bool = False
+    login: Login | None = None
+    """What the client's certificate proved."""
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody on the way can read what is sent: with TLS, or within this machine."""
+        return self.encrypted or is_loopback(self.address.rpartition(":")[0])
+
+
+class Authenticator:
+    """Lets clients in; one for all connections of a process."""
+
+    def __init__(self, metastore: Metastore) -> None:
+        """Raises ConfigError for settings that do not fit together, or for a library that is not installed."""
+        config = metastore.config
+        self._config = config
+        self._metastore = metastore
+        self.offered = config.authentication or (ANONYMOUS,)
+        self.anonymous = ANONYMOUS in self.offered
+        if wrong := proxy_users.check(config.proxy_users):
+            raise ConfigError(wrong)
+        if "certificate" in self.offered and not (config.tls_certificate and config.tls_client_ca):
+            raise ConfigError("authentication by certificate needs tls_certificate and tls_client_ca")
+        checks: list[Check] = []
+        if "users" in self.offered:
+            checks.append(lambda user, password: users.check(metastore, user, password))
+        if "ldap" in self.offered:
+            from metastore.wire.auth.ldap import Ldap
+
+            checks.append(Ldap(config).check)
+        self.passwords = Passwords(checks) if checks else None
+        self._sasl: dict[str, Callable[[Peer], Mechanism]] = {}
+        if self.passwords is not None:
+            self._sasl["PLAIN"] = self._plain
+        if "kerberos" in self.offered:
+            self._sasl["GSSAPI"] = self._kerberos()
+        if "token" in self.offered:
+            self._sasl["DIGEST-MD5"] = self._token()
+        self.bearer: Callable[[str], Login] | None = None
+        """Checks a token of HTTP; None if `jwt` is not offered. It raises Refused."""
+        if "jwt" in self.offered:
+            from metastore.wire.auth.jwt import Tokens
+
+            self.bearer = Tokens(config).check
+
+    def mechanism(self, name: str, peer: Peer) -> Mechanism:
+        """Return the server's side of a SASL login. Raises Refused for a mechanism that is not offered."""
+        make = self._sasl.get(name)
+        if make is None:
+            offered = f"it offers {', '.join(self._sasl)}" if self._sasl else "it offers no SASL; use hive.metastore.sasl.enabled=false"
+            raise Refused(f"This server does not offer the SASL mechanism {name[:40]}; {offered}")
+        return make(peer)
+
+    def _plain(self, peer: Peer) -> Plain:
+        return Plain(lambda user, password: self.password(user, password, peer), self.acts_for(peer))
+
+    def _kerberos(self) -> Callable[[Peer], Mechanism]:
+        from metastore.wire.auth.kerberos import Acceptor, Kerberos
+
+        config = self._config
+        if config.kerberos_principal is None or config.kerberos_keytab is None:
+            raise ConfigError("authentication by Kerberos needs kerberos_principal and kerberos_keytab")
+        acceptor = Acceptor(
+            config.kerberos_principal, Path(config.kerberos_keytab), config.sasl_protection or UNPROTECTED, config.kerberos_name_rules
+        )
+        return lambda peer: Kerberos(acceptor, self.acts_for(peer))
+
+    def _token(self) -> Callable[[Peer], Mechanism]:
+        protection = self._config.sasl_protection or UNPROTECTED
+        check_protection(protection)
+
+        def find(identifier: bytes) -> ValidToken:
+            try:
+                return delegation_tokens.find_valid(self._metastore, identifier)
+            except MetaError as error:
+                raise Refused(error.message) from error
+
+        return lambda _peer: DigestMd5(protection, find)
+
+    def password(self, user: str, password: str, peer: Peer) -> Login:
+        """Return the login of a user by password. Raises Refused, also where others could read the password on its way."""
+        if self.passwords is None:
+            raise Refused(f"This server takes no passwords; it lets in by {', '.join(self.offered)}")
+        if not peer.private:
+            raise Refused("A password is taken only over TLS or within the server's machine; connect with TLS")
+        return self.passwords.check(user, password, peer.address.rpartition(":")[0])
+
+    def acts_for(self, peer: Peer) -> Callable[[Login, str], Login]:
+        """Return the function from a login and the user whom it names to the login that counts; it raises Refused."""
+
+        def act_for(login: Login, user: str) -> Login:
+            if user in ("", login.user):
+                return login
+            if not proxy_users.may_act_for(self._config, login.user, user, peer.address):
+                raise Refused(f"{login.user} may not act for {user[:300]}; allow that in the setting proxy_users")
+            return Login(user, login.mechanism, real_user=login.user, credential=login.credential)
+
+        return act_for
+
+    def certificate(self, found: Mapping[str, Any] | None) -> Login | None:
+        """Return the login of a client by its certificate, None without one and where certificates are not offered. Raises Refused."""
+        if not found or "certificate" not in self.offered:
+            return None
+        return Login(user_of(found, self._config.certificate_user), "certificate")
+
+    def admit(self, client: Client, login: Login) -> None:
+        """Let a client in as the user whom its login proved."""
+        logins.admit(self._config, client, login)
+
+    def check_again(self, login: Login) -> None:
+        """Raise Refused if the stored credential of a login was revoked or has expired."""
+        if login.credential is not None and not users.is_valid(self._metastore, login.credential):
+            raise Refused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
+
+    def login_missing(self) -> Refused:
+        """Return what a client is told that begins to call without a login."""
+        return Refused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
+
+
+def check(config: Config) -> None:
+    """Raise ConfigError for an address beyond this machine where nothing is said about who is let in."""
+    if not config.authentication and not is_loopback(config.host):
+        raise ConfigError(
+            f"host {config.host} can be reached from other machines, and nothing says who is let in: set authentication, "
+            "or authentication=anonymous to let in everybody under any name"
+        )

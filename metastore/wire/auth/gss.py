@@ -1,0 +1,76 @@
+"""What both sides of a login by Kerberos share: the library, the protection of frames, and errors in words. It never logs anybody in.
+
+The library `gssapi` comes with the extra `kerberos`; without it this module can not be imported, which ConfigError tells.
+"""
+
+from __future__ import annotations
+
+from metastore.config import ConfigError
+from metastore.wire.auth.sasl import Refused
+
+try:
+    import gssapi
+    from gssapi.raw.misc import GSSError
+except ImportError as missing:
+    raise ConfigError(
+        f"authentication by Kerberos needs the library gssapi ({missing}): install metastore[kerberos]; to build it there must be a C "
+        "compiler and libkrb5-dev"
+    ) from missing
+
+QUALITIES = {"authentication": 1, "integrity": 2, "privacy": 4}
+"""The bit of each security layer by Hadoop's name for it."""
+LARGEST = 0xFFFFFF
+"""Bytes of a protected frame that this side takes: the most that three bytes can say."""
+_SMALLEST_ROOM = 256
+"""Bytes that a client's buffer must hold of what it is sent, or every reply would be torn into crumbs."""
+
+_ADVICE = {
+    2529638944: "the client's ticket has expired: let it log in again (kinit, or a keytab that it renews from)",
+    2529638946: "the same login was sent before: a client must make a new one for each connection",
+    2529638949: "the clocks of client and server differ by more than krb5.conf allows (clockskew, 5 minutes): set them by NTP",
+    2529638947: "the client asked for another server: let its hive.metastore.kerberos.principal and the host of its URI make this name",
+    2529638956: "the keytab has not the key that the ticket was made with: export it again after each change of the key (ktadd)",
+    2529638943: "the keytab's key is not that of the ticket: export it again after each change of the key (ktadd)",
+}
+"""What to do, by the minor code of Kerberos."""
+
+__all__ = ["LARGEST", "QUALITIES", "GSSError", "KerberosLayer", "error_text", "gssapi"]
+
+
+class KerberosLayer:
+    """Protects frames by the keys of the login."""
+
+    def __init__(self, context: gssapi.SecurityContext, *, encrypted: bool, max_size: int) -> None:
+        self._context = context
+        self._encrypted = encrypted
+        self.max_size = max_size
+        """Bytes that the other side takes in one frame, before they are wrapped."""
+
+    @classmethod
+    def of(cls, context: gssapi.SecurityContext, *, encrypted: bool, size: int) -> KerberosLayer:
+        """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises Refused if that is too little."""
+        max_size = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
+        if max_size < _SMALLEST_ROOM:
+            raise Refused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
+        return cls(context, encrypted=encrypted, max_size=max_size)
+
+    def wrap(self, data: bytes) -> bytes:
+        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
+        return self._context.wrap(data, encrypt=self._encrypted).message
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Return one frame's payload as the client meant it. Raises Refused if it was changed on the way."""
+        try:
+            found = self._context.unwrap(data)
+        except GSSError as error:
+            raise Refused(f"A protected frame can not be read, it was changed on its way or came twice: {error_text(error)}") from error
+        if self._encrypted and not found.encrypted:
+            raise Refused("A frame came without encryption though it was agreed on")
+        return found.message
+
+
+def error_text(error: GSSError) -> str:
+    """Return what went wrong in one line: Kerberos' own text, and what to do where that is known."""
+    minor = error.min_code
+    said = " ".join(error.get_all_statuses(minor, False) if minor else error.get_all_statuses(error.maj_code, True))
+    return f"{said}; {_ADVICE[minor]}" if minor in _ADVICE else said

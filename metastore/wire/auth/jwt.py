@@ -1,0 +1,172 @@
+"""JSON Web Tokens: check signature, issuer, audience and time, and take user and groups out of the claims.
+
+Keys come from JWKS, by URL or file, and are fetched again when a token names a key that is not among them.
+Sources: RFC 7519, RFC 7517, RFC 8725 (best practices), OpenID Connect Discovery.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from metastore import log
+from metastore.config import Config, ConfigError
+from metastore.service.identity import Login
+from metastore.wire.auth.sasl import Refused
+
+try:
+    from joserfc import jwt
+    from joserfc.errors import BadSignatureError, JoseError
+    from joserfc.jwk import KeySet
+except ImportError as error:
+    raise ConfigError("authentication by jwt needs a library: pip install 'metastore[jwt]'") from error
+
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512"]
+"""Signatures by a private key only: a public key must never serve as the secret of an HMAC, and `none` signs nothing."""
+MAX_TOKEN = 16_384
+LEEWAY = 60
+"""Seconds that the clocks of issuer and server may differ."""
+MIN_REFETCH = 10.0
+"""Seconds between two fetches of the same keys, whatever tokens name."""
+MAX_AGE = 300.0
+"""Seconds after which keys are fetched again, so that a withdrawn one is no longer taken."""
+MAX_STALE = 3600.0
+"""Seconds for which keys serve on while they can not be fetched."""
+TIMEOUT = 5.0
+MAX_JWKS = 1 << 20
+
+
+@dataclass(slots=True)
+class Issuer:
+    """Whose tokens are taken, and its keys."""
+
+    name: str | None
+    """`iss` of its tokens; None takes any."""
+    url: str | None
+    """Of its JWKS; None finds that in its OpenID configuration."""
+    keys: KeySet | None = None
+    fetched_at: float = float("-inf")
+    tried_at: float = float("-inf")
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Tokens:
+    """Checks tokens for all connections of a process. Safe for threads."""
+
+    def __init__(self, config: Config) -> None:
+        """Raises ConfigError for settings that do not fit together."""
+        urls, names = config.jwt_jwks_urls, config.jwt_issuers
+        if not urls and not names:
+            raise ConfigError("authentication by jwt needs jwt_jwks_urls or jwt_issuers")
+        if urls and names and len(urls) != len(names):
+            raise ConfigError(f"jwt_issuers names {len(names)} issuers and jwt_jwks_urls {len(urls)} URLs; each issuer needs its own URL")
+        for url in urls or names:
+            if not is_trustworthy(url) and not url.startswith("file:"):
+                raise ConfigError(f"the keys of tokens at {url} could be exchanged on their way; use https: or file:")
+        self._issuers = [Issuer(names[at] if names else None, urls[at] if urls else None) for at in range(max(len(urls), len(names)))]
+        self._audiences = set(config.jwt_audiences)
+        self._user_claim = config.jwt_user_claim
+        self._groups_claim = config.jwt_groups_claim
+
+    def check(self, token: str) -> Login:
+        """Return the login that a token proves. Raises Refused."""
+        if len(token) > MAX_TOKEN:
+            raise Refused(f"The token has {len(token)} characters, more than {MAX_TOKEN}")
+        last = Refused("The token fits no issuer")
+        for issuer in self._issuers:
+            try:
+                return self._login(self._claims(issuer, token), issuer)
+            except Refused as error:
+                last = error
+        raise last
+
+    def _claims(self, issuer: Issuer, token: str) -> dict[str, Any]:
+        """Return the claims of a token that one of the issuer's keys signed. Raises Refused."""
+        for fresh in (False, True):
+            try:
+                return dict(jwt.decode(token, _keys(issuer, fresh=fresh), algorithms=ALGORITHMS).claims)
+            except BadSignatureError:
+                reason = "its signature is wrong"
+                break
+            except (JoseError, ValueError, TypeError, KeyError) as error:
+                reason = f"{type(error).__name__}: {error}"
+        raise Refused(f"The token is not signed by a key of this server's issuer ({reason[:200]})")
+
+    def _login(self, claims: dict[str, Any], issuer: Issuer) -> Login:
+        now = time.time()
+        if issuer.name is not None and claims.get("iss") != issuer.name:
+            raise Refused(f"The token's issuer is {str(claims.get('iss'))[:200]}, not {issuer.name}")
+        if not isinstance(expires := claims.get("exp"), int | float) or isinstance(expires, bool) or expires + LEEWAY < now:
+            raise Refused("The token has expired, or has no time of expiry; get a new one")
+        if not isinstance(begins := claims.get("nbf", 0), int | float) or begins - LEEWAY > now:
+            raise Refused("The token is not valid yet; compare the clocks")
+        meant_for = _texts(claims.get("aud"))
+        if self._audiences and self._audiences.isdisjoint(meant_for):
+            raise Refused(f"The token is meant for {', '.join(meant_for)[:200] or 'nobody'}, not for {', '.join(sorted(self._audiences))}")
+        user = claims.get(self._user_claim)
+        if not isinstance(user, str) or not user:
+            raise Refused(f"The token has no claim {self._user_claim}, which names the user")
+        return Login(user, "jwt", groups=self._groups(claims))
+
+    def _groups(self, claims: dict[str, Any]) -> tuple[str, ...] | None:
+        if not self._groups_claim:
+            return None
+        found = claims.get(self._groups_claim)
+        return tuple(found.replace(",", " ").split() if isinstance(found, str) else _texts(found))
+
+
+def _texts(claim: object) -> list[str]:
+    """Return the texts of a claim that is a text or a list of them."""
+    if isinstance(claim, str):
+        return [claim]
+    return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []
+
+
+def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:
+    """Return an issuer's keys, fetched again when they are old or `fresh` asks, but not twice in `MIN_REFETCH`. Raises Refused."""
+    with issuer.lock:
+        now = time.monotonic()
+        if (fresh or now - issuer.fetched_at > MAX_AGE) and now - issuer.tried_at > MIN_REFETCH:
+            issuer.tried_at = now
+            try:
+                issuer.keys = KeySet.import_key_set(_fetch(issuer.url or _discovered(issuer.name or "")))
+                issuer.fetched_at = now
+            except (OSError, ValueError, TypeError, KeyError, JoseError) as error:
+                log.get("metastore.login").error("keys of tokens not fetched", issuer=issuer.name, url=issuer.url, reason=str(error)[:300])
+        if issuer.keys is None or now - issuer.fetched_at > MAX_STALE:
+            raise Refused("The keys of this server's token issuer can not be fetched; its log says why")
+        return issuer.keys
+
+
+def _discovered(issuer: str) -> str:
+    """Return the URL of the keys that an issuer's OpenID configuration names. Raises OSError, ValueError, KeyError."""
+    found = _fetch(issuer.rstrip("/") + "/.well-known/openid-configuration")
+    if found.get("issuer") != issuer:
+        raise ValueError(f"the OpenID configuration of {issuer} names the issuer {found.get('issuer')}")
+    url = str(found["jwks_uri"])
+    if not is_trustworthy(url):
+        raise ValueError(f"the OpenID configuration of {issuer} names keys at {url[:200]}, which is not https:")
+    return url
+
+
+def is_trustworthy(url: str) -> bool:
+    """Tell whether what a URL gives can not be exchanged on its way: TLS, or this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
+
+
+def _fetch(url: str) -> Any:
+    """Return the JSON object at a URL. Raises OSError (URLError is one), ValueError."""
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310  # the scheme was checked when the settings were read
+        content = answer.read(MAX_JWKS + 1)
+    if len(content) > MAX_JWKS:
+        raise ValueError(f"{url} has more than {MAX_JWKS} bytes")
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise ValueError(f"{url} is no JSON object")
+    return found

@@ -1,0 +1,204 @@
+"""Passwords of a directory: bind as the user, then ask whether the user and the user's groups are let in.
+
+Source: Hive's LdapAuthenticationProviderImpl and its filters, whose settings these are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+from metastore import log
+from metastore.config import Config, ConfigError
+from metastore.service.identity import Login
+from metastore.wire.auth.sasl import Refused
+
+try:
+    import ldap3
+    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult, LDAPInvalidDNSyntaxResult, LDAPNoSuchObjectResult
+    from ldap3.utils.conv import escape_filter_chars
+    from ldap3.utils.dn import escape_rdn
+except ImportError as error:
+    raise ConfigError("authentication by ldap needs a library: pip install 'metastore[ldap]'") from error
+
+TIMEOUT = 10
+"""Seconds for connecting and for each answer."""
+MAX_POOLED = 5
+"""Connections of the search account that are kept open."""
+
+
+class Ldap:
+    """Checks passwords for all connections of a process. Safe for threads."""
+
+    def __init__(self, config: Config) -> None:
+        """Raises ConfigError for settings that do not fit together."""
+        if not config.ldap_url:
+            raise ConfigError("authentication by ldap needs ldap_url, such as ldaps://directory.example.com")
+        if not (config.ldap_base_dn or config.ldap_domain or config.ldap_user_dn_pattern):
+            raise ConfigError("authentication by ldap needs ldap_base_dn, ldap_user_dn_pattern or ldap_domain to find users")
+        self._config = config
+        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, version=ssl.PROTOCOL_TLS_CLIENT, ca_certs_file=config.ldap_ca)
+        servers = [ldap3.Server(url, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE) for url in config.ldap_url]
+        self._servers = ldap3.ServerPool(servers, ldap3.FIRST, active=1, exhaust=60)
+        self._search_connections: queue.LifoQueue[Any] = queue.LifoQueue(MAX_POOLED)
+
+    def check(self, user: str, password: str) -> Login | None:
+        """Return the login of a user whose password and groups fit, None if one does not. Raises Refused where no server answers."""
+        name = self._short_name(user)
+        if name is None:
+            return None
+        try:
+            groups = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
+        except LDAPException as error:
+            log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
+            raise Refused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
+        return None if groups is None else Login(name, "ldap", groups=groups)
+
+    def _short_name(self, user: str) -> str | None:
+        """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""
+        name, _, domain = user.partition("@")
+        if domain:
+            return name if domain.lower() == self._config.ldap_domain.lower() else None
+        return _first_part(user)
+
+    def _searched(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
+        """Return the groups of a user whom the account of the settings finds, None if the password or a filter does not fit."""
+        with self._search_connection() as connection:
+            dn = self._find(connection, name)
+            groups = None if dn is None or not _is_meant(user, dn) else self._admitted(connection, dn, name)
+        if dn is None or groups is None:
+            return None
+        bound = self._bound(dn, password)
+        if bound is None:
+            return None
+        bound.unbind()
+        return groups
+
+    def _tried(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
+        """Return the groups of a user who binds by one of the names of the settings, None if the password or a filter does not fit."""
+        for principal in self._principals(user):
+            connection = self._bound(principal, password)
+            if connection is not None:
+                try:
+                    dn = self._find(connection, name) or principal
+                    return self._admitted(connection, dn, name) if _is_meant(user, dn) else None
+                finally:
+                    connection.unbind()
+        return None
+
+    def _principals(self, user: str) -> list[str]:
+        """Return the names to try to bind as."""
+        config = self._config
+        if "=" in user or "@" in user:
+            return [user]
+        if config.ldap_domain:
+            return [f"{user}@{config.ldap_domain}"]
+        patterns = config.ldap_user_dn_pattern or f"{config.ldap_guid_key}=%s,{config.ldap_base_dn}"
+        return [pattern.replace("%s", escape_rdn(user)) for pattern in patterns.split(":")]
+
+    def _bound(self, dn: str, password: str) -> Any:
+        """Return a connection that is bound, None if the password is wrong. Raises LDAPException."""
+        connection = ldap3.Connection(
+            self._servers, user=dn, password=password, receive_timeout=TIMEOUT, raise_exceptions=True, client_strategy=ldap3.SAFE_SYNC,
+            auto_referrals=False,
+        )  # fmt: skip
+        connection.open()
+        if self._config.ldap_start_tls:
+            connection.start_tls()
+        try:
+            connection.bind()
+        except (LDAPInvalidCredentialsResult, LDAPInvalidDNSyntaxResult, LDAPNoSuchObjectResult):
+            connection.unbind()
+            return None
+        return connection
+
+    @contextlib.contextmanager
+    def _search_connection(self) -> Iterator[Any]:
+        """Lend a connection of the search account; one that failed is not kept."""
+        try:
+            connection = self._search_connections.get_nowait()
+            if connection.closed or not connection.bound:
+                connection = None
+        except queue.Empty:
+            connection = None
+        if connection is None:
+            connection = self._bound(self._config.ldap_bind_dn or "", self._config.ldap_bind_password or "")
+            if connection is None:
+                raise LDAPException("the password of ldap_bind_dn is wrong")
+        yield connection
+        try:
+            self._search_connections.put_nowait(connection)
+        except queue.Full:
+            connection.unbind()
+
+    def _find(self, connection: Any, name: str) -> str | None:
+        """Return the distinguished name of a user, None if there is not exactly one."""
+        config = self._config
+        query = (
+            config.ldap_user_search_filter
+            or f"(&(|(objectClass=person)(objectClass=user)(objectClass=inetOrgPerson))({config.ldap_guid_key}=%s))"
+        )
+        for base in _bases(config.ldap_user_dn_pattern) or [config.ldap_base_dn]:
+            found = _search(connection, base, query.replace("{0}", "%s").replace("%s", escape_filter_chars(name)), ()) if base else []
+            if len(found) == 1:
+                return str(found[0]["dn"])
+        return None
+
+    def _admitted(self, connection: Any, dn: str, name: str) -> tuple[str, ...] | None:
+        """Return the groups of a user whom the filters let in, None for one whom they do not."""
+        config = self._config
+        if config.ldap_custom_query:
+            found = _search(connection, config.ldap_base_dn, config.ldap_custom_query, (config.ldap_group_membership_key,))
+            members = {_lower(each["dn"]) for each in found} | {
+                _lower(member) for each in found for member in each["attributes"].get(config.ldap_group_membership_key, ())
+            }
+            return self._groups(connection, dn, name) if _lower(dn) in members else None
+        if config.ldap_user_filter and name.lower() not in {each.lower() for each in config.ldap_user_filter}:
+            return None
+        groups = self._groups(connection, dn, name)
+        if config.ldap_group_filter and {each.lower() for each in groups}.isdisjoint(each.lower() for each in config.ldap_group_filter):
+            return None
+        return groups
+
+    def _groups(self, connection: Any, dn: str, name: str) -> tuple[str, ...]:
+        """Return the short names of a user's groups: by the user's own attribute, else by the groups' members."""
+        config = self._config
+        if config.ldap_user_membership_key:
+            found = _search(connection, dn, "(objectClass=*)", (config.ldap_user_membership_key,), scope=ldap3.BASE)
+            return tuple(_first_part(group) for each in found for group in each["attributes"].get(config.ldap_user_membership_key, ()))
+        bases = _bases(config.ldap_group_dn_pattern) or [each for each in (config.ldap_group_base_dn or config.ldap_base_dn,) if each]
+        member = config.ldap_group_membership_key
+        query = config.ldap_group_search_filter or f"(&(objectClass={config.ldap_group_class_key})(|({member}={{0}})({member}={{1}})))"
+        query = query.replace("{0}", escape_filter_chars(dn)).replace("{1}", escape_filter_chars(name))
+        return tuple(_first_part(str(each["dn"])) for base in bases for each in _search(connection, base, query, ()))
+
+
+def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...], scope: str = ldap3.SUBTREE) -> list[dict[str, Any]]:
+    """Return the entries below `base` that fit. Raises LDAPException, but for a base that is not there."""
+    try:
+        _, _, found, _ = connection.search(base, query, scope, attributes=list(attributes) or ldap3.NO_ATTRIBUTES)
+    except LDAPNoSuchObjectResult:
+        return []
+    return [each for each in found or () if each.get("type") == "searchResEntry"]
+
+
+def _bases(patterns: str) -> list[str]:
+    """Return where entries of patterns such as `uid=%s,ou=people,dc=example` lie, separated by colons."""
+    return [pattern.partition(",")[2] for pattern in patterns.split(":") if "," in pattern]
+
+
+def _is_meant(user: str, dn: str) -> bool:
+    """Tell whether an entry is that of a user who wrote a distinguished name; one of another unit can have the same short name."""
+    return "=" not in user or _lower(user) == _lower(dn)
+
+
+def _first_part(dn: str) -> str:
+    """Return `sales` of `cn=sales,ou=groups,dc=example`."""
+    return dn.partition(",")[0].partition("=")[2] or dn
+
+
+def _lower(dn: str) -> str:
+    return dn.replace(", ", ",").lower()

@@ -1,0 +1,62 @@
+"""Ask the stores of passwords one after the other, and let those wait who guess. It knows no store itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from metastore import log
+from metastore.service.identity import Login
+from metastore.wire.auth.sasl import Refused
+
+Check = Callable[[str, str], Login | None]
+"""From name and password to the login; None if they do not fit. It raises Refused where it can not tell."""
+MAX_DELAY = 8.0
+"""Seconds that a login waits after many that failed."""
+FIRST_DELAY = 0.25
+FORGET_AFTER = 300.0
+"""Seconds without a further failure after which earlier ones count no more."""
+MAX_REMEMBERED = 10_000
+
+
+class Passwords:
+    """Checks passwords for all connections of a process. Safe for threads."""
+
+    def __init__(self, checks: Sequence[Check], sleep: Callable[[float], None] = time.sleep) -> None:
+        self._checks = checks
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._failures: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+        """By address and user the number of failures in a row and the time of the last."""
+
+    def check(self, user: str, password: str, host: str) -> Login:
+        """Return the login. Raises Refused, with the same text for a wrong password as for an unknown user."""
+        if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
+            raise Refused("A login needs a name and a password")
+        self._sleep(self._delay(user, host))
+        for check in self._checks:
+            login = check(user, password)
+            if login is not None:
+                with self._lock:
+                    self._failures.pop((host, user), None)
+                return login
+        self._note_failure(user, host)
+        log.get("metastore.login").warning("wrong password", client=host, user=user[:300])
+        raise Refused(f"The password of {user[:300]} is wrong, or there is no such user")
+
+    def _delay(self, user: str, host: str) -> float:
+        with self._lock:
+            number, last = self._failures.get((host, user), (0, 0.0))
+        if not number or time.monotonic() - last > FORGET_AFTER:
+            return 0.0
+        return min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(number - 1, 10))
+
+    def _note_failure(self, user: str, host: str) -> None:
+        with self._lock:
+            number, last = self._failures.pop((host, user), (0, 0.0))
+            now = time.monotonic()
+            self._failures[host, user] = (1 if now - last > FORGET_AFTER else number + 1, now)
+            while len(self._failures) > MAX_REMEMBERED:
+                self._failures.popitem(last=False)

@@ -1,0 +1,183 @@
+"""Thrift over HTTP as Hive 4's client speaks it: a POST carries one message, its answer the reply. Each request says who asks.
+
+Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing of HTTP is h11's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import h11
+
+from metastore import log
+from metastore.errors import MetastoreError, MissingArgument
+from metastore.service.context import Client
+from metastore.service.identity import Login
+from metastore.wire.auth.authenticator import Authenticator, Peer
+from metastore.wire.auth.sasl import Refused
+from metastore.wire.dispatch import Dispatcher, Outcome
+from metastore.wire.protocol import Unreadable, read_message, recognise
+from metastore.wire.settings import WireSettings
+from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed, frame_feed
+
+CONTENT_TYPE = "application/x-thrift"
+ACTOR = "x-actor-username"
+"""The header in which Hive's client names its user where it has no token."""
+MAX_HEAD = 1 << 16
+"""Bytes of a request's line and headers."""
+MAX_SKIPPED = 1 << 20
+"""Bytes of a body that nobody wants which are read all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class HttpConversation:
+    """The requests of one connection in turn."""
+
+    def __init__(
+        self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
+        authenticator: Authenticator, peer: Peer,
+    ) -> None:  # fmt: skip
+        self._feed = feed
+        self._send = send
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._authenticator = authenticator
+        self._peer = peer
+        self._client = Client(peer.address)
+        self._outcome: Outcome | None = None
+        self._log = log.get("metastore.connection")
+
+    def serve_one(self) -> bool:
+        """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        try:
+            request = self._next()
+            if not isinstance(request, h11.Request):
+                raise EndOfStream
+            answer = self._answer(request)
+            self._skip_body()
+        except h11.RemoteProtocolError as error:
+            self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
+            answer = Answer(error.error_status_hint, str(error).encode())
+        self._reply(answer)
+        if self._outcome is not None:
+            self._dispatcher.record(self._client, self._outcome)
+            self._outcome = None
+        self._feed.unread(self._http.trailing_data[0])  # the beginning of the next request
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+
+    def _skip_body(self) -> None:
+        """Take what is left of a body, so that the client reads the answer before it is cut off. Raises as `_next`."""
+        left = MAX_SKIPPED
+        while self._http.their_state is h11.SEND_BODY and left > 0:
+            if isinstance(event := self._next(), h11.Data):
+                left -= len(event.data)
+
+    def _next(self) -> object:
+        """Return the next part of a request. Raises h11.RemoteProtocolError, EndOfStream."""
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                self._send(self._http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+            self._http.receive_data(self._feed.some(CHUNK))
+        return event
+
+    def _reply(self, answer: Answer) -> None:
+        headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
+        parts = [
+            self._http.send(h11.Response(status_code=answer.status, headers=headers)),
+            self._http.send(h11.Data(data=answer.body)),
+            self._http.send(h11.EndOfMessage()),
+        ]
+        self._send(b"".join(part for part in parts if part))
+
+    def _answer(self, request: h11.Request) -> Answer:
+        """Return the answer to a request. One whose body was not read ends the connection. Raises h11.RemoteProtocolError."""
+        path = request.target.decode("ascii", "replace").partition("?")[0]
+        if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
+            return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
+        if request.method != b"POST":
+            return Answer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+        try:
+            self._admit(headers)
+        except Refused as error:
+            self._log.warning("request refused", client=self._peer.address, reason=str(error))
+            return Answer(401, str(error).encode(), headers=self._challenges())
+        except MetastoreError as error:
+            return Answer(403, error.message.encode())
+        body = self._body()
+        if body is None:
+            return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
+        return self._call(body)
+
+    def _body(self) -> bytes | None:
+        """Return a request's body, None if it is too long. Raises h11.RemoteProtocolError, EndOfStream."""
+        parts: list[bytes] = []
+        size = 0
+        while isinstance(event := self._next(), h11.Data):
+            size += len(event.data)
+            if size > self._settings.max_message_size:
+                return None
+            parts.append(bytes(event.data))
+        return b"".join(parts)
+
+    def _admit(self, headers: dict[str, str]) -> None:
+        """Find out who asks. The state of the connection is kept as long as the user stays the same. Raises Refused."""
+        login = self._login(headers.get("authorization", ""))
+        actor = headers.get(ACTOR, "")
+        if login is not None:
+            login = self._authenticator.acts_for(self._peer)(login, actor)
+        user = actor or None if login is None else login.user
+        if user != self._client.user or (login is None) != (self._client.login is None):
+            self._client = Client(self._peer.address, user)
+        if login is not None:
+            self._authenticator.admit(self._client, login)
+
+    def _login(self, authorization: str) -> Login | None:
+        """Return what a request proves, None for one that may come without. Raises Refused."""
+        scheme, _, value = authorization.partition(" ")
+        if scheme.lower() == "bearer" and self._authenticator.bearer is not None:
+            return self._authenticator.bearer(value.strip())
+        if scheme.lower() == "basic":
+            try:
+                user, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+            except (binascii.Error, UnicodeDecodeError):
+                raise Refused("The header Authorization: Basic is no base64 of name:password") from None
+            return self._authenticator.password(user, password, self._peer)
+        if self._peer.login is not None:
+            return self._peer.login
+        if not self._authenticator.anonymous:
+            raise self._authenticator.login_missing()
+        return None
+
+    def _challenges(self) -> tuple[tuple[str, str], ...]:
+        offered = []
+        if self._authenticator.bearer is not None:
+            offered.append(("WWW-Authenticate", 'Bearer realm="metastore"'))
+        if self._authenticator.passwords is not None:
+            offered.append(("WWW-Authenticate", 'Basic realm="metastore", charset="UTF-8"'))
+        return tuple(offered)
+
+    def _call(self, body: bytes) -> Answer:
+        feed = frame_feed(body)
+        try:
+            dialect = recognise(feed)
+            message = read_message(feed, dialect, self._settings, self._dispatcher.choose)
+            self._outcome = self._dispatcher.answer(message, self._client, dialect)
+        except (Malformed, Unreadable, EndOfStream) as error:
+            return Answer(400, f"The body is no Thrift message: {error}".encode())
+        except MissingArgument as error:
+            return Answer(400, error.message.encode())
+        return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)

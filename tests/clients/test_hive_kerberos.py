@@ -1,0 +1,94 @@
+"""Hive's own clients of 3.1 and 4.0 log in by Kerberos and by delegation token, under each protection."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metastore.rules.delegation_tokens import read_identifier, read_token
+
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+
+from tests.support.hive_client import hive_client
+from tests.support.jars import HIVE, STREAMING
+from tests.support.kdc import REALM, Kdc
+from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def secured(running_kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    made = Secured(running_kdc, tmp_path_factory.mktemp("secured") / "home")
+    with made.serve():
+        yield made
+
+
+class HiveUser:
+    """Hive's client as one user."""
+
+    def __init__(self, secured: Secured, folder: Path, release: str) -> None:
+        self._secured = secured
+        self._folder = folder
+        self._release = release
+
+    def run(
+        self, *commands: str, user: str = ALICE, protection: str = "authentication", principal: str = f"hive/_HOST@{REALM}"
+    ) -> list[str]:
+        """Run commands as a user with a keytab."""
+        properties = {"login.principal": user, "login.keytab": str(self._secured.kdc.keytab(user))}
+        return self._run(commands, properties, {}, {"hadoop.rpc.protection": protection, "hive.metastore.kerberos.principal": principal})
+
+    def run_with(self, token: str, *commands: str, protection: str = "authentication") -> list[str]:
+        """Run commands as somebody who has nothing but a token."""
+        path = self._folder / "tokens"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"HDTS\0\x01\x01a" + base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) + b"\0")
+        settings = {"hadoop.rpc.protection": protection, "hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}"}
+        return self._run(commands, {}, {"HADOOP_TOKEN_FILE_LOCATION": str(path)}, settings)
+
+    def _run(self, commands: tuple[str, ...], properties: dict[str, str], environment: dict[str, str], more: dict[str, str]) -> list[str]:
+        settings = {"hadoop.security.authentication": "kerberos", "hive.metastore.sasl.enabled": "true", **more}
+        conf = {"java.security.krb5.conf": str(self._secured.kdc.configuration), **properties}
+        return hive_client(
+            self._folder, self._secured.uri, settings, *commands, properties=conf, environment=environment, release=self._release
+        )
+
+
+@pytest.fixture(params=[STREAMING, HIVE])
+def hive(request: pytest.FixtureRequest, secured: Secured, tmp_path: Path) -> HiveUser:
+    return HiveUser(secured, tmp_path / "hive", request.param)
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS)
+def test_tickets_and_tokens_under_each_protection(hive: HiveUser, protection: str) -> None:
+    made, owner, token, dropped = hive.run("create:mine", "owner:mine", "token:alice:alice", "drop:mine", protection=protection)
+    assert (made, owner, dropped) == ("created", "alice", "dropped")
+    assert read_identifier(read_token(token).identifier).owner == "alice"
+    assert hive.run_with(token, "create:mine", "owner:mine", "drop:mine", protection=protection) == ["created", "alice", "dropped"]
+
+
+def test_a_token_is_renewed_and_cancelled(hive: HiveUser) -> None:
+    (token,) = hive.run("token:alice@TEST.EXAMPLE:alice@TEST.EXAMPLE")
+    (until,) = hive.run(f"renew:{token}")
+    assert int(until) > read_identifier(read_token(token).identifier).issued
+    (refused,) = hive.run_with(token, "token:alice:alice")
+    assert "Nobody gets delegation tokens by a login with one" in refused
+    assert hive.run(f"cancel:{token}") == ["cancelled"]
+    (refused,) = hive.run_with(token, "databases")
+    assert "The delegation token of alice is not there: it was cancelled or has expired" in refused
+
+
+def test_a_proxy_user_gets_a_token_for_another(hive: HiveUser) -> None:
+    token, refused = hive.run("token:alice:oozie", "token:root:oozie", user=OOZIE)
+    assert "oozie gets no delegation token of root: it may not act for root" in refused
+    assert hive.run_with(token, "create:by_oozie", "owner:by_oozie", "drop:by_oozie") == ["created", "alice", "dropped"]
+
+
+def test_a_client_that_takes_the_server_for_another_is_refused(hive: HiveUser, kdc: Kdc) -> None:
+    kdc.keytab(f"other/localhost@{REALM}")
+    (refused,) = hive.run("databases", principal=f"other/_HOST@{REALM}")
+    assert "the client asked for another server" in refused

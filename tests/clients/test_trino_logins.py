@@ -1,0 +1,60 @@
+"""Trino comes in by its certificate, and acts for its users where the settings let it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from trino.exceptions import TrinoQueryError
+
+from metastore.client import connect
+from metastore.wire.protocol import Unreadable
+from tests.support.certificates import Authority
+from tests.support.servers import Server, serving
+from tests.support.trino_server import Trino, trino_on
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trino, Server, Authority]]:
+    folder = tmp_path_factory.mktemp("trino-logins")
+    authority = Authority(folder)
+    options = {
+        "authentication": "certificate",
+        "tls_certificate": authority.issue("server"),
+        "tls_client_ca": authority.file,
+        "proxy_users": '{"trino": {"hosts": "127.0.0.0/8", "users": "ann,bob"}}',
+    }
+    arguments = [part for name, text in options.items() for part in ("--set", f"{name}={text}")]
+    with (
+        serving("--workers", "2", "--warehouse", f"file:{folder}/warehouse", *arguments, home=folder / "server") as server,
+        trino_on(
+            server,
+            folder / "warehouse",
+            folder,
+            "hive.metastore.thrift.client.ssl.enabled=true",
+            f"hive.metastore.thrift.client.ssl.key={authority.issue('trino')}",
+            f"hive.metastore.thrift.client.ssl.trust-certificate={authority.file}",
+            "hive.metastore.thrift.impersonation.enabled=true",
+        ) as trino,
+    ):
+        yield trino, server, authority
+
+
+def test_trino_acts_for_those_for_whom_it_may(place: tuple[Trino, Server, Authority]) -> None:
+    trino, server, _ = place
+    trino.run("CREATE SCHEMA of_ann", user="ann")
+    trino.run("CREATE TABLE of_ann.t AS SELECT 1 AS a", user="ann")
+    assert trino.run("SELECT a FROM of_ann.t", user="bob") == [(1,)]
+    with pytest.raises(TrinoQueryError, match="logged in as trino by certificate"):
+        trino.run("CREATE SCHEMA of_carl", user="carl")
+    lines = [line for line in server.log.read_text().splitlines() if '"method":"create_table"' in line]
+    assert lines
+    assert all('"user":"ann"' in line and '"real_user":"trino"' in line for line in lines)
+
+
+def test_others_do_not_come_in(place: tuple[Trino, Server, Authority]) -> None:
+    _, server, _ = place
+    with connect(server.uri, timeout=20) as client, pytest.raises((OSError, Unreadable)):
+        client.get_all_databases()

@@ -1,0 +1,48 @@
+"""Make certificates for tests: an authority, and what it signs. Each lies in one PEM file with its key."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+
+class Authority:
+    """Signs certificates that hold for a day."""
+
+    def __init__(self, folder: Path, name: str = "authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate = self._built(self._name, self._key, []).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        self.file = folder / f"{name}.pem"
+        self.file.write_bytes(certificate.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+
+    def _built(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, alternatives: list[x509.GeneralName]) -> x509.CertificateBuilder:
+        now = datetime.now(timezone.utc)
+        built = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+        )
+        return built.add_extension(x509.SubjectAlternativeName(alternatives), critical=False) if alternatives else built
+
+    def issue(self, name: str, *alternatives: x509.GeneralName, file: Path | None = None) -> Path:
+        """Return a file with a certificate and its key. Without alternatives it is for a server on this machine."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Acme, Ltd"), x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        here = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
+        certificate = self._built(subject, key, list(alternatives) or here).sign(self._key, hashes.SHA256())
+        path = file or self._folder / f"{name}.pem"
+        content = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        path.write_bytes(content + certificate.public_bytes(serialization.Encoding.PEM))
+        return path

@@ -1,0 +1,54 @@
+"""A server that lets in by Kerberos and token, and clients of it."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from metastore.client import Client, connect
+from metastore.client_login.kerberos import Kerberos
+from metastore.client_login.token import Token
+from tests.support.kdc import REALM, SERVICE, Kdc
+from tests.support.servers import Server, free_port, serving
+
+ALICE, OOZIE = f"alice@{REALM}", f"oozie@{REALM}"
+PROTECTIONS = ("authentication", "integrity", "privacy")
+
+
+class Secured:
+    """How to start the server, and clients of it."""
+
+    def __init__(self, kdc: Kdc, home: Path) -> None:
+        self.kdc = kdc
+        self.home = home
+        self.keytab = home / "server.keytab"
+        home.mkdir()
+        shutil.copy(kdc.keytab(SERVICE), self.keytab)
+        self.port = free_port()
+        self.uri = f"thrift://localhost:{self.port}"
+
+    def settings(self, **more: str) -> list[str]:
+        settings = {
+            "port": self.port,
+            "workers": 2,
+            "authentication": "kerberos,token",
+            "hive.metastore.kerberos.principal": SERVICE,
+            "hive.metastore.kerberos.keytab.file": self.keytab,
+            "hadoop.rpc.protection": ",".join(PROTECTIONS),
+            "hadoop.proxyuser.oozie.hosts": "127.0.0.1",
+            "hadoop.proxyuser.oozie.users": "alice",
+            **more,
+        }
+        return [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+
+    def serve(self, **more: str) -> AbstractContextManager[Server]:
+        return serving(*self.settings(**more), home=self.home, variables=self.kdc.variables)
+
+    def kerberos(self, user: str = ALICE, **options: Any) -> Client:
+        login = Kerberos(**{"cache": self.kdc.tickets(user), "principal": f"hive/_HOST@{REALM}", **options})
+        return connect(self.uri, login=login, timeout=30)
+
+    def token(self, text: str, **options: Any) -> Client:
+        return connect(self.uri, login=Token(text, **options), timeout=30)

@@ -1,0 +1,103 @@
+"""Passwords and groups of a real directory, OpenLDAP's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from metastore.config import Config, ConfigError
+from metastore.service.identity import Login
+from metastore.wire.auth.ldap import Ldap
+from metastore.wire.auth.negotiation import BAD
+from metastore.wire.auth.sasl import Refused
+from tests.support import slapd
+from tests.support.servers import serving
+from tests.support.slapd import ADMIN, PASSWORD, SUFFIX, Directory
+from tests.wire.auth.speaking import Speaker, logged_in
+
+pytestmark = pytest.mark.skipif(slapd.PROGRAM is None, reason="needs slapd (Debian's package slapd)")
+BASE = {"ldap_base_dn": SUFFIX, "ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}"}
+BY_GUID = {"ldap_base_dn": f"ou=people,{SUFFIX}", "ldap_group_base_dn": SUFFIX}
+SEARCHING = {**BASE, "ldap_bind_dn": ADMIN, "ldap_bind_password": PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def directory() -> Iterator[Directory]:
+    with slapd.directory() as started:
+        yield started
+
+
+@pytest.mark.parametrize("account", [BASE, SEARCHING, BY_GUID])
+def test_a_password_lets_in_with_the_groups_of_the_directory(directory: Directory, account: dict[str, str]) -> None:
+    checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
+    for _ in range(3):  # with pooled connections too
+        assert checked.check("ann", PASSWORD) == Login("ann", "ldap", groups=("analysts", "staff"))
+    assert checked.check("ann", "wrong") is None
+    assert checked.check("nobody", PASSWORD) is None
+    assert checked.check(f"uid=ann,ou=people,{SUFFIX}", PASSWORD) == Login("ann", "ldap", groups=("analysts", "staff"))
+
+
+@pytest.mark.parametrize("account", [BASE, SEARCHING])
+def test_a_name_is_a_name_and_no_part_of_a_search(directory: Directory, account: dict[str, str]) -> None:
+    checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
+    login = checked.check("o'hara, (jo)*", PASSWORD)
+    assert login is not None
+    assert login.groups == ()
+    for name in ("*", "an*", "ann)(uid=*", "ann,ou=people", "\\61nn", "ann@elsewhere", f"uid=ann,ou=guests,{SUFFIX}"):
+        assert checked.check(name, PASSWORD) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "admitted"),
+    [
+        ({"ldap_group_filter": ("ANALYSTS", "none")}, {"ann"}),
+        ({"ldap_group_filter": ("staff",)}, {"ann", "bob"}),
+        ({"ldap_user_filter": ("Bob",)}, {"bob"}),
+        ({"ldap_user_filter": ("bob",), "ldap_group_filter": ("analysts",)}, set()),
+        ({"ldap_custom_query": "(&(objectClass=inetOrgPerson)(uid=bob))"}, {"bob"}),
+        ({"ldap_custom_query": "(&(objectClass=groupOfNames)(cn=analysts))"}, {"ann"}),
+        ({"ldap_group_dn_pattern": f"cn=%s,ou=groups,{SUFFIX}", "ldap_group_filter": ("staff",)}, {"ann", "bob"}),
+        ({"ldap_group_dn_pattern": f"cn=%s,ou=nowhere,{SUFFIX}", "ldap_group_filter": ("staff",)}, set()),
+        ({"ldap_user_membership_key": "memberOf", "ldap_group_filter": ("staff",)}, set()),
+    ],
+)
+@pytest.mark.parametrize("account", [BASE, SEARCHING])
+def test_filters_let_in_whom_they_name(directory: Directory, account: dict[str, str], settings: dict[str, Any], admitted: set[str]) -> None:
+    checked = Ldap(Config(ldap_url=(directory.url,), **account, **settings))
+    assert {name for name in ("ann", "bob") if checked.check(name, PASSWORD) is not None} == admitted
+
+
+@pytest.mark.parametrize("account", [BASE, SEARCHING])
+def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory: Directory, account: dict[str, str]) -> None:
+    for settings in ({"ldap_url": (directory.secure_url,)}, {"ldap_url": (directory.url,), "ldap_start_tls": True}):
+        trusting = Ldap(Config(ldap_ca=str(directory.ca), **account, **settings))  # type: ignore[arg-type]
+        assert trusting.check("ann", PASSWORD) is not None
+        with pytest.raises(Refused, match="gives no answer"):
+            Ldap(Config(**account, **settings)).check("ann", PASSWORD)  # type: ignore[arg-type]
+
+
+def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory) -> None:
+    down = "ldap://127.0.0.1:1"
+    with pytest.raises(Refused, match="gives no answer"):
+        Ldap(Config(ldap_url=(down,), **BASE)).check("ann", PASSWORD)  # type: ignore[arg-type]
+    assert Ldap(Config(ldap_url=(down, directory.url), **BASE)).check("ann", PASSWORD) is not None, "the next server answers"  # type: ignore[arg-type]
+    with pytest.raises(Refused, match="gives no answer"):
+        Ldap(Config(ldap_url=(directory.url,), **{**SEARCHING, "ldap_bind_password": "x"})).check("ann", PASSWORD)  # type: ignore[arg-type]
+
+
+def test_settings_that_find_nobody_are_refused() -> None:
+    with pytest.raises(ConfigError, match="to find users"):
+        Ldap(Config(ldap_url=("ldap://127.0.0.1",)))
+
+
+def test_a_server_lets_in_by_the_directory(directory: Directory, tmp_path: Any) -> None:
+    options = {"authentication": "ldap", "ldap_url": directory.url, "hive.metastore.authentication.ldap.groupFilter": "analysts", **BASE}
+    with serving(
+        "--workers", "1", *(part for name, text in options.items() for part in ("--set", f"{name}={text}")), home=tmp_path
+    ) as server:
+        with logged_in(server.uri, "ann", PASSWORD) as ann:
+            assert ann.call("set_ugi", user_name="ann", group_names=[]) == ["analysts", "staff", "ann"]
+        with Speaker(server.uri) as bob:
+            assert bob.plain("bob", PASSWORD)[0] == BAD

@@ -1,0 +1,89 @@
+"""PLAIN and the waiting of those who guess."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metastore.service.identity import Login
+from metastore.wire.auth import passwords
+from metastore.wire.auth.passwords import Passwords
+from metastore.wire.auth.plain import Plain
+from metastore.wire.auth.sasl import Done, Refused
+
+
+def right(user: str, password: str) -> Login | None:
+    return Login(user, "users") if password == "right" else None
+
+
+def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
+    waits: list[float] = []
+    checked = Passwords([right], waits.append)
+    for _ in range(8):
+        with pytest.raises(Refused, match="wrong, or there is no such user"):
+            checked.check("ann", "guess", "10.0.0.1")
+    assert waits == [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+    waits.clear()
+    assert checked.check("ann", "right", "10.0.0.2").user == "ann"
+    assert checked.check("bob", "right", "10.0.0.1").user == "bob"
+    assert waits == [0.0, 0.0]
+    assert checked.check("ann", "right", "10.0.0.1").user == "ann"
+    assert checked.check("ann", "right", "10.0.0.1").user == "ann"
+    assert waits == [0.0, 0.0, 8.0, 0.0], "after a login earlier failures count no more"
+
+
+def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "MAX_REMEMBERED", 10)
+    checked = Passwords([right], lambda _: None)
+    for number in range(50):
+        with pytest.raises(Refused):
+            checked.check(f"user{number}", "guess", "10.0.0.1")
+    assert len(checked._failures) == 10
+
+
+def test_an_empty_password_asks_nobody() -> None:
+    def anonymous(user: str, password: str) -> Login | None:
+        raise AssertionError("asked")
+
+    for user, password in (("ann", ""), ("", "x")):
+        with pytest.raises(Refused, match="a name and a password"):
+            Passwords([anonymous]).check(user, password, "10.0.0.1")
+
+
+def act_for(login: Login, user: str) -> Login:
+    return Login(user, login.mechanism, real_user=login.user) if user else login
+
+
+def check(user: str, password: str) -> Login:
+    return Login(f"{user}/{password}", "users")
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (b"\0ann\0pass:word", Login("ann/pass:word", "users")),
+        ("\0jörg\0Größe".encode(), Login("jörg/Größe", "users")),
+        (b"bob\0ann\0x", Login("bob", "users", real_user="ann/x")),
+    ],
+)
+def test_plain_takes_names_and_passwords_of_any_letters(response: bytes, expected: Login) -> None:
+    plain = Plain(check, act_for)
+    assert plain.step(b"") == b"", "a client without an initial response is asked for one"
+    done = plain.step(response)
+    assert isinstance(done, Done)
+    assert done.login == expected
+
+
+@pytest.mark.parametrize("response", [b"ann", b"\0ann", b"\0a\0b\0c", b"\0\xff\0x", b"\0ann\0" + b"x" * 5000])
+def test_plain_refuses_what_is_no_message_of_its_own(response: bytes) -> None:
+    with pytest.raises(Refused, match="PLAIN"):
+        Plain(check, act_for).step(response)
+
+
+@given(st.binary(max_size=200))
+def test_plain_refuses_or_logs_in(response: bytes) -> None:
+    with contextlib.suppress(Refused):
+        assert isinstance(Plain(check, act_for).step(response), bytes | Done)
