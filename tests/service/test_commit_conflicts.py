@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -48,12 +49,12 @@ def state(call: Call, key: int) -> object:
 
 def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Callable[[], None], other: Callable[[], Any]) -> Any:
     """Run `end`; when all that it does but COMMIT is done, begin with `other`, and go on when that waits. Return what `other` returns."""
-    real = Database._commit
+    real, own = Database._commit, current_thread()
     begun: list[Future[Any]] = []
     with ThreadPoolExecutor(1) as pool:
 
         def commit_beside(database: Database, cursor: Any) -> None:
-            if not begun:
+            if not begun and current_thread() is own:
                 database.driver.sync(cursor)
                 begun.append(pool.submit(other))
                 while not waited_for(Session(database, cursor)):
