@@ -121,7 +121,7 @@ def wire_settings(config: Config) -> WireSettings:
 def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> int:
     """Serve in the foreground until SIGTERM or SIGINT and return the exit status.
 
-    `ready` is told the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
+    `ready` is called with the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
     database or a listener does not fit.
     """
     from metastore.wire.server import Supervisor

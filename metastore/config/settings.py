@@ -737,7 +737,7 @@ class Config:
         return self.sources.get(name, "default")
 
     def hive_value(self, name: str, default: str | None = None) -> str | None:
-        """Return the value of a property by any of Hive's names or ours, as text; secrets are never told."""
+        """Return the value of a property by any of Hive's names or ours, as text; secrets are never shown."""
         setting = by_name().get(name)
         if setting is not None:
             value = None if setting.secret else render(getattr(self, setting.name), setting.unit)

@@ -1,4 +1,4 @@
-"""The notification log as clients see it: read events, count them, tell of writes, forget old ones. Never says what a message holds.
+"""The notification log as clients see it: read events, count them, report writes, forget old ones. Never says what a message holds.
 
 Source: Hive's ObjectStore.getNextNotification and getNotificationEventsCount, HMSHandler.fire_listener_event and
 add_write_notification_log, and the cleaner of DbNotificationListener.
@@ -182,7 +182,7 @@ def _tell_writes(call: Call, name: TableName, requests: Sequence[WriteNotificati
 
 
 def writes(call: Call, transaction: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-    """Return which files a transaction wrote, as its writer told; `*` or None stands for any database or table."""
+    """Return which files a transaction wrote, as its writer reported; `*` or None stands for any database or table."""
     told = call.database.read(lambda session: notifications.writes(session, transaction))
     wanted = [None if name in (None, "*") else _name(name) for name in (database, table)]
     found = [each for each in told if wanted[0] in (None, each.database) and wanted[1] in (None, each.table)]

@@ -1,6 +1,6 @@
 """Serve one connection: read a message, answer it, send the reply, until the client leaves.
 
-It never runs a method itself.
+This module never runs a method itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answer one message: find the handler, run it, tell the listeners, encode the result or the error, log it.
 
-It never reads from or writes to a socket, and no error of a handler leaves it.
+This module never reads from or writes to a socket, and no error of a handler leaves it.
 """
 
 from __future__ import annotations

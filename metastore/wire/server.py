@@ -1,6 +1,6 @@
 """Run the worker processes: open the port, fork, replace those that die, drain on SIGTERM.
 
-It never serves a call itself.
+This module never serves a call itself.
 """
 
 from __future__ import annotations

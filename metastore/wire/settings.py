@@ -1,6 +1,6 @@
 """The settings of the wire: where it listens, how many processes serve, which limits a message has.
 
-It never reads a file.
+This module never reads a file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Accept connections on a listening socket and give each that speaks a thread; the silent ones wait in one selector.
 
-It never forks: `server.py` runs one `Worker` in each process.
+This module never forks: `server.py` runs one `Worker` in each process.
 """
 
 from __future__ import annotations
