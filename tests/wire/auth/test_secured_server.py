@@ -14,14 +14,14 @@ import pytest
 
 from metastore.client import connect
 from metastore.client_login import LoginError
-from metastore.idl import Database, FieldSchema, MetaException, SerDeInfo, StorageDescriptor, Table
+from metastore.idl import Database, FieldSchema, MetaException, NoSuchObjectException, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import read_token
 from tests.support.kdc import REALM, Kdc
 from tests.support.servers import COMMAND, ROOT, Server, environment, serving
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
-from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
+from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +188,20 @@ def test_the_tokens_of_other_servers_are_for_whom_the_setting_names(server: Serv
         for ask in (client.get_master_keys, client.get_all_token_identifiers, lambda: client.add_master_key("k")):
             with pytest.raises(Exception, match=r"alice \(by kerberos\) may not see or change stored tokens"):
                 ask()
+
+
+def test_another_server_keeps_its_tokens_and_keys(server: Server, secured: Secured) -> None:
+    with secured.kerberos(HIVE_SERVER) as client:
+        assert client.add_token("id", "token")
+        assert not client.add_token("id", "token")
+        assert (client.get_token("id"), client.get_token("other"), client.get_all_token_identifiers()) == ("token", "", ["id"])
+        assert client.remove_token("id")
+        number = client.add_master_key("key")
+        client.update_master_key(number, "changed")
+        assert client.get_master_keys() == ["changed"]
+        assert client.remove_master_key(number)
+        with pytest.raises(NoSuchObjectException, match=f"No key found with keyId: {number}"):
+            client.update_master_key(number, "again")
 
 
 def test_a_frame_beyond_the_limit_and_one_that_is_forged_end_the_connection(server: Server, secured: Secured) -> None:
