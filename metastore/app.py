@@ -10,14 +10,17 @@ from pathlib import Path
 
 from metastore import log
 from metastore.config import Config
+from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
+from metastore.service.authorization.loading import load as load_authorizer
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
 from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
+from metastore.wire import audit
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
@@ -29,9 +32,10 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
     Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database
     URL of an unknown kind.
     """
+    database = Database(config.db, pool_size=config.database_pool_size)
     return Metastore(
         config=config,
-        database=Database(config.db, pool_size=config.database_pool_size),
+        database=database,
         warehouse=Warehouse(
             config.warehouse,
             config.external_warehouse,
@@ -41,12 +45,15 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
         ),
         listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),
+        authorizer=load_authorizer(config, database),
     )
 
 
 def close(metastore: Metastore) -> None:
     """Give back what a process holds, at its end."""
     metastore.database.close()
+    if metastore.authorizer is not None:
+        metastore.authorizer.close()
     if metastore.journal is not None:
         metastore.journal.close()
 
@@ -59,6 +66,7 @@ def prepare(config: Config) -> None:
     Raises VersionMismatch when a newer server has made the schema, ConfigError for settings of authentication that do not fit.
     """
     Listeners.check(config)
+    _check_audit(config)
     authenticator.check(config)
     metastore = build(config, Listeners())
     try:
@@ -68,6 +76,16 @@ def prepare(config: Config) -> None:
         recover(metastore)
     finally:
         close(metastore)
+
+
+def _check_audit(config: Config) -> None:
+    if config.audit_log is not None:
+        try:
+            audit.writable(config.audit_log)
+        except OSError as error:
+            raise MetaError(
+                f"audit_log {config.audit_log} can not be written: {error.strerror}; name a file in a folder that is there"
+            ) from error
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
@@ -91,6 +109,8 @@ def wire_settings(config: Config) -> WireSettings:
         drain_timeout=config.drain_timeout,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
         tls_key=Path(config.tls_key) if config.tls_key else None,
+        audit_log=config.audit_log,
+        audit_format=config.audit_format,
         tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
         tls_required=config.tls_required,
         http_path=config.http_path,

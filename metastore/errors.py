@@ -14,6 +14,7 @@
     |- NoSuchTransaction, TransactionAborted
     |- NoSuchLock, TransactionOpen
     |- MetaError              everything else; what Java calls MetaException
+    |  |- PermissionDenied    the caller lacks a privilege
     |  |- VersionMismatch     the database's schema is newer than this server
     |  |- RequestTooLarge     a limit was met; the message names the setting
     |  `- MissingArgument     an argument without which the call has no meaning was not sent
@@ -90,6 +91,10 @@ class TransactionOpen(MetastoreError):
 
 class MetaError(MetastoreError):
     """Any other failure that the interface declares; MetaException on the wire."""
+
+
+class PermissionDenied(MetaError):
+    """The caller lacks a privilege."""
 
 
 class VersionMismatch(MetaError):

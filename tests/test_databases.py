@@ -17,7 +17,7 @@ from metastore.errors import MetaError
 from metastore.store import migrate, schema, transactions, write_ids
 from metastore.store.database import Database, Session
 from metastore.store.drivers import mysql
-from metastore.store.write_ids import Key, Range
+from metastore.store.write_ids import Range, TableKey
 from tests.support import databases
 
 CHANGES_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
@@ -237,7 +237,7 @@ def test_what_was_written_stays_through_the_migration_that_keeps_it_as_one_row(f
 def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
-    table = Key("hive", "db", "t")
+    table = TableKey("hive", "db", "t")
 
     def fill(session: Session) -> None:
         ids = transactions.take_ids(session, 4)()

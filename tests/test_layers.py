@@ -43,6 +43,7 @@ HOME_OF = {
     "joserfc": {"wire"},
     "ldap3": {"wire"},
     "thriftpy2": {"binary", "wire", "client", "idl_reader", "cli"},
+    "httpx": {"service"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

@@ -6,6 +6,7 @@
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
     txns, locks  show transactions and locks, abort and release them
+    locations    let users and roles put data outside of their databases
     compactions  list, queue, try again and take off compactions of transactional tables
     compactor    run compaction workers on Spark
     call         call any method of the Thrift interface with JSON arguments
@@ -20,7 +21,7 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import browse, call, compactions, compactor, db, locks, serve, show_config, txns, users
+from metastore.cli import browse, call, compactions, compactor, db, locations, locks, serve, show_config, txns, users
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
@@ -57,6 +58,7 @@ app.command("show")(browse.show)
 app.command("call")(call.call)
 app.add_typer(txns.app, name="txns")
 app.add_typer(locks.app, name="locks")
+app.add_typer(locations.app, name="locations")
 app.add_typer(compactions.app, name="compactions")
 app.command("compactor")(compactor.compactor)
 

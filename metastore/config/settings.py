@@ -405,6 +405,27 @@ class Config:
         ),
     )
 
+    authorization: str = _setting(
+        "none",
+        "Who decides what users may do: `none` lets everybody do everything, `grants` goes by the stored roles and privileges, `file` by "
+        "`authorization_file`, `opa` and `ranger` ask the server at `authorization_url`; or a class, as `package.module:Class`.",
+    )
+
+    authorization_file: str | None = _setting(
+        None, "File of rules in the form of Trino's file-based access control; it is read again when it changes."
+    )
+    authorization_url: str | None = _setting(
+        None, "Where `opa` finds the rules (`http://opa:8181/v1/data/hms`), and `ranger` its policy decision point (`http://pdp:6500`)."
+    )
+    authorization_token: str | None = _setting(None, "Bearer token that is sent to `authorization_url`.", secret=True)
+    authorization_timeout: float = _setting(
+        2.0, "How long an answer of `authorization_url` is waited for; without one nothing is allowed.", unit="s", minimum=0.01
+    )
+    authorization_cache: float = _setting(
+        5.0, "How long answers of `authorization_url` are remembered; 0 asks each time.", unit="s", minimum=0
+    )
+    ranger_service: str = _setting("hive", "Name of the service in Ranger whose policies `ranger` goes by.")
+
     txn_timeout: float = _group(
         "Transactions and locks",
         _setting(
@@ -675,6 +696,16 @@ class Config:
         "auto",
         "`json`, `console`, or `auto`: console on a terminal, JSON elsewhere.",
         choices=("auto", "json", "console"),
+    )
+
+    audit_log: str | None = _setting(
+        None,
+        "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",
+    )
+    audit_format: str = _setting(
+        "json",
+        "Lines of `audit_log`: `json`, or `hive` for what reads the audit log of Hive's metastore.",
+        choices=("json", "hive"),
     )
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)

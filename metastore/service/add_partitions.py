@@ -24,6 +24,7 @@ from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
 from metastore.store import partitions
 from metastore.store.database import Session
+from metastore.store.partition_structs import share_columns
 from metastore.warehouse import Reach
 from metastore.warehouse.locations import join
 
@@ -48,7 +49,7 @@ def add_partitions(
     subject: list[str | list[str]] = ["partitions", *name, []]
     with change(call, event, subject) as current:
         named = _named(call, name, table, new)
-        partitions.share_columns(call.database, new)
+        share_columns(call.database, new)
         _check_columns(name, table, new)
         subject[-1] = [each for each, _ in named]
 

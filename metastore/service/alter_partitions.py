@@ -44,8 +44,9 @@ from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_cached_table
 from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
+from metastore.store.partition_structs import share_columns
 from metastore.store.tables import Known
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from metastore.warehouse.locations import is_absolute, is_below, join, same_place
 
 log = structlog.get_logger()
@@ -77,7 +78,7 @@ def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], 
 
         def work(session: Session) -> None:
             locking = partitions.Locking(session, table, names, known.state)
-            partitions.share_columns(call.database, new)
+            share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]
             held, locked = _locked(call, name, locking)
@@ -147,7 +148,7 @@ def rename_partition(
             partitions.replace(session, held, [(key, new_name, stored)])
             statistics.delete_partitions(session, [key])
             if is_transactional(held):
-                dependents.rename_partition(session, Key(*name), old_name, new_name)
+                dependents.rename_partition(session, TableKey(*name), old_name, new_name)
             if move:
                 current.move_directory(*move)
             current.event = AlterPartitions(client=call.info, table=held, before=[old], after=[stored], environment=environment)

@@ -35,7 +35,7 @@ from metastore.service.occupants import occupants
 from metastore.service.tables import find_table
 from metastore.store import databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from metastore.warehouse import Reach
 from metastore.warehouse.locations import same_place
 
@@ -81,7 +81,7 @@ def alter_table(
             if new_name != name:
                 view_sources.rename_table(session, name, new_name)
                 if is_transactional(after):
-                    dependents.rename_table(session, Key(*name), Key(*new_name))
+                    dependents.rename_table(session, TableKey(*name), TableKey(*new_name))
             if move:
                 if call.warehouse.is_directory(move[0]):
                     current.move_directory(*move)
@@ -276,7 +276,9 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
         changed = change_of(before.sd.cols, after.sd.cols)
         lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
-            statistics.delete_columns(session, before.id, lost, partitions_too=cascade)
+            statistics.delete_table(session, before.id, lost)
+        if lost and cascade:
+            statistics.delete_columns_of_partitions(session, before.id, lost)
         if changed.gone and after.partitionKeys and not cascade:
             statistics.delete_columns_of_partitions(session, before.id, changed.gone)
         if changed.gone:

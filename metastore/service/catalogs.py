@@ -14,7 +14,7 @@ from metastore.service.deletion import delete_data
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import catalogs, databases, roles
 from metastore.store.database import Session
-from metastore.store.drivers import ReferenceViolation
+from metastore.store.drivers.contract import ReferenceViolation
 
 
 def create_startup_objects(metastore: Metastore) -> None:

@@ -27,7 +27,7 @@ from metastore.rules.compactions import (
 from metastore.rules.table_kinds import is_transactional, is_true, parameter
 from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
-from metastore.service.compactions import following_transaction, succeed
+from metastore.service.compaction_workers import following_transaction, succeed
 from metastore.service.context import Metastore
 from metastore.service.occupants import occupants
 from metastore.store import compaction_sources, compactions, tables

@@ -29,10 +29,10 @@ from metastore.service.transactions import abort, ended_error, is_replayed
 from metastore.store import compactions, components, counters, tables, transactions, write_ids
 from metastore.store.answer import Answer, Later
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.fast_paths import Ended
 from metastore.store.transactions import ABORTED, COMMITTED, Transaction
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 KEY_PREFIX = "_meta"
 """How the name of a table parameter begins that a commit may set."""
@@ -103,7 +103,7 @@ def _judged(
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
         return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
-    write_ids.note_changes(session, {Key.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    write_ids.note_changes(session, {TableKey.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
     return commit_id, intents, None
 
 
@@ -159,14 +159,14 @@ def _changes(intents: Sequence[Intent]) -> list[Intent]:
 class _Turn(NamedTuple):
     """What is asked for together, that others who change or rename the same tables wait and that tells whom the change meets."""
 
-    tables: frozenset[Key]
+    tables: frozenset[TableKey]
     held: Answer
     mark: Later[int]
     intents: Answer
     committed: Answer | None
 
 
-def _ask_turn(session: Session, transaction: int, tables: frozenset[Key], *, checks_conflicts: bool) -> _Turn:
+def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *, checks_conflicts: bool) -> _Turn:
     return _Turn(
         tables,
         write_ids.hold(session, tables),
@@ -185,7 +185,7 @@ def _turn(
     already serves if it is for all the tables. Without `checks_conflicts` nobody looks for what was committed.
     """
     while True:
-        tables = frozenset(Key.of(each) for each in _changes(intents))
+        tables = frozenset(TableKey.of(each) for each in _changes(intents))
         if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
             return turn.mark(), intents, _writes(turn.committed)
         turn = _ask_turn(session, transaction, tables, checks_conflicts=checks_conflicts)

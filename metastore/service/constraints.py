@@ -86,7 +86,7 @@ def _table(call: Call, name: TableName) -> Table:
 def insert(call: Call, session: Session, table: Table, constraints: Sequence[Any]) -> None:
     """Add constraints to a table whose row this transaction has locked or made. Errors as in `add`."""
     assert table.id is not None
-    there = rows.of_table(session, table.id)
+    there = rows.find(session, table_id=table.id)
     names = {constraint.name for constraint in there}
     new: list[tuple[Constraint, int | None]] = []
     for group in _groups(constraints):
@@ -172,7 +172,7 @@ def _referenced(
     parent, key = _parent(call, session, table, name)
     wanted = [normalize(struct.pkcolumn_name or "") for struct in group]
     differing = _differing(name, group, wanted, _columns(parent), _columns(table))
-    keys = [each for each in (own if parent is table else rows.of_table(session, key)) if each.kind in (PRIMARY, UNIQUE)]
+    keys = [each for each in (own if parent is table else rows.find(session, table_id=key)) if each.kind in (PRIMARY, UNIQUE)]
     for each in keys:
         if not differing and sorted(each.body["columns"]) == sorted(wanted):
             return key, wanted, each.name

@@ -13,6 +13,7 @@ from metastore.warehouse.trash import own_user
 if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.listeners import Listeners
+    from metastore.service.authorization.contract import Authorizer
     from metastore.store.database import Database
     from metastore.warehouse import Journal, Warehouse
 
@@ -27,6 +28,8 @@ class Metastore:
     listeners: Listeners
     journal: Journal | None = None
     """Where directories being made are noted; None in tests that kill nothing."""
+    authorizer: Authorizer | None = None
+    """Who decides what callers may do; None if everybody may do everything."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,8 @@ class Call:
     metastore: Metastore
     client: Client
     method: str
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
 
     @property
     def config(self) -> Config:

@@ -21,7 +21,7 @@ from metastore.service.occupants import Occupant
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, dependents, partitions, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.drivers import ReferenceViolation
+from metastore.store.drivers.contract import ReferenceViolation
 
 
 def create_database(call: Call, database: Database) -> None:

@@ -21,7 +21,7 @@ from metastore.service.partitions import names_as_stored, partition_name
 from metastore.service.tables import find_table
 from metastore.store import dependents, partitions
 from metastore.store.database import Session
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from metastore.warehouse.locations import parse, prefix
 
 
@@ -102,7 +102,7 @@ def drop_named(
             if found:
                 partitions.delete(session, held, [key for key, _, _ in found])
                 if is_transactional(held):
-                    dependents.delete_partitions(session, Key(*name), names)
+                    dependents.delete_partitions(session, TableKey(*name), names)
                     if not delete_data:
                         _hand_over(call, session, name, held, dict(zip(names, dropped, strict=True)), environment)
             return held, purges, names

@@ -102,7 +102,7 @@ def _hold(call: Call, session: Session, target: Table, source: Table) -> tuple[T
     """Hold both tables, in the order of their names as every exchange does; return (target, source) as they are now."""
     held: dict[int | None, Table] = {}
     for table in sorted((target, source), key=lambda table: (table.dbName, table.tableName)):
-        found = tables.hold(call.database, session, table)
+        found = tables.held(call.database, session, table, tables.hold(session, table))
         if found is None:
             raise MetaError(f"The table {table.dbName}.{table.tableName} was dropped meanwhile")
         held[table.id] = found

@@ -29,7 +29,8 @@ from metastore.service.partitions import Selected, check_count, rows_by_filter, 
 from metastore.service.tables import find_table
 from metastore.store import partitions
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
+from metastore.store.partition_structs import Rows
 
 Judge = Callable[[Sequence[str]], bool | None]
 
@@ -53,7 +54,7 @@ def get_partitions_by_expression(
     def work(session: Session, table: Table) -> tuple[list[Partition], bool]:
         rows, unknown = _cut(_select(call, session, table, expression, default_name), limit)
         check_count(call, table, len(rows), limit)
-        return partitions.Rows(call.database, session, table).structs(rows), unknown
+        return Rows(call.database, session, table).structs(rows), unknown
 
     return with_table(call, name, work)
 

@@ -19,10 +19,10 @@ from metastore.service.context import Call
 from metastore.store import fast_paths
 from metastore.store.caches import QuietQueue
 from metastore.store.fast_paths import FIRST, LAST, WRITE_ID, Ended, LockAttempt
-from metastore.store.locks import Component, GivenWriteId, NewLock, reach
+from metastore.store.locks import Component, KnownWriteId, NewLock, reach
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import RANGES, WRITE_IDS, Who
-from metastore.store.write_ids import Key, is_range
+from metastore.store.write_ids import TableKey, is_range
 
 MAX_ABORTED = EVENTS
 """Transactions that are aborted in one round trip: the log tells of them in one row."""
@@ -58,7 +58,7 @@ def try_commit(call: Call, request: CommitTxnRequest) -> Ended | None:
     return fast_paths.of(call.database).try_commit(call.database, key, hint, now_ms(), event, checks_conflicts=checks_conflicts)
 
 
-def tables_to_change(call: Call, transaction: int) -> frozenset[Key]:
+def tables_to_change(call: Call, transaction: int) -> frozenset[TableKey]:
     """Return the tables of which the client means to update or delete rows: a commit has to take its turn in them."""
     return call.client.hints.of(transaction).changes
 
@@ -77,7 +77,7 @@ def ended(call: Call, transaction: int) -> None:
     call.client.hints.ended(transaction)
 
 
-def try_allocate(call: Call, key: Key, transactions: Sequence[int]) -> dict[int, int] | None:
+def try_allocate(call: Call, key: TableKey, transactions: Sequence[int]) -> dict[int, int] | None:
     """Give open transactions, ids ascending, their first write ids in a table; return them by transaction."""
     count, hints = len(transactions), call.client.hints
     is_one = count == 1
@@ -100,20 +100,20 @@ def try_allocate(call: Call, key: Key, transactions: Sequence[int]) -> dict[int,
     return None if first is None else dict(zip(transactions, range(first, first + count), strict=True))
 
 
-def allocated(call: Call, key: Key, write_ids: Mapping[int, int], seen: QuietQueue | None) -> None:
+def allocated(call: Call, key: TableKey, write_ids: Mapping[int, int], seen: QuietQueue | None) -> None:
     """Note write ids that transactions have in a table, and what was `seen` of the queue of its database before they were asked for."""
     for transaction, number in write_ids.items():
         hint = call.client.hints.find(transaction)
         if hint is not None:
             hint.holds |= WRITE_IDS
             if len(write_ids) <= MAX_NOTED_WRITE_IDS:
-                hint.write_ids[key] = GivenWriteId(number, seen)
+                hint.write_ids[key] = KnownWriteId(number, seen)
 
 
 def try_lock(call: Call, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]) -> int | None:
     """Add an acquired lock, with what its transaction means to write, if there is none of these types to wait for; return its id."""
-    given = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
-    return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), given))
+    known = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
+    return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), known))
 
 
 def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -> None:
@@ -121,7 +121,7 @@ def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -
     hint = call.client.hints.of(transaction)
     hint.holds |= bits
     hint.intents += intents
-    hint.changes |= {Key.of(each) for each in intents if each.operation in CHANGES}
+    hint.changes |= {TableKey.of(each) for each in intents if each.operation in CHANGES}
 
 
 def holds(call: Call, transaction: int, bits: int) -> None:
@@ -129,10 +129,10 @@ def holds(call: Call, transaction: int, bits: int) -> None:
     call.client.hints.of(transaction).holds |= bits
 
 
-def partitions_named(call: Call, transaction: int, bits: int, table: Key, intents: Sequence[Intent]) -> None:
+def partitions_named(call: Call, transaction: int, bits: int, table: TableKey, intents: Sequence[Intent]) -> None:
     """Note the partitions of a table that a transaction means to write, in place of the table as a whole."""
     hint = call.client.hints.of(transaction)
-    hint.intents = [each for each in hint.intents if Key.of(each) != table or each.partition is not None]
+    hint.intents = [each for each in hint.intents if TableKey.of(each) != table or each.partition is not None]
     locked(call, transaction, bits, intents)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from metastore.idl import TxnType
 from metastore.rules.transactions import CHANGES, Intent
 from metastore.store.fast_paths import PLAIN, Hint
-from metastore.store.locks import GivenWriteId
+from metastore.store.locks import KnownWriteId
 from metastore.store.transactions import RANGES
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 MAX_TRANSACTIONS = 256
 """Transactions of one connection of which there are hints."""
@@ -27,9 +27,9 @@ class TransactionHint:
     holds: int = 0
     """Bits of `store.transactions`."""
     intents: list[Intent] = field(default_factory=list)
-    changes: frozenset[Key] = frozenset()
+    changes: frozenset[TableKey] = frozenset()
     """The tables of which it updates or deletes rows: the commit has conflicts to look for."""
-    write_ids: dict[Key, GivenWriteId] = field(default_factory=dict)
+    write_ids: dict[TableKey, KnownWriteId] = field(default_factory=dict)
 
     def summary(self) -> Hint:
         """Return what the database's fast paths go by."""
@@ -42,7 +42,7 @@ class TransactionHint:
         if len(self.intents) != 1:
             return None
         (intent,) = self.intents
-        given = self.write_ids.get(Key.of(intent))
+        given = self.write_ids.get(TableKey.of(intent))
         return intent if given is None else intent._replace(write_id=given.write_id)
 
 

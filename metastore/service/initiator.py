@@ -31,7 +31,8 @@ from metastore.rules.compactions import (
 from metastore.rules.table_kinds import is_full_acid, is_transactional, is_true, parameter
 from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
-from metastore.service.compactions import did_not_initiate, scheduled
+from metastore.service.compaction_workers import did_not_initiate
+from metastore.service.compactions import scheduled
 from metastore.service.context import Metastore
 from metastore.store import compaction_sources, compactions, databases, tables
 from metastore.store.compactions import Entry, Object

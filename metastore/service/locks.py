@@ -26,7 +26,7 @@ from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.locks import ACQUIRED, WAITING, Held, NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, OPEN
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 BEAT = 1000
 """Milliseconds in which asking again for a lock writes one heartbeat at most."""
@@ -98,7 +98,7 @@ def _add(
     """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
     now, transaction = now_ms(), wanted.transaction
     held = transactions.hold(session, transaction, wanted.bits, now) if transaction else None
-    tables = {Key.of(each) for each in wanted.intents}
+    tables = {TableKey.of(each) for each in wanted.intents}
     numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
     met = _living(locks.meeting(session, wanted.components, wanted.types))
     if held is not None and not held():
@@ -111,7 +111,7 @@ def _add(
         if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
             return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
     given = numbers() if numbers is not None else {}
-    intents = [each._replace(write_id=given.get(Key.of(each))) for each in wanted.intents]
+    intents = [each._replace(write_id=given.get(TableKey.of(each))) for each in wanted.intents]
     state = ACQUIRED if found is None else WAITING
     added = locks.insert(session, wanted.new(request, state, now), wanted.components, intents)
     return added, LockState.ACQUIRED if found is None else LockState.WAITING
@@ -201,13 +201,13 @@ def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list
     Where partitions are only known while writing, the table as a whole stands for them until `add_dynamic_partitions` names them.
     """
     out: dict[Intent, None] = {}
-    whole: dict[Key, bool] = {}
+    whole: dict[TableKey, bool] = {}
     for each, component in zip(sent, wanted, strict=True):
         operation = None if each.isTransactional is False else operation_of(each.operationType, component.type)
         if operation is None:
             continue
         if each.isDynamicPartitionWrite:
-            key = Key(component.catalog, component.database, component.table or "")
+            key = TableKey(component.catalog, component.database, component.table or "")
             whole[key] = whole.get(key, False) or operation in CHANGES
         else:
             out[Intent(*component[:4], operation, None)] = None

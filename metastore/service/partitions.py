@@ -23,10 +23,10 @@ from metastore.rules.partition_names import (
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.store import partitions
+from metastore.store import partition_structs, partitions
 from metastore.store import tables as table_rows
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 
 T = TypeVar("T")
 
@@ -79,8 +79,8 @@ class Principal(NamedTuple):
     groups: Sequence[str]
 
 
-Form = partitions.Form
-STRUCTS, TUPLES = partitions.Rows.structs, partitions.Rows.tuples
+Form = partition_structs.Form
+STRUCTS, TUPLES = partition_structs.Rows.structs, partition_structs.Rows.tuples
 """What a function makes of the partitions that it found: structs, or the tuples that stand for them in a reply that changes nothing."""
 
 
@@ -104,7 +104,7 @@ def _listed(
     call: Call, session: Session, table: Table, rows: Sequence[Row], form: Form, principal: Principal | None = None
 ) -> list[Partition]:
     """Return the partitions of rows in a form; in structs where a principal is shown its privileges."""
-    made = partitions.Rows(call.database, session, table)
+    made = partition_structs.Rows(call.database, session, table)
     return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
 
 
@@ -278,7 +278,7 @@ def get_partition_values(
 
 
 class Selected(NamedTuple):
-    """Rows (`partitions.FIELDS`), ascending by name, and whether one of them may not match."""
+    """Rows (`partition_structs.FIELDS`), ascending by name, and whether one of them may not match."""
 
     rows: list[Row]
     unknown: bool

@@ -18,7 +18,7 @@ from metastore.service.names import TableName, database_name, table_name
 from metastore.store import components, databases, partitions, tables, transactions, write_ids
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, COMPONENTS, WRITE_IDS
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 LAST_ID = "repl.last.id"
 
@@ -60,7 +60,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     Aborted ones become those of aborted transactions, and a major compaction is asked for that removes what they wrote.
     """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
-    key = Key(*name)
+    key = TableKey(*name)
     if not request.validWriteIdlist:
         raise MetaError(f"the write ids of {name} at its source are not told: send validWriteIdlist")
     _, seen = parse_table(request.validWriteIdlist)

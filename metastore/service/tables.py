@@ -22,9 +22,9 @@ from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.drivers import BrokenAtCommit
+from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 T = TypeVar("T")
 
@@ -181,7 +181,7 @@ def drop_table(
 
 def _held(call: Call, session: Session, name: TableName, table: Table) -> Table:
     """Lock a table that was read before; return it as it is now. NoSuchObject."""
-    held = tables.hold(call.database, session, table, exclusively=True)
+    held = tables.held(call.database, session, table, tables.hold(session, table, exclusively=True))
     if held is None or held.id is None:
         raise NoSuchObject(f"{name} table not found")
     return held
@@ -202,7 +202,7 @@ def _remove(call: Call, session: Session, name: TableName, table: Table, environ
     tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
     if not is_transactional(table):
         return
-    dependents.delete_table(session, Key(*name))
+    dependents.delete_table(session, TableKey(*name))
     if not delete_data and soft_drops.dropping_transaction(environment) and table.sd is not None and table.sd.location:
         soft_drops.hand_over(call, session, name, [(None, table.sd.location)], environment, purge=_purges(table, environment))
 

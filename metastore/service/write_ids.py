@@ -30,7 +30,7 @@ from metastore.store import components, dependents, locks, transactions, write_i
 from metastore.store.database import Session
 from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
 from metastore.store.write_id_snapshots import Mark
-from metastore.store.write_ids import Key, Range
+from metastore.store.write_ids import Range, TableKey
 
 MAX_EXCEPTIONS = 1000
 """Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
@@ -38,12 +38,12 @@ READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 
 
-def key_of(call: Call, name: str) -> Key:
+def key_of(call: Call, name: str) -> TableKey:
     """Return the table of a text `database.table` or `catalog.database.table`. MetaError."""
     parts = name.split(".")
     if len(parts) not in {2, 3}:
         raise MetaError(f"{name} is no name of a table: write database.table")
-    return Key(*table_name(parts[-2], parts[-1], parts[0] if len(parts) == 3 else None, call.config.default_catalog))
+    return TableKey(*table_name(parts[-2], parts[-1], parts[0] if len(parts) == 3 else None, call.config.default_catalog))
 
 
 def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dict[int, int]:
@@ -52,7 +52,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
     MetaError unless all are open and may write. With a policy and the ids at the source, those are taken over; transactions that
     are not known under the policy were ended before, and get none.
     """
-    key = Key(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
+    key = TableKey(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
     sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
     if not sources and not request.txnIds:
         raise MetaError(f"Write ID allocation on {request.dbName}.{request.tableName} needs transactions: none was named")
@@ -70,7 +70,7 @@ def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dic
 
 
 def _allocate(
-    call: Call, session: Session, key: Key, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
+    call: Call, session: Session, key: TableKey, ids: Sequence[int], sources: Mapping[int, int], request: AllocateTableWriteIdsRequest
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Allocate write ids on the portable way; return those that transactions had already, and the new ones. MetaError."""
     if sources:
@@ -101,14 +101,14 @@ def _allocate(
     return have, new
 
 
-def _may_write(key: Key, ids: Sequence[int], found: list[Transaction]) -> list[Transaction]:
+def _may_write(key: TableKey, ids: Sequence[int], found: list[Transaction]) -> list[Transaction]:
     """Return the locked transactions. MetaError unless all are there, open, and not read-only."""
     if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
         raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
     return found
 
 
-def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> range:
+def _numbers_of_source(session: Session, key: TableKey, first: int, count: int) -> range:
     """Return the write ids from `first` on, those of a replicated table at its source; what the table had until now is forgotten."""
     numbers = range(first, first + count)
     write_ids.set_next(session, key, numbers.stop)
@@ -116,7 +116,7 @@ def _numbers_of_source(session: Session, key: Key, first: int, count: int) -> ra
     return numbers
 
 
-def _insert_new(session: Session, key: Key, new: Mapping[int, int], owners: Sequence[Transaction]) -> None:
+def _insert_new(session: Session, key: TableKey, new: Mapping[int, int], owners: Sequence[Transaction]) -> None:
     """Add new write ids, ascending, of locked transactions: as one range if they are consecutive and were opened together."""
     ids = list(new)
     if write_ids.is_range(ids) and all(each.holds & RANGES for each in owners):
@@ -127,7 +127,7 @@ def _insert_new(session: Session, key: Key, new: Mapping[int, int], owners: Sequ
         transactions.hold_many(session, ids, WRITE_IDS)
 
 
-def _event(call: Call, key: Key, new: Mapping[int, int]) -> AllocateWriteIds:
+def _event(call: Call, key: TableKey, new: Mapping[int, int]) -> AllocateWriteIds:
     """Return the event of new write ids, by transaction."""
     return AllocateWriteIds(
         client=call.info, catalog=key.catalog, database=key.database, table=key.table, transactions=[*new], write_ids=[*new.values()]
@@ -150,7 +150,7 @@ def get_valid_write_ids(
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
 
 
-def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
+def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
     counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
@@ -161,7 +161,7 @@ def _seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_s
     return write_id_snapshots.Snapshot({**marks, **whole}, unseen, ranges)
 
 
-def _partly_seen(session: Session, keys: Collection[Key], seen: Snapshot) -> write_id_snapshots.Snapshot:
+def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.Snapshot:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
     marks, later, ranges = write_id_snapshots.snapshot(session, keys, _database_mark(seen), seen.exceptions)
     return write_id_snapshots.Snapshot(
@@ -220,7 +220,7 @@ def _judged(ranges: Sequence[tuple[int, int, int]], mark: Mark, seen: Snapshot) 
     return mark.raised(below, seen=some), unseen
 
 
-def _snapshot(call: Call, keys: Sequence[Key], text: str | None, write_id: int | None) -> Snapshot:
+def _snapshot(call: Call, keys: Sequence[TableKey], text: str | None, write_id: int | None) -> Snapshot:
     if text is not None:
         return parse_transactions(text)
     current = 0
@@ -259,13 +259,13 @@ def _table(
 
 def max_allocated_write_id(call: Call, database: str, table: str) -> int:
     """Return the last write id of a table, 0 before the first."""
-    key = Key(*table_name(database, table, None, call.config.default_catalog))
+    key = TableKey(*table_name(database, table, None, call.config.default_catalog))
     return call.database.read(lambda session: write_ids.last(session, key)) or 0
 
 
 def seed_write_id(call: Call, database: str, table: str, seed: int) -> None:
     """Let the first write id of a table be the one after `seed`. MetaError when the table has had some."""
-    key = Key(*table_name(database, table, None, call.config.default_catalog))
+    key = TableKey(*table_name(database, table, None, call.config.default_catalog))
 
     def work(session: Session) -> None:
         if write_ids.last(session, key) is not None:
@@ -291,7 +291,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     """Say which partitions of a table a transaction writes, in place of the table as a whole. NoSuchTransaction, TransactionAborted."""
-    key = Key(*table_name(request.dbname, request.tablename, None, call.config.default_catalog))
+    key = TableKey(*table_name(request.dbname, request.tablename, None, call.config.default_catalog))
     operation = UPDATE if request.operationType is None else operation_of(request.operationType, LockType.SHARED_WRITE)
     names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())
 

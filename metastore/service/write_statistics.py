@@ -34,8 +34,8 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
-Key = TypeVar("Key", bound=Hashable)
-"""A place, or whatever else tells columns from others."""
+Group = TypeVar("Group", bound=Hashable)
+"""A place, or whatever else tells the columns of one place from those of others."""
 
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
@@ -258,7 +258,7 @@ def _checked(
     return keys, {key: _normalized(table, names, fitting, each) for key, each in distinct.items()}
 
 
-def _encoded(structs: Mapping[Key, Sequence[ColumnStatisticsObj]]) -> dict[Key, Columns]:
+def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, Columns]:
     """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing."""
     columns = [column for each in structs.values() for column in each]
     encoded, now = statistics.encode(columns), int(time.time())

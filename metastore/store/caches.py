@@ -1,4 +1,4 @@
-"""What a process remembers of its database: bounded regions with names and hit counts, emptied in one place.
+"""What a process remembers of its database: bounded regions with names, emptied in one place.
 
 region           by                 holds                                        is right as long as
 columns          hash of content    decoded lists of columns                     always: content does not change
@@ -15,18 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from threading import Lock
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-class Counts(NamedTuple):
-    """How a region has served."""
-
-    size: int
-    hits: int
-    misses: int
 
 
 class Region(Generic[K, V]):
@@ -34,18 +26,12 @@ class Region(Generic[K, V]):
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.hits = self.misses = 0
         self._values: dict[K, V] = {}
         self._lock = Lock()
 
     def get(self, key: K) -> V | None:
         """Return a value, or None."""
-        found = self._values.get(key)
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
-        return found
+        return self._values.get(key)
 
     def put(self, key: K, value: V) -> V:
         """Keep a value, and return it."""
@@ -66,10 +52,6 @@ class Region(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-    def counts(self) -> Counts:
-        """Return how it has served."""
-        return Counts(len(self), self.hits, self.misses)
 
 
 class QuietQueue:
@@ -103,10 +85,6 @@ class Caches:
         self.storage_formats: Region[int, Any] = Region(100_000)
         self.tables: Region[tuple[str, str, str], tuple[Any, ...]] = Region(200)
         self.lock_queues: Region[str, QuietQueue] = Region(10_000)
-
-    def counts(self) -> dict[str, Counts]:
-        """Return by name how each region has served."""
-        return {name: region.counts() for name, region in vars(self).items()}
 
     def discard_changed(self) -> None:
         """Forget all that may be outdated: the database may be a standby that lacks the last changes."""

@@ -13,13 +13,17 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from metastore.store.drivers import DRIVERS
 
 
-class Among(sa.ColumnElement[bool]):
-    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
+class _Condition(sa.ColumnElement[bool]):
+    """A condition that is written in its own way for each kind of database."""
 
     inherit_cache = False
     type = sa.Boolean()
     _is_implicitly_boolean = True
     """Or SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then find no row by an index."""
+
+
+class Among(_Condition):
+    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
 
     def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
         self.column = column
@@ -41,15 +45,11 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN %({element.bind.key})s"
 
 
-class AmongKeys(sa.ColumnElement[bool]):
+class AmongKeys(_Condition):
     """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column for itself, which may find more.
 
     PostgreSQL would go by the first column alone as long as it does not know how many rows there are.
     """
-
-    inherit_cache = False
-    type = sa.Boolean()
-    _is_implicitly_boolean = True
 
     def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
         self.each = [Among(column, name) for name, column in columns.items()]

@@ -14,7 +14,7 @@ from metastore.store.clauses import Among, constant
 from metastore.store.compactions import OWNED, C, Object, T, is_object, named_object
 from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import compaction_metrics, compactions, transaction_components, transactions
 from metastore.store.transactions import min_open
 from metastore.store.write_ids import is_table

@@ -8,26 +8,19 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.store import counters
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
-from metastore.store.schema import (
-    compactions,
-    counters,
-    transaction_components,
-    transactions,
-    write_id_counters,
-    write_id_ranges,
-    write_ids,
-)
-from metastore.store.write_ids import Key, is_table, named
+from metastore.store.drivers.contract import Row
+from metastore.store.schema import compactions, transactions, write_id_counters, write_id_ranges, write_ids
+from metastore.store.schema import counters as counter_rows
+from metastore.store.write_ids import TableKey, is_table, named
 
-C, N, T = compactions.c, counters.c, transactions.c
+C, N, T = compactions.c, counter_rows.c, transactions.c
 MUTEX = "compactions"
 """Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
 
 LAST_TRANSACTION = sa.select(N.value).where(N.name == constant("transaction")).scalar_subquery()
-TURN = sa.select(N.value).where(N.name == constant(MUTEX)).with_for_update()
 WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
 
 
@@ -100,8 +93,6 @@ REVOKE = (
         hadoop_job=sa.null(),
     )
 )
-HOLD_TRANSACTION = sa.select(T.state).where(T.id == sa.bindparam("key")).with_for_update()
-MARK_TRANSACTION = sa.update(transactions).where(T.id == sa.bindparam("key")).values(holds=T.holds.op("|")(sa.bindparam("bit")))
 W, R = write_ids.c, write_id_ranges.c
 OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
     (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
@@ -221,14 +212,12 @@ class Ready(NamedTuple):
 
 def named_object(where: Object) -> dict[str, Any]:
     """Return the parameters of a statement that name an object."""
-    return {**named(Key(*where[:3])), "partition_key": where.partition}
+    return {**named(TableKey(*where[:3])), "partition_key": where.partition}
 
 
 def take_turn(session: Session) -> None:
     """Wait until no other transaction adds an entry."""
-    if session.row(TURN) is None:
-        session.insert_missing(counters, [{"name": MUTEX, "value": 0}])
-        session.row(TURN)
+    counters.lock(session, MUTEX)
 
 
 def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
@@ -329,18 +318,6 @@ def revoke(session: Session, state: str, new_state: str, since: int) -> int:
     return session.execute(REVOKE, state_key=state, new_state=new_state, since=since)
 
 
-def hold_transaction(session: Session, key: int) -> str | None:
-    """Lock a transaction and return its state, None when it is not there."""
-    row = session.row(HOLD_TRANSACTION, key=key)
-    return None if row is None else str(row[0])
-
-
-def add_component(session: Session, key: int, bit: int, where: Object, operation: str, write_id: int | None) -> None:
-    """Note that a transaction writes to an object; `bit` is that of its components in `holds`."""
-    session.execute(MARK_TRANSACTION, key=key, bit=bit)
-    session.insert(transaction_components, transaction_id=key, **where._asdict(), operation=operation, write_id=write_id)
-
-
 @cache
 def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
     clause = sa.select(compactions).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
@@ -381,4 +358,4 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
 
 def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
     """Return all entries of a table and its partitions, the last first."""
-    return [Entry(*row) for row in session.rows(OF_TABLE, **named(Key(catalog, database, table)))]
+    return [Entry(*row) for row in session.rows(OF_TABLE, **named(TableKey(catalog, database, table)))]

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, bare
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import transaction_components
 
 C = transaction_components.c

@@ -14,37 +14,29 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, tables
 
 C = constraints.c
 CHILD, CHILD_DATABASE = tables.alias("child"), databases.alias("child_database")
 PARENT, PARENT_DATABASE = tables.alias("parent"), databases.alias("parent_database")
-FIELDS = (
-    C.kind,
-    C.name,
-    C.body,
-    CHILD_DATABASE.c.catalog,
-    CHILD_DATABASE.c.name,
-    CHILD.c.name,
-    PARENT_DATABASE.c.name,
-    PARENT.c.name,
-)
+COLUMNS = {
+    "kind": C.kind,
+    "name": C.name,
+    "body": C.body,
+    "catalog": CHILD_DATABASE.c.catalog,
+    "database": CHILD_DATABASE.c.name,
+    "table": CHILD.c.name,
+    "parent_database": PARENT_DATABASE.c.name,
+    "parent_table": PARENT.c.name,
+}
+"""By the fields of `Constraint`."""
 JOINED = (
     constraints.join(CHILD, C.table_id == CHILD.c.id)
     .join(CHILD_DATABASE, CHILD.c.database_id == CHILD_DATABASE.c.id)
     .outerjoin(PARENT, C.parent_table_id == PARENT.c.id)
     .outerjoin(PARENT_DATABASE, PARENT.c.database_id == PARENT_DATABASE.c.id)
 )
-FILTERS = {
-    "catalog": CHILD_DATABASE.c.catalog,
-    "database": CHILD_DATABASE.c.name,
-    "table": CHILD.c.name,
-    "parent_database": PARENT_DATABASE.c.name,
-    "parent_table": PARENT.c.name,
-    "kind": C.kind,
-}
-OF_KEY = sa.select(*FIELDS).select_from(JOINED).where(C.table_id == sa.bindparam("key")).order_by(C.id)
 DELETE = sa.delete(constraints).where(C.table_id == sa.bindparam("key"), C.name == sa.bindparam("name_key"))
 REFERRING = sa.select(C.id, C.table_id, C.kind, C.name, C.parent_table_id, C.body).where(
     sa.or_(C.table_id == sa.bindparam("key"), C.parent_table_id == sa.bindparam("key"))
@@ -66,27 +58,17 @@ class Constraint(NamedTuple):
     parent_table: str | None = None
 
 
-def _constraint(row: Row) -> Constraint:
-    kind, name, body, *names = row
-    return Constraint(kind, name, orjson.loads(body), *names)
-
-
 @cache
 def _listing(filters: tuple[str, ...]) -> sa.Select[Any]:
-    conditions = [FILTERS[name] == sa.bindparam(f"{name}_key") for name in filters]
-    return sa.select(*FIELDS).select_from(JOINED).where(*conditions).order_by(C.id)
+    conditions = [{**COLUMNS, "table_id": C.table_id}[name] == sa.bindparam(f"{name}_key") for name in filters]
+    return sa.select(*COLUMNS.values()).select_from(JOINED).where(*conditions).order_by(C.id)
 
 
-def find(session: Session, **filters: str | None) -> list[Constraint]:
-    """Return the constraints that agree with the filters (see `FILTERS`) that are not None, in the order they were added."""
+def find(session: Session, **filters: str | int | None) -> list[Constraint]:
+    """Return the constraints whose fields, and `table_id`, are those given that are not None, in the order they were added."""
     given = {name: value for name, value in filters.items() if value is not None}
     rows = session.rows(_listing(tuple(sorted(given))), **{f"{name}_key": value for name, value in given.items()})
-    return [_constraint(row) for row in rows]
-
-
-def of_table(session: Session, table_id: int) -> list[Constraint]:
-    """Return a table's constraints, in the order they were added."""
-    return [_constraint(row) for row in session.rows(OF_KEY, key=table_id)]
+    return [Constraint(kind, name, orjson.loads(body), *names) for kind, name, body, *names in rows]
 
 
 def insert(session: Session, table_id: int, new: Iterable[tuple[Constraint, int | None]]) -> None:
@@ -114,8 +96,7 @@ class Stored(NamedTuple):
 
     def decoded(self) -> dict[str, Any]:
         """Return the body."""
-        found: dict[str, Any] = orjson.loads(self.body)
-        return found
+        return dict(orjson.loads(self.body))
 
     def changed(self, body: dict[str, Any]) -> Stored:
         """Return the row with another body."""
@@ -129,6 +110,6 @@ def referring(session: Session, table_id: int) -> list[Stored]:
 
 def replace(session: Session, changed: Sequence[Stored], gone: Sequence[int]) -> None:
     """Write changed rows in their places, and remove others by key."""
-    session.enqueue_replace(constraints, Stored._fields, changed)
+    session.enqueue_upsert(constraints, Stored._fields, changed)
     if gone:
         session.enqueue(DELETE_KEYED, keys=list(gone))

@@ -55,7 +55,9 @@ def taken(answer: Answer) -> int:
 
 NUMBERS = taking(counters, "value", 0)
 VALUE = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("key"))
+LOCK = VALUE.with_for_update()
 SHARE = VALUE.with_for_update(read=True)
+SET = sa.update(counters).where(counters.c.name == sa.bindparam("key")).values(value=sa.bindparam("new"))
 RAISE = (
     sa.update(counters)
     .where(counters.c.name == sa.bindparam("key"), counters.c.value < sa.bindparam("least"))
@@ -72,6 +74,20 @@ def share(session: Session, name: str) -> Later[int]:
     """Return the last number, 0 before the first, and keep others from taking one until the transaction ends, with the next statement."""
     answer = session.enqueue(SHARE, key=name)
     return lambda: int(answer.rows[0][0]) if answer.rows else 0
+
+
+def lock(session: Session, name: str) -> int:
+    """Keep others from taking a number, or from locking too, until the transaction ends; return the last, 0 before the first."""
+    found = session.number(LOCK, key=name)
+    if found is None:
+        session.insert_missing(counters, [{"name": name, "value": 0}])
+        found = session.number(LOCK, key=name)
+    return found or 0
+
+
+def set_last(session: Session, name: str, number: int) -> None:
+    """Let a number be the last given out of a locked counter."""
+    session.execute(SET, key=name, new=number)
 
 
 def raise_to(session: Session, name: str, least: int) -> bool:

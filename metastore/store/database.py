@@ -12,19 +12,19 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import cache
 from itertools import count
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 from sqlalchemy.sql import ClauseElement
-from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
 from metastore.store.caches import Caches
-from metastore.store.drivers import (
-    DRIVERS,
+from metastore.store.drivers import DRIVERS
+from metastore.store.drivers.contract import (
     BrokenAtCommit,
     Driver,
     ReferenceViolation,
@@ -186,17 +186,11 @@ class Session:
     def enqueue_upsert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert rows, or none, as `enqueue` does it; a row that has the primary key of one is given its values instead.
 
-        For rows that nobody else can insert meanwhile.
+        For rows that are locked, or that nobody else can insert meanwhile.
         """
         given = list(rows)
         if given:
             self._database.driver.upsert(self, table, columns, given)
-
-    def enqueue_replace(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Give locked rows, or none, other values, as `enqueue` does it; each is given as a whole, by its primary key."""
-        given = list(rows)
-        if given:
-            self._database.driver.replace(self, table, columns, given)
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
@@ -234,19 +228,13 @@ class Database:
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)
-        self._ignoring: dict[str, Insert] = {}
+        self.ignoring = cache(self.driver.ignoring)
+        """Returns an insert into all columns of a table that leaves rows with a known key alone."""
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.close()
-
-    def ignoring(self, table: sa.Table) -> Insert:
-        """Return an insert into all columns of a table that leaves rows with a known key alone."""
-        found = self._ignoring.get(table.name)
-        if found is None:
-            found = self._ignoring[table.name] = self.driver.ignoring(table)
-        return found
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""

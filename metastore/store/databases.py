@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from metastore.idl import Database as DatabaseStruct
 from metastore.places import indexed
+from metastore.store import authorization_changes
 from metastore.store.clauses import bound
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
 
 C = databases.c
@@ -89,11 +90,13 @@ def all_of(session: Session, catalog: str) -> list[DatabaseStruct]:
 
 def insert(session: Session, database: DatabaseStruct) -> int:
     """Add a database; return its key."""
+    authorization_changes.note(session)
     return session.insert_keyed(databases, **_values(database)).key
 
 
 def update(session: Session, catalog: str, name: str, database: DatabaseStruct) -> None:
     """Change everything but the name."""
+    authorization_changes.note(session)
     session.execute(UPDATE, catalog_key=catalog, name_key=name, **_values(database))
 
 
@@ -106,5 +109,6 @@ def has_tables_or_functions(session: Session, key: int) -> tuple[bool, bool]:
 
 def delete(session: Session, key: int) -> None:
     """Remove an empty database with the privileges on it: a later one may get its key."""
+    authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, key=key)
     session.execute(DELETE, key=key)

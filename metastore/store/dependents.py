@@ -27,7 +27,7 @@ from metastore.store.schema import (
     write_ids,
     write_notifications,
 )
-from metastore.store.write_ids import Key, named
+from metastore.store.write_ids import TableKey, named
 
 ORDER = (
     write_id_counters,
@@ -45,9 +45,9 @@ KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_
 """Tables whose keys hold a table's name: rows that an earlier table left under the new name must not stand in the way."""
 
 
-def _of_database(table: sa.Table) -> list[sa.ColumnElement[bool]]:
-    found = [table.c.database == sa.bindparam("database_key")]
-    return [table.c.catalog == sa.bindparam("catalog_key"), *found] if "catalog" in table.c else found
+def _of_database(table: sa.Table, name: str = "database_key") -> list[sa.ColumnElement[bool]]:
+    database = table.c.database == sa.bindparam(name)
+    return [table.c.catalog == sa.bindparam("catalog_key"), database] if "catalog" in table.c else [database]
 
 
 def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
@@ -55,14 +55,7 @@ def _of_table(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 
 _NAMES: dict[str, sa.BindParameter[str]] = {"database": sa.bindparam("new_database"), "table": sa.bindparam("new_table")}
-MAKE_ROOM = [
-    sa.delete(table).where(
-        *([table.c.catalog == sa.bindparam("catalog_key")] if "catalog" in table.c else []),
-        table.c.database == _NAMES["database"],
-        table.c.table == _NAMES["table"],
-    )
-    for table in KEYED
-]
+MAKE_ROOM = [sa.delete(table).where(*_of_database(table, "new_database"), table.c.table == _NAMES["table"]) for table in KEYED]
 RENAME_TABLE = [sa.update(table).where(*_of_table(table)).values(_NAMES) for table in (*ORDER, lock_components)]
 RENAME_PARTITION = [
     sa.update(table)
@@ -96,7 +89,7 @@ def invalidate(session: Session, catalog: str, database: str, table: str | None 
     session.before_commit(locks.change, locks.queue(catalog, database))
 
 
-def rename_table(session: Session, old: Key, new: Key) -> None:
+def rename_table(session: Session, old: TableKey, new: TableKey) -> None:
     """Let the rows of a table follow it to another name or database."""
     names = {"new_database": new.database, "new_table": new.table}
     for room in MAKE_ROOM:
@@ -107,19 +100,19 @@ def rename_table(session: Session, old: Key, new: Key) -> None:
         invalidate(session, *key)
 
 
-def delete_write_ids(session: Session, table: Key, transactions: Sequence[int] | None = None) -> None:
+def delete_write_ids(session: Session, table: TableKey, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions in it, which ascend, since they are given others."""
     write_ids_rows.delete(session, table, transactions)
     invalidate(session, *table)
 
 
-def rename_partition(session: Session, table: Key, old: str, new: str) -> None:
+def rename_partition(session: Session, table: TableKey, old: str, new: str) -> None:
     """Let the rows of a partition follow it to another name."""
     for statement in RENAME_PARTITION:
         session.execute(statement, **named(table), partition_key=old, new_partition=new)
 
 
-def delete_table(session: Session, table: Key) -> None:
+def delete_table(session: Session, table: TableKey) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in DELETE_TABLE:
         session.execute(statement, **named(table))
@@ -133,7 +126,7 @@ def delete_database(session: Session, catalog: str, database: str) -> None:
     invalidate(session, catalog, database)
 
 
-def delete_partitions(session: Session, table: Key, names: Sequence[str]) -> None:
+def delete_partitions(session: Session, table: TableKey, names: Sequence[str]) -> None:
     """Remove the rows of partitions that are dropped; the table's write ids stay."""
     for statement in DELETE_PARTITIONS:
         session.execute(statement, names=list(names), **named(table))

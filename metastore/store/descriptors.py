@@ -19,7 +19,7 @@ from metastore.idl import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDesc
 from metastore.store.caches import FrozenDict, FrozenList, frozen
 from metastore.store.clauses import Among
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Retry
+from metastore.store.drivers.contract import Retry
 from metastore.store.schema import descriptors
 
 BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from metastore.idl import Function, ResourceUri
 from metastore.store.clauses import bound
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions
 
 F, D = functions.c, databases.c

@@ -11,7 +11,7 @@ from metastore.store.components import has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.schema import replicated_transactions, transaction_components, transactions, write_id_ranges, write_ids
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
-from metastore.store.write_ids import LAST_OF_RANGE, NAMES, Key, named
+from metastore.store.write_ids import LAST_OF_RANGE, NAMES, TableKey, is_table, named
 
 T, C = transactions.c, transaction_components.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
@@ -68,10 +68,8 @@ FREE = (
     .limit(sa.bindparam("most"))
 )
 DELETE_WRITE_IDS = (
-    sa.delete(write_ids).where(*(I[name] == sa.bindparam(f"{name}_key") for name in NAMES), I.write_id <= _LAST, I.transaction_id < _LOW),
-    sa.delete(write_id_ranges).where(
-        *(R[name] == sa.bindparam(f"{name}_key") for name in NAMES), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW
-    ),
+    sa.delete(write_ids).where(*is_table(I), I.write_id <= _LAST, I.transaction_id < _LOW),
+    sa.delete(write_id_ranges).where(*is_table(R), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW),
 )
 
 _RANKED = (
@@ -126,15 +124,15 @@ def lowest_needed(session: Session, min_open: int) -> int | None:
     return session.number(LOWEST_NEEDED, min_open=min_open)
 
 
-def free_write_ids(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
+def free_write_ids(session: Session, low: int, most: int) -> list[tuple[TableKey, int]]:
     """Return write ids of transactions below an id, by table and ascending; of a range the last, if all of them are.
 
     A table's go in their order: those that are gone are taken to be seen, so none may go before a lower one that is not.
     """
-    return [(Key(*table), int(write_id)) for *table, write_id in session.rows(FREE, low=low, most=most)]
+    return [(TableKey(*table), int(write_id)) for *table, write_id in session.rows(FREE, low=low, most=most)]
 
 
-def delete_write_ids(session: Session, low: int, found: Sequence[tuple[Key, int]]) -> None:
+def delete_write_ids(session: Session, low: int, found: Sequence[tuple[TableKey, int]]) -> None:
     """Remove these write ids and all lower ones of transactions below an id: a table made anew since then numbers others' from 1."""
     up_to = [{**named(key), "last": last, "low": low} for key, last in dict(found).items()]
     for statement in DELETE_WRITE_IDS:

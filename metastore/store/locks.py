@@ -24,9 +24,9 @@ from metastore.store.caches import QuietQueue
 from metastore.store.clauses import Among, unsynced
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 L, C, Q, T = locks.c, lock_components.c, lock_queues.c, transactions.c
 ACQUIRED, WAITING = "a", "w"
@@ -141,7 +141,7 @@ def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
     )
 
 
-class GivenWriteId(NamedTuple):
+class KnownWriteId(NamedTuple):
     """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
 
     write_id: int
@@ -153,7 +153,7 @@ def queue(catalog: str, database: str) -> str:
     return f"{catalog}.{database}"
 
 
-def last_seen(database: Database, key: Key) -> QuietQueue | None:
+def last_seen(database: Database, key: TableKey) -> QuietQueue | None:
     """Return what was seen last of the queue of a table's database."""
     return database.caches.lock_queues.get(queue(key.catalog, key.database))
 

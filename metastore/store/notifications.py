@@ -17,9 +17,10 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from metastore.idl import WriteEventInfo
+from metastore.store import counters
 from metastore.store.clauses import Among
 from metastore.store.database import Session
-from metastore.store.schema import counters, notifications, write_notifications
+from metastore.store.schema import notifications, write_notifications
 
 N, W = notifications.c, write_notifications.c
 COUNTER = "notification"
@@ -102,9 +103,6 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
 
 PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
 HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
-HOLD = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter")).with_for_update()
-LAST = sa.select(counters.c.value).where(counters.c.name == sa.bindparam("counter"))
-COUNT_ON = sa.update(counters).where(counters.c.name == sa.bindparam("counter")).values(value=sa.bindparam("last"))
 NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(id=Matched(N.sequence, "order", "ids"))
 FIELDS = (N.id, *(N[name] for name in LogRow._fields))
 OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
@@ -126,7 +124,7 @@ def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:
     last = number(session)
     ids = list(range(last + 1, last + 1 + len(rows)))
     session.insert_many(notifications, ("id", *LogRow._fields), [(key, *row) for key, row in zip(ids, rows, strict=True)])
-    session.execute(COUNT_ON, counter=COUNTER, last=ids[-1])
+    counters.set_last(session, COUNTER, ids[-1])
     return ids
 
 
@@ -137,11 +135,7 @@ def insert_writes(session: Session, rows: Sequence[NewWrite]) -> None:
 
 def number(session: Session) -> int:
     """Give ids to the events that are committed and have none, holding the counter; return the last id."""
-    last = session.number(HOLD, counter=COUNTER)
-    if last is None:
-        session.insert_missing(counters, [{"name": COUNTER, "value": 0}])
-        last = session.number(HOLD, counter=COUNTER) or 0
-    first = last
+    first = last = counters.lock(session, COUNTER)
     while rows := session.rows(PENDING):
         keys = [key for key, _ in rows]
         ids = list(accumulate((events for _, events in rows), initial=last))[1:]
@@ -150,7 +144,7 @@ def number(session: Session) -> int:
         if len(keys) < BATCH:
             break
     if last > first:
-        session.execute(COUNT_ON, counter=COUNTER, last=last)
+        counters.set_last(session, COUNTER, last)
     return last
 
 
@@ -161,7 +155,7 @@ def pending(session: Session) -> bool:
 
 def last_id(session: Session) -> int:
     """Return the last id that was given; 0 for none."""
-    return session.number(LAST, counter=COUNTER) or 0
+    return counters.value(session, COUNTER)
 
 
 @cache

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import orjson
 import sqlalchemy as sa
 
-from metastore.idl import Partition, StorageDescriptor, Table
-from metastore.places import END, LENGTH, indexed, is_in, place_of
+from metastore.idl import Partition, Table
+from metastore.places import END, LENGTH, is_in, place_of
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Retry, Row
+from metastore.store.drivers.contract import Retry, Row
+from metastore.store.partition_structs import FIELDS, INSERTED, Rows, rows_of
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.schema import tables as tables_table
 from metastore.store.tables import KEY as TABLE_KEY
 
 P = partitions.c
-FIELDS = (
-    P.id,
-    P.name,
-    P.partition_values,
-    P.location,
-    P.columns_hash,
-    P.storage_hash,
-    P.parameters,
-    P.create_time,
-    P.last_access_time,
-    P.write_id,
-)
 OF_TABLE = P.table_id == sa.bindparam("table_id")
 ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
 FIRST = ALL.limit(sa.bindparam("limit"))
@@ -73,149 +61,11 @@ DETACH = (  # MySQL sets one after the other: the place goes by the location as 
 PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bindparam("low"), P.place < sa.bindparam("high"))
 MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
-INSERTED = ("table_id", *(field.name for field in FIELDS[1:]), "place")
-
-
-class Rows:
-    """Turns rows of one table's partitions into structs that share their column lists and storage formats."""
-
-    def __init__(self, database: Database, session: Session, table: Table) -> None:
-        self._database = database
-        self._session = session
-        self._table = table
-
-    def structs(self, rows: Sequence[Row]) -> list[Partition]:
-        """Return the partitions of rows with the fields `FIELDS`."""
-        decoded, base = self._load(rows)
-        table = self._table
-        database, name, catalog = table.dbName, table.tableName, table.catName
-        loads, new, partition = orjson.loads, Partition.__new__, Partition
-        out = []
-        for _, _, values, place, columns, storage, parameters, created, accessed, write_id in rows:
-            location = base + place[1:] if place is not None and place[:2] == "./" else place
-            struct = new(partition)
-            struct.__dict__ = {
-                "values": loads(values),
-                "dbName": database,
-                "tableName": name,
-                "createTime": created,
-                "lastAccessTime": accessed,
-                "sd": decoded[storage].at(location, decoded[columns] if columns is not None else None) if storage is not None else None,
-                "parameters": loads(parameters),
-                "catName": catalog,
-                "writeId": write_id,
-            }
-            out.append(struct)
-        return out
-
-    def tuples(self, rows: Sequence[Row]) -> list[Any]:
-        """Return the fields of the partitions, in the order of their declaration: what stands for structs in a reply."""
-        decoded, base = self._load(rows)
-        table = self._table
-        database, name, catalog = table.dbName, table.tableName, table.catName
-        loads = orjson.loads
-        out = []
-        for _, _, values, place, columns, storage, parameters, created, accessed, write_id in rows:
-            location = base + place[1:] if place is not None and place[:2] == "./" else place
-            sd = decoded[storage].row_at(location, decoded[columns] if columns is not None else None) if storage is not None else None
-            out.append((loads(values), database, name, created, accessed, sd, loads(parameters), None, catalog, write_id))
-        return out
-
-    def _load(self, rows: Sequence[Row]) -> tuple[Mapping[int, Any], str]:
-        """Return the decoded descriptors of rows, by hash, and the location of the table."""
-        table = self._table
-        assert table.id is not None
-        hashes = {row[4] for row in rows} | {row[5] for row in rows}
-        hashes.discard(None)
-        decoded = descriptors.load(self._database, self._session, table.id, hashes)
-        return decoded, (table.sd.location if table.sd is not None else None) or ""
-
-
-Form = Callable[[Rows, Sequence[Row]], list[Any]]
-"""`Rows.structs` or `Rows.tuples`."""
-
-
-class _Bodies:
-    """The descriptors of partitions that are about to be written. Hundreds of partitions in turn have the same: it is encoded once."""
-
-    def __init__(self) -> None:
-        self.by_hash: dict[int, str] = {}
-        self._parts: tuple[Any, ...] = ()
-        self._hashes: tuple[int | None, int] = None, 0
-        self._columns: descriptors.Columns | None = None
-        self._hash_of_columns: int | None = None
-
-    def hashes(self, sd: StorageDescriptor) -> tuple[int | None, int]:
-        """Return the hashes of the column list and of the storage format."""
-        parts = descriptors.parts(sd)
-        if parts != self._parts:
-            if sd.cols != self._columns:
-                self._columns = sd.cols
-                self._hash_of_columns = None if sd.cols is None else self._add(descriptors.encode_columns(sd.cols))
-            self._parts, self._hashes = parts, (self._hash_of_columns, self._add(descriptors.encode_storage(sd)))
-        return self._hashes
-
-    def _add(self, body: str) -> int:
-        hash_ = descriptors.hash_of(body)
-        self.by_hash[hash_] = body
-        return hash_
-
-
-def _rows(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> list[Row]:
-    """Return the rows of partitions; their descriptors are stored where the table lacks them."""
-    assert table.id is not None
-    bodies = _Bodies()
-    place = table.sd.location if table.sd is not None else None
-    base = place.rstrip("/") if place else ""
-    below, skipped = base + "/", len(base)
-    rows: list[Row] = []
-    for name, partition in named:
-        sd = partition.sd
-        location, columns, storage, where = None, None, None, None
-        if sd is not None:
-            location = sd.location
-            if base and location is not None and location.startswith(below):
-                location = "." + location[skipped:]
-            if location is not None and location != f"./{name}":
-                where = indexed(sd.location) or ""
-            columns, storage = bodies.hashes(sd)
-        write_id = partition.writeId
-        rows.append(
-            (
-                table.id,
-                name,
-                orjson.dumps(partition.values).decode(),
-                location,
-                columns,
-                storage,
-                orjson.dumps(partition.parameters or {}).decode(),
-                partition.createTime or 0,
-                partition.lastAccessTime or 0,
-                -1 if write_id is None else write_id,
-                where,
-            )
-        )
-    if table.sd is not None:
-        bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_columns(table.sd.cols)), None)
-        bodies.by_hash.pop(descriptors.hash_of(descriptors.encode_storage(table.sd)), None)
-    descriptors.insert(session, table.id, bodies.by_hash.items())
-    return rows
-
-
-def share_columns(database: Database, changed: Iterable[Partition]) -> None:
-    """Let partitions with equal columns share one list, which is the stored partitions' own where it is the same."""
-    seen: dict[int, tuple[descriptors.Columns, descriptors.Columns]] = {}
-    for partition in changed:
-        if partition.sd is not None and partition.sd.cols is not None:
-            columns = partition.sd.cols
-            if id(columns) not in seen:
-                seen[id(columns)] = columns, descriptors.share(database, columns)
-            partition.sd.cols = seen[id(columns)][1]
 
 
 def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:
     """Add partitions (name, struct) to a table, in the order of their names: lists that overlap then wait for each other only once."""
-    session.insert_many(partitions, INSERTED, _rows(session, table, sorted(named, key=itemgetter(0))))
+    session.insert_many(partitions, INSERTED, rows_of(session, table, sorted(named, key=itemgetter(0))))
 
 
 def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
@@ -223,8 +73,8 @@ def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Pa
 
     A new name that another partition has may be found out by the next statement only: run one before directories move.
     """
-    rows = _rows(session, table, [(name, partition) for _, name, partition in changed])
-    session.enqueue_replace(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
+    rows = rows_of(session, table, [(name, partition) for _, name, partition in changed])
+    session.enqueue_upsert(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
 
 
 def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tuple[int, str, Partition]]) -> None:
@@ -243,7 +93,7 @@ def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
     """Hold a table as `tables.hold` does and return it with those of the names that it has, in one round trip; no table when it is gone."""
     assert table.id is not None
-    answer = tables.enqueue_hold(session, table)
+    answer = tables.hold(session, table)
     there = existing(session, table.id, names)
     return tables.held(database, session, table, answer), there
 
@@ -281,7 +131,7 @@ class Locking:
 
     def __init__(self, session: Session, table: Table, names: Sequence[str], state: Row | None = None) -> None:
         self._session, self._table, self._names, self._state = session, table, names, state
-        self._held = tables.enqueue_hold(session, table)
+        self._held = tables.hold(session, table)
         self._rows = _enqueue_lock(session, table, names)
 
     def rows(self) -> list[Row] | None:
@@ -304,23 +154,15 @@ def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answe
 
 
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
-    """Return the rows that were locked. Retry as in `missing`."""
-    rows = list(answer.rows)
-    if len(rows) < len(wanted):
-        missing(session, table, wanted, len(rows))
-    return rows
-
-
-def missing(session: Session, table: Table, wanted: Sequence[str], locked: int) -> set[str]:
-    """Return those of the names that the table lacks, of which so many could be locked.
+    """Return the rows that were locked.
 
     Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.
     """
     assert table.id is not None
-    there = existing(session, table.id, wanted)
-    if len(there) > locked:
+    rows = list(answer.rows)
+    if len(rows) < len(wanted) and len(existing(session, table.id, wanted)) > len(rows):
         raise Retry(f"partitions of {table.dbName}.{table.tableName} were rewritten meanwhile")
-    return {*wanted} - there
+    return rows
 
 
 def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:

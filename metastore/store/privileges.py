@@ -1,6 +1,6 @@
 """Rows of privileges: one for each privilege of a principal on an object. Objects are referred to by key, so a rename shows at once.
 
-Nothing is enforced here. Writers take their turn by locking the role `public` first, since rows with absent keys can not be unique.
+Writers take their turn by locking the role `public` first, since rows with absent keys can not be unique.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrivilegeGrantInfo
+from metastore.store import authorization_changes
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, partitions, privileges, tables
 
 
@@ -31,40 +32,31 @@ class Object(NamedTuple):
 
 P = privileges.c
 DATABASE, TABLE_DATABASE = databases.alias("own_database"), databases.alias("table_database")
-NAMES = (
-    P.object_type,
-    sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
-    sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
-    tables.c.name,
-    partitions.c.partition_values,
-    P.column_name,
-    P.principal_name,
-    P.principal_type,
-    P.privilege,
-    P.create_time,
-    P.grantor,
-    P.grantor_type,
-    P.grant_option,
-    P.authorizer,
-    P.id,
-)
+COLUMNS = {
+    "object_type": P.object_type,
+    "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
+    "database": sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
+    "table": tables.c.name,
+    "partition_values": partitions.c.partition_values,
+    "column_name": P.column_name,
+    "principal_name": P.principal_name,
+    "principal_type": P.principal_type,
+    "privilege": P.privilege,
+    "create_time": P.create_time,
+    "grantor": P.grantor,
+    "grantor_type": P.grantor_type,
+    "grant_option": P.grant_option,
+    "authorizer": P.authorizer,
+    "id": P.id,
+}
+"""What is read of a privilege."""
 JOINED = (
     privileges.outerjoin(DATABASE, P.database_id == DATABASE.c.id)
     .outerjoin(tables, P.table_id == tables.c.id)
     .outerjoin(TABLE_DATABASE, tables.c.database_id == TABLE_DATABASE.c.id)
     .outerjoin(partitions, P.partition_id == partitions.c.id)
 )
-FILTERS = {
-    "principal_name": P.principal_name,
-    "principal_type": P.principal_type,
-    "object_type": P.object_type,
-    "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
-    "authorizer": P.authorizer,
-    "database_id": P.database_id,
-    "table_id": P.table_id,
-    "partition_id": P.partition_id,
-    "column_name": P.column_name,
-}
+FILTERS = {**P, **COLUMNS}
 VALUES = tuple(P.keys())[1:]
 """All columns but the key, in the order of `insert`."""
 DELETE = sa.delete(privileges).where(Among(P.id, "keys"))
@@ -104,7 +96,7 @@ def _granted(row: Row) -> Granted:
 @cache
 def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
     conditions = [FILTERS[name] == sa.bindparam(f"{name}_key") for name in equal]
-    return sa.select(*NAMES).select_from(JOINED).where(*conditions, *(FILTERS[name].is_(None) for name in absent)).order_by(P.id)
+    return sa.select(*COLUMNS.values()).select_from(JOINED).where(*conditions, *(FILTERS[name].is_(None) for name in absent)).order_by(P.id)
 
 
 def find(session: Session, **filters: Any) -> list[Granted]:
@@ -126,6 +118,7 @@ def _find(session: Session, filters: Mapping[str, Any], absent: tuple[str, ...])
 
 def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) -> None:
     """Add privileges on objects; each `grantInfo` names one privilege."""
+    authorization_changes.note(session)
     session.insert_many(
         privileges,
         VALUES,
@@ -148,11 +141,13 @@ def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) 
 
 def delete(session: Session, keys: Sequence[int]) -> None:
     """Remove privileges."""
+    authorization_changes.note(session)
     session.execute(DELETE, keys=list(keys))
 
 
 def take_option(session: Session, keys: Sequence[int]) -> None:
     """Take the option to grant privileges on."""
+    authorization_changes.note(session)
     session.execute(TAKE_OPTION, keys=list(keys))
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import compactions, materialization_rebuilds, transaction_components
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 M, C, Q = materialization_rebuilds.c, transaction_components.c, compactions.c
 VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
@@ -52,14 +52,14 @@ def expire_one(session: Session, database: str, table: str, since: int) -> None:
     session.execute(EXPIRE_ONE, database_key=database, table_key=table, since=since)
 
 
-def changes(session: Session, tables: Sequence[Key], operations: Collection[str]) -> list[tuple[Key, int, int | None]]:
+def changes(session: Session, tables: Sequence[TableKey], operations: Collection[str]) -> list[tuple[TableKey, int, int | None]]:
     """Return table, transaction and write id of what was committed by some operations to tables, and perhaps to others."""
     names = {"databases": [key.database for key in tables], "tables": [key.table for key in tables]}
     rows = session.rows(CHANGES, **names, operations=list(operations))
-    return [(Key(*row[:3]), row[3], row[4]) for row in rows]
+    return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]
 
 
-def compacted(session: Session, tables: Sequence[Key]) -> list[tuple[Key, str, int | None]]:
+def compacted(session: Session, tables: Sequence[TableKey]) -> list[tuple[TableKey, str, int | None]]:
     """Return table, state and highest write id of the compactions of tables, and perhaps of others."""
     rows = session.rows(COMPACTIONS, databases=[key.database for key in tables], tables=[key.table for key in tables])
-    return [(Key(*row[:3]), row[3], row[4]) for row in rows]
+    return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from metastore.idl import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from metastore.store import authorization_changes
 from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import privileges, role_grants, roles
 
 NAMES = sa.select(roles.c.name).order_by(roles.c.name)
@@ -27,9 +28,8 @@ DELETE_GRANTS = sa.delete(role_grants).where(
 DELETE_PRIVILEGES = sa.delete(privileges).where(
     privileges.c.principal_name == sa.bindparam("name_key"), privileges.c.principal_type == constant(PrincipalType.ROLE)
 )
-GRANT_FIELDS = (G.role_name, G.principal_name, G.principal_type, G.grant_option, G.grant_time, G.grantor, G.grantor_type)
 HELD = (
-    sa.select(*GRANT_FIELDS)
+    sa.select(role_grants)
     .where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
     .order_by(G.role_name, G.principal_name)
 )
@@ -39,7 +39,7 @@ HELD_ROLES = (
     .where(G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key"))
     .order_by(R.name)
 )
-MEMBERS = sa.select(*GRANT_FIELDS).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
+MEMBERS = sa.select(role_grants).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
 BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == constant(PrincipalType.ROLE))
 ONE_GRANT = sa.and_(
     G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
@@ -71,8 +71,10 @@ def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
 
 def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> None:
     """Make the roles `admin` and `public`; users named in the settings hold the first, which may do everything."""
+    by_admin = {"grant_option": 1, "grantor": "admin", "grantor_type": PrincipalType.ROLE}
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
     lock(session, STARTUP_ROLES[0])
+    authorization_changes.note(session)
     if not session.exists(ADMIN_MAY):
         session.insert(
             privileges,
@@ -80,24 +82,14 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
             principal_name="admin",
             principal_type=PrincipalType.ROLE,
             privilege="All",
-            grant_option=1,
             create_time=now,
-            grantor="admin",
-            grantor_type=PrincipalType.ROLE,
             authorizer="SQL",
+            **by_admin,
         )
     session.insert_missing(
         role_grants,
         [
-            {
-                "role_name": "admin",
-                "principal_name": user,
-                "principal_type": PrincipalType.USER,
-                "grant_option": 1,
-                "grant_time": now,
-                "grantor": "admin",
-                "grantor_type": PrincipalType.ROLE,
-            }
+            {"role_name": "admin", "principal_name": user, "principal_type": PrincipalType.USER, "grant_time": now, **by_admin}
             for user in admins
         ],
     )
@@ -121,6 +113,7 @@ def insert(session: Session, role: Role) -> None:
 
 def delete(session: Session, name: str) -> None:
     """Remove a role, its members, its memberships and its privileges."""
+    authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, name_key=name)
     session.execute(DELETE_GRANTS, name_key=name)
     session.execute(DELETE, name_key=name)
@@ -155,6 +148,7 @@ def between_roles(session: Session) -> list[tuple[str, str]]:
 
 def grant(session: Session, new: RolePrincipalGrant) -> None:
     """Grant a role."""
+    authorization_changes.note(session)
     session.insert(
         role_grants,
         role_name=new.roleName,
@@ -169,5 +163,6 @@ def grant(session: Session, new: RolePrincipalGrant) -> None:
 
 def revoke(session: Session, name: str, principal: str, kind: int, *, option_only: bool) -> bool:
     """Take a role from a principal, or only the option to grant it on; tell whether there was something to take."""
+    authorization_changes.note(session)
     clause = REVOKE_OPTION if option_only else REVOKE
     return session.execute(clause, name_key=name, principal_key=principal, type_key=kind) > 0

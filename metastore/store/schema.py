@@ -6,19 +6,7 @@ its content. Nested things that are never searched are JSON text. Text compares 
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, UniqueConstraint, text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
@@ -266,6 +254,15 @@ privileges = table(
     Column("authorizer", NAME),
     Index(None, "table_id"),
     Index(None, "database_id"),
+    Index(None, "principal_name"),
+)
+
+location_grants = table(
+    "location_grants",
+    Column("id", ID, primary_key=True),
+    Column("principal_name", NAME, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("location", JSON_TEXT, nullable=False, comment="the principal may use it and what lies below it"),
     Index(None, "principal_name"),
 )
 

@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
-from metastore.store import partitions as partition_rows
 from metastore.store.answer import Later
 from metastore.store.clauses import Among, ascending, looked_up
 from metastore.store.database import Session
 from metastore.store.descriptors import hash_of
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
+from metastore.store.partition_structs import FIELDS
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
 T, S = table_statistics.c, partition_statistics.c
@@ -69,8 +69,7 @@ class Partition(NamedTuple):
 
     def decoded(self) -> dict[str, str]:
         """Return the parameters."""
-        found: dict[str, str] = orjson.loads(self.parameters)
-        return found
+        return dict(orjson.loads(self.parameters))
 
     def changed(self, parameters: Mapping[str, str], write_id: int) -> Partition:
         """Return the partition with others."""
@@ -164,7 +163,7 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
 
 
 def locked(rows: Iterable[Row]) -> list[Partition]:
-    """Return the partitions of rows that were locked (`partitions.FIELDS`)."""
+    """Return the partitions of rows that were locked (`partition_structs.FIELDS`)."""
     return [Partition(row[0], row[1], row[6], row[9], row) for row in rows]
 
 
@@ -175,9 +174,9 @@ def part_of_parameters(name: str, parameters: Mapping[str, str]) -> str:
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
     """Change the parameters and write ids of locked partitions."""
-    columns = ("table_id", *(field.name for field in partition_rows.FIELDS))
+    columns = ("table_id", *(field.name for field in FIELDS))
     rows = [(table_id, *each.row[:6], each.parameters, *each.row[7:9], each.write_id, *each.row[10:]) for each in changed]
-    session.enqueue_replace(partitions, columns, rows)
+    session.enqueue_upsert(partitions, columns, rows)
 
 
 def delete_table(session: Session, table_id: int, columns: Sequence[str] | None = None, engine: str | None = None) -> set[str]:
@@ -197,19 +196,12 @@ def delete_partitions(
 
 
 def delete_partition_columns(session: Session, columns: Mapping[int, Sequence[str]]) -> None:
-    """Forget columns of partitions, given by key."""
+    """Remove statistics of columns of partitions, given by key."""
     _rewrite(session, session.rows(READ_KEYED, keys=list(columns)), columns.__getitem__, None)
 
 
-def delete_columns(session: Session, table_id: int, columns: Sequence[str], *, partitions_too: bool) -> None:
-    """Forget columns of a table, of all engines; with `partitions_too` of its partitions also."""
-    delete_table(session, table_id, columns)
-    if partitions_too:
-        delete_columns_of_partitions(session, table_id, columns)
-
-
 def delete_columns_of_partitions(session: Session, table_id: int, columns: Sequence[str]) -> None:
-    """Forget columns of all partitions of a table, of all engines."""
+    """Remove statistics of columns of all partitions of a table, of all engines."""
     _rewrite(session, session.rows(READ_OF_TABLE, key=table_id), lambda _: columns, None)
 
 

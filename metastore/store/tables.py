@@ -11,11 +11,11 @@ import sqlalchemy as sa
 
 from metastore.idl import FieldSchema, Table
 from metastore.places import indexed
-from metastore.store import descriptors, view_sources
+from metastore.store import authorization_changes, descriptors, view_sources
 from metastore.store.answer import Answer
 from metastore.store.clauses import ascending, bound, constant, looked_up
 from metastore.store.database import Database, Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, partition_statistics, partitions, privileges, table_statistics, tables
 from metastore.store.schema import descriptors as descriptors_table
 
@@ -93,10 +93,11 @@ SET_PARAMETERS = (
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
 _KEY: sa.BindParameter[int] = sa.bindparam("key")
 DELETE_PARTITIONS = [sa.delete(table).where(table.c.table_id == _KEY) for table in (partition_statistics, partitions)]
+DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == _KEY)
 DELETE = [
     sa.delete(table_statistics).where(table_statistics.c.table_id == _KEY),
     sa.delete(constraints).where(sa.or_(constraints.c.table_id == _KEY, constraints.c.parent_table_id == _KEY)),
-    sa.delete(privileges).where(privileges.c.table_id == _KEY),
+    DELETE_PRIVILEGES,
     sa.delete(descriptors_table).where(descriptors_table.c.table_id == _KEY),
     sa.delete(tables).where(T.id == _KEY),
 ]
@@ -237,22 +238,17 @@ def lock_all(session: Session, database_id: int) -> None:
     session.rows(LOCK_ALL, key=database_id)
 
 
-def hold(database: Database, session: Session, table: Table, *, exclusively: bool = False) -> Table | None:
+def hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
     """Lock a table that was read before: against its removal and change, or against every change of its partitions too.
 
-    Return it as it is now, with changes that were made since it was read; None when it was dropped or renamed.
+    It goes together with the next statement; `held` reads the answer.
     """
-    return held(database, session, table, enqueue_hold(session, table, exclusively=exclusively))
-
-
-def enqueue_hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
-    """Like `hold`, together with the next statement; `held` reads the answer."""
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
     return session.enqueue(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
 
 
 def held(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
-    """Return a table that was locked, as `hold` does; `state` is what its row said, if that is known."""
+    """Return a table that `hold` locked, as it is now; None when it was dropped or renamed. `state` is what its row said, if known."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
@@ -262,7 +258,7 @@ def held(database: Database, session: Session, table: Table, answer: Answer, sta
 
 
 def is_held(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Tell whether `enqueue_hold` found that very table, and its row said no other than `state`, if that is known."""
+    """Tell whether `hold` found that very table, and its row said no other than `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 
@@ -281,11 +277,8 @@ def names(session: Session, catalog: str, database_name: str, table_type: str | 
 
 def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:
     """Return what a listing shows of all tables of a database, or of a whole catalog, ascending by database and name."""
-    if database_name is None:
-        rows = session.rows(META, catalog_key=catalog)
-    else:
-        rows = session.rows(META_OF_DATABASE, catalog_key=catalog, database_key=database_name)
-    return [TableMeta(*row) for row in rows]
+    clause = META if database_name is None else META_OF_DATABASE
+    return [TableMeta(*row) for row in session.rows(clause, catalog_key=catalog, database_key=database_name)]
 
 
 def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:
@@ -304,6 +297,8 @@ def insert(session: Session, database_id: int, table: Table) -> int:
 
 def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
     """Change a table's row; `old` is what was stored, so that unchanged descriptors are not written again."""
+    if table.dbName != old.dbName:
+        authorization_changes.note(session)  # in which databases somebody sees a table
     values, bodies = _values(table)
     known = {hash_ for hash_, _ in _values(old)[1]}
     session.execute(UPDATE, key=key, database_id=database_id, **values)
@@ -322,13 +317,11 @@ def set_parameters(session: Session, key: int, parameters: dict[str, str], write
 def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
     """Lock a table's row by its key; return its parameters, or None."""
     row = session.row(HOLD_PARAMETERS, key=key)
-    if row is None:
-        return None
-    parameters: dict[str, str] = orjson.loads(row[0])
-    return parameters
+    return None if row is None else dict(orjson.loads(row[0]))
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:
     """Remove a table with all that hangs on it."""
     for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE):
-        session.execute(statement, key=key)
+        if session.execute(statement, key=key) and statement is DELETE_PRIVILEGES:
+            authorization_changes.note(session)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among, bare, listed
 from metastore.store.database import Session
-from metastore.store.write_ids import AMONG, COUNTER, LAST_OF_RANGE, LAST_WRITE_ID, NAMES, RANGE_COLUMNS, I, Key, N, R, naming, same
+from metastore.store.write_ids import AMONG, COUNTER, LAST_OF_RANGE, LAST_WRITE_ID, NAMES, RANGE_COLUMNS, I, N, R, TableKey, naming, same
 
 _LAST_OF = sa.select(N.catalog, N.database, N.table, LAST_WRITE_ID.label("last"), N.last_transaction)
 LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(AMONG)}
@@ -108,26 +108,26 @@ class Snapshot(NamedTuple):
     ids tell of the others only.
     """
 
-    marks: dict[Key, Mark]
-    unseen: dict[Key, list[tuple[int, int]]]
-    ranges: dict[Key, list[tuple[int, int, int]]]
+    marks: dict[TableKey, Mark]
+    unseen: dict[TableKey, list[tuple[int, int]]]
+    ranges: dict[TableKey, list[tuple[int, int, int]]]
 
 
-def seen_whole(session: Session, keys: Collection[Key]) -> dict[Key, Mark]:
+def seen_whole(session: Session, keys: Collection[TableKey]) -> dict[TableKey, Mark]:
     """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
     rows = session.rows(LAST_OF[len(keys) == 1], **naming(keys))
-    return {Key(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
+    return {TableKey(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
 
 
-def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Sequence[int]) -> Snapshot:
+def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> Snapshot:
     """Return what a snapshot of transactions makes of tables, and perhaps of others.
 
     Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
     see ascend.
     """
-    marks: dict[Key, Mark] = {}
-    unseen: dict[Key, list[tuple[int, int]]] = {}
-    ranges: dict[Key, list[tuple[int, int, int]]] = {}
+    marks: dict[TableKey, Mark] = {}
+    unseen: dict[TableKey, list[tuple[int, int]]] = {}
+    ranges: dict[TableKey, list[tuple[int, int, int]]] = {}
     below = list(exceptions[: bisect_right(exceptions, mark)])
     values = naming(keys)
     if below:
@@ -135,7 +135,7 @@ def snapshot(session: Session, keys: Collection[Key], mark: int, exceptions: Seq
     settled = below[0] - 1 if below else mark
     query = snapshot_query(session.kind, one=len(keys) == 1, excepts=bool(below))
     for row in session.rows(query, mark=mark, settled=settled, **values):
-        key = Key(*row[:3])
+        key = TableKey(*row[:3])
         if row[3]:
             unseen.setdefault(key, []).append((int(row[3]), int(row[4])))
         else:

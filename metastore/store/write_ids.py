@@ -95,7 +95,7 @@ CHANGED = {True: _CHANGED.where(*COUNTER), False: _CHANGED.where(AMONG)}
 """For one table, or for many."""
 
 
-class Key(NamedTuple):
+class TableKey(NamedTuple):
     """A table by its normalised names."""
 
     catalog: str
@@ -103,7 +103,7 @@ class Key(NamedTuple):
     table: str
 
     @classmethod
-    def of(cls, intent: Intent) -> Key:
+    def of(cls, intent: Intent) -> TableKey:
         """Return the table that a transaction means to write to."""
         return cls(intent[0], intent[1], intent[2] or "")
 
@@ -139,41 +139,41 @@ def is_range(transactions: Sequence[int]) -> bool:
     return len(transactions) > 1 and transactions[-1] - transactions[0] == len(transactions) - 1
 
 
-def named(key: Key) -> dict[str, str]:
+def named(key: TableKey) -> dict[str, str]:
     """Return the parameters of a statement that name a table."""
     return {"catalog_key": key.catalog, "database_key": key.database, "table_key": key.table}
 
 
-def naming(keys: Collection[Key]) -> dict[str, Any]:
+def naming(keys: Collection[TableKey]) -> dict[str, Any]:
     """Return the parameters that name tables: those of the statement for one, or of that for many."""
     return named(next(iter(keys))) if len(keys) == 1 else _among(keys)
 
 
-def _among(keys: Iterable[Key]) -> dict[str, list[str]]:
+def _among(keys: Iterable[TableKey]) -> dict[str, list[str]]:
     catalogs, databases, tables = zip(*sorted(keys), strict=True)
     return {"catalogs": list(catalogs), "databases": list(databases), "tables": list(tables)}
 
 
-def take(session: Session, key: Key, transactions: Sequence[int]) -> Later[range]:
+def take(session: Session, key: TableKey, transactions: Sequence[int]) -> Later[range]:
     """Take write ids of a table for transactions, which ascend, together with the next statement."""
     answer = counters.take(session, NEXT, len(transactions), **key._asdict(), last_transaction=transactions[-1])
     return lambda: range(counters.taken(answer) - len(transactions), counters.taken(answer))
 
 
-def of_transactions(session: Session, key: Key, transactions: Sequence[int]) -> Later[dict[int, int]]:
+def of_transactions(session: Session, key: TableKey, transactions: Sequence[int]) -> Later[dict[int, int]]:
     """Return the write ids of those of the transactions, which ascend, that have one in a table, together with the next statement."""
     keys = list(transactions)
     answer = session.enqueue(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
     return lambda: {each: found.of(each) for found in map(Range._make, answer.rows) for each in found.among(keys)}
 
 
-def of_transaction(session: Session, transaction: int, tables: Collection[Key]) -> Later[dict[Key, int]]:
+def of_transaction(session: Session, transaction: int, tables: Collection[TableKey]) -> Later[dict[TableKey, int]]:
     """Return the write id of a transaction in each of the tables in which it has one, together with the next statement."""
     answer = session.enqueue(OF_TRANSACTION[len(tables) == 1], key=transaction, **naming(tables))
-    return lambda: {Key(*names): int(number) for *names, number in answer.rows if number is not None}
+    return lambda: {TableKey(*names): int(number) for *names, number in answer.rows if number is not None}
 
 
-def owner(session: Session, key: Key, write_id: int) -> int | None:
+def owner(session: Session, key: TableKey, write_id: int) -> int | None:
     """Return the transaction that has a write id of a table."""
     return session.number(OWNER, key=write_id, **named(key))
 
@@ -183,17 +183,17 @@ def is_in_range(session: Session, transaction: int) -> bool:
     return session.exists(COVERED, key=transaction)
 
 
-def insert(session: Session, key: Key, pairs: Iterable[tuple[int, int]]) -> None:
+def insert(session: Session, key: TableKey, pairs: Iterable[tuple[int, int]]) -> None:
     """Add pairs of a transaction and its write id in a table."""
     session.enqueue_insert(write_ids, COLUMNS, [(transaction, *key, write_id) for transaction, write_id in pairs])
 
 
-def insert_ranges(session: Session, key: Key, ranges: Iterable[Range]) -> None:
+def insert_ranges(session: Session, key: TableKey, ranges: Iterable[Range]) -> None:
     """Add ranges of transactions with their write ids in a table, of which none has one: whoever adds some holds the table's counter."""
     session.enqueue_insert(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
 
 
-def delete(session: Session, key: Key, transactions: Sequence[int] | None = None) -> None:
+def delete(session: Session, key: TableKey, transactions: Sequence[int] | None = None) -> None:
     """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
         for statement in FORGET:
@@ -207,27 +207,27 @@ def delete(session: Session, key: Key, transactions: Sequence[int] | None = None
         insert_ranges(session, key, (left for each in ranges for left in each.without(transactions)))
 
 
-def last(session: Session, key: Key) -> int | None:
+def last(session: Session, key: TableKey) -> int | None:
     """Return the last write id of a table; None when it never had a counter."""
     return session.number(LAST, **named(key))
 
 
-def set_next(session: Session, key: Key, number: int) -> None:
+def set_next(session: Session, key: TableKey, number: int) -> None:
     """Let a table go on with a write id. Its counter must be there."""
     session.execute(SET_NEXT, number=number, **named(key))
 
 
-def set_last(session: Session, key: Key, transaction: int) -> None:
+def set_last(session: Session, key: TableKey, transaction: int) -> None:
     """Note that no transaction above one has a write id of a table. Its counter must be there."""
     session.execute(SET_LAST, number=transaction, **named(key))
 
 
-def seed(session: Session, key: Key, following: int) -> None:
+def seed(session: Session, key: TableKey, following: int) -> None:
     """Make the counter of a table, which must have none."""
     session.insert(write_id_counters, **key._asdict(), next=following)
 
 
-def hold(session: Session, keys: Collection[Key]) -> Answer:
+def hold(session: Session, keys: Collection[TableKey]) -> Answer:
     """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
 
     It goes together with the next statement; `make_missing` reads the answer.
@@ -235,22 +235,22 @@ def hold(session: Session, keys: Collection[Key]) -> Answer:
     return session.enqueue(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
 
 
-def make_missing(session: Session, keys: Collection[Key], held: Answer) -> bool:
+def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> bool:
     """Make the counters of tables that have none; tell whether some had none: they are to be held then."""
-    missing = set(keys) - {Key(*row) for row in held.rows}
+    missing = set(keys) - {TableKey(*row) for row in held.rows}
     if missing:
         first = {"next": 1, "last_transaction": 0, "last_change": 0}
         session.insert_missing(write_id_counters, [{**key._asdict(), **first} for key in sorted(missing)])
     return bool(missing)
 
 
-def note_changes(session: Session, keys: Collection[Key], commit_id: int) -> None:
+def note_changes(session: Session, keys: Collection[TableKey], commit_id: int) -> None:
     """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
     if session.notes_changes and keys:
         session.enqueue(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
 
 
-def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[Key, int]]) -> None:
+def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[TableKey, int]]) -> None:
     """Note the lowest write ids that an open transaction's snapshot may look behind; what is noted stays."""
     session.insert_missing(
         min_history, [{"transaction_id": transaction, **key._asdict(), "write_id": write_id} for key, write_id in lowest]

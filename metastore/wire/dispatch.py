@@ -15,6 +15,9 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
+from metastore.wire import audit
+from metastore.wire.authorization.guard import Guard
+from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -39,6 +42,8 @@ class Outcome:
     seconds: float
     result: str
     """"ok", or what went wrong."""
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
 
 
 class Dispatcher:
@@ -48,6 +53,8 @@ class Dispatcher:
         self._metastore = metastore
         self._methods = methods
         self._settings = settings
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
+        self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
         self._log = log.get("metastore.call").bind()
 
     def choose(self, method: str, _kind: int) -> type[TPayload] | None:
@@ -74,7 +81,8 @@ class Dispatcher:
         try:
             args = self._arguments(message, dialect, called)
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
-            reply = self._success(message, dialect, client, called, handler(call, args))
+            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+            reply = self._success(message, dialect, client, called, value)
         except errors.MissingArgument as missing:
             self._tell_end(call, subject, missing)
             self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__))
@@ -85,14 +93,17 @@ class Dispatcher:
         if self._metastore.listeners.end:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
-        return Outcome(None if called.oneway else reply, method, subject, time.perf_counter() - started, result)
+        return Outcome(None if called.oneway else reply, method, subject, time.perf_counter() - started, result, call.refused)
 
     def record(self, client: Client, outcome: Outcome) -> None:
-        """Write the line of the log."""
-        login = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        """Write the line of the log, and that of the audit log."""
+        more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
+            result = "refused" if outcome.refused else outcome.result
+            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds)
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **login,
+            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **more,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:

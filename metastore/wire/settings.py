@@ -37,3 +37,6 @@ class WireSettings:
     tls_required: bool = True
     """With a certificate: whether a connection without TLS is refused."""
     http_path: str = "/metastore"
+    audit_log: str | None = None
+    """File of the audit log; None writes none."""
+    audit_format: str = "json"

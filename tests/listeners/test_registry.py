@@ -13,7 +13,7 @@ from metastore.listeners import Listeners
 from metastore.listeners.events import CreateDatabase, Event
 from metastore.service.context import Metastore
 from metastore.service.databases import create_database, get_databases
-from metastore.store.drivers import Retry
+from metastore.store.drivers.contract import Retry
 from tests.service.conftest import make_metastore, metastore  # noqa: F401  # fixtures
 from tests.support.catalog import call_of
 from tests.support.recording import Before, Remembering, Within, listening

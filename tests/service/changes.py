@@ -6,10 +6,10 @@ from metastore.idl import NotificationEventRequest
 from metastore.service import notifications
 from metastore.service.context import Call, Client
 from metastore.store import schema
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from tests.support import txns
 
-TABLE = Key("hive", "db", "t")
+TABLE = TableKey("hive", "db", "t")
 
 
 def of_another(call: Call) -> Call:

@@ -14,7 +14,7 @@ from metastore.idl import (
     ShowCompactResponseElement,
     TxnType,
 )
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.store.database import Session
@@ -42,14 +42,14 @@ def work(
     """Compact as a worker does: queue, take, transaction, directory, mark, end the transaction (o leaves it open)."""
     asked = compactions.compact(call, CompactionRequest(dbname=name.database, tablename=name.table, partitionname=partition, type=kind))
     assert asked.accepted, asked.errormessage
-    info = compactions.find_next(call, "w")
+    info = compaction_workers.find_next(call, "w")
     assert info is not None
     transaction = acid.begin(call.metastore, kind=TxnType.COMPACTION)
     info.highestWriteId = highest
-    compactions.update_state(call, info, transaction)
+    compaction_workers.update_state(call, info, transaction)
     made = f"base_{highest:07d}" if kind == MAJOR else f"delta_0000001_{highest:07d}"
     acid.fill(folder / f"{made}_v{transaction:07d}")
-    compactions.mark_compacted(call, info)
+    compaction_workers.mark_compacted(call, info)
     if ends != "o":
         acid.end(call.metastore, transaction, ends)
     return info, transaction

@@ -12,7 +12,7 @@ from typing import Any
 from metastore.idl import AddDynamicPartitions, LockComponent, TxnType
 from metastore.service import locks, transactions, write_ids
 from metastore.service.context import Call
-from metastore.store.drivers import FEW
+from metastore.store.drivers.contract import FEW
 from tests.service.changes import of_another
 from tests.support import txns
 from tests.support.txns import DELETE, EXCL_WRITE, EXCLUSIVE, INSERT, READ, SELECT, UPDATE, WRITE

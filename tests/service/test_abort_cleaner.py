@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import CompactionRequest, CompactionType
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.cleaner import clean
 from metastore.service.context import Call
@@ -145,10 +145,10 @@ def test_tables_that_are_not_transactional_are_never_touched(call: Call, make_me
     acid.fill(folder / "base_0000001")
     request = CompactionRequest(dbname="default", tablename="plain", type=MAJOR)
     assert compactions.compact(call, request).accepted
-    info = compactions.find_next(call_of(call.metastore), "w")
+    info = compaction_workers.find_next(call_of(call.metastore), "w")
     assert info is not None
     info.highestWriteId = 1
-    compactions.mark_compacted(call, info)
+    compaction_workers.mark_compacted(call, info)
     clean(call.metastore)
     assert names(folder) == ["base_0000001", "data"]
     assert shown(call)[0].errorMessage == "hive.default.plain is not transactional: nothing of it is cleaned"

@@ -19,7 +19,7 @@ from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partition_names, get_partitions
 from metastore.service.tables import drop_table
-from metastore.store.drivers import ReferenceViolation
+from metastore.store.drivers.contract import ReferenceViolation
 from tests.service.commits import failing_commits
 from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.recording import Before, Remembering, Within, listening

@@ -26,7 +26,7 @@ from metastore.service.alter_partitions import alter_partitions, rename_partitio
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
-from metastore.store.drivers import ReferenceViolation, Retry
+from metastore.store.drivers.contract import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 from tests.support.recording import Before, Remembering, Within, listening

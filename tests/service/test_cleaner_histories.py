@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest, TxnType
 from metastore.rules.acid_directories import Entry, State, Transactions, WriteIds, base_name, decide, delta_name, parse
 from metastore.rules.snapshots import aborted_of, of_reply
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.cleaner import clean
 from metastore.service.compaction_history import housekeep
@@ -111,18 +111,18 @@ class History:
         asked = compactions.compact(self.call, CompactionRequest(dbname="default", tablename=self.name.table, type=kind))
         if not asked.accepted:
             return
-        info = compactions.find_next(self.call, "worker")
+        info = compaction_workers.find_next(self.call, "worker")
         assert info is not None
         key = txns.begin_one(self.call, txn_type=TxnType.COMPACTION)
         write_ids, transactions = snapshot(self.call, key)
         view = write_ids.for_compaction()
         state = self.decided((view, transactions))
         if not state.deltas:
-            compactions.mark_refused(self.call, info)
+            compaction_workers.mark_refused(self.call, info)
             txns.commit(self.call, key)
             return
         info.highestWriteId = view.high_watermark
-        compactions.update_state(self.call, info, key)
+        compaction_workers.update_state(self.call, info, key)
         rows = [row for delta in state.deltas for row in self.rows_in(delta.name) if row in self.committed]
         if major and state.base is not None:
             rows += self.rows_in(state.base.name)
@@ -135,7 +135,7 @@ class History:
         if self.working:
             key = pick_of(self.working, pick)
             if key not in self.marked:
-                compactions.mark_compacted(self.call, self.working[key])
+                compaction_workers.mark_compacted(self.call, self.working[key])
                 self.marked.add(key)
 
     def end_compacting(self, pick: int, outcome: str = "done") -> None:
@@ -144,7 +144,7 @@ class History:
         key = pick_of(self.working, pick)
         if outcome == "failed" and key not in self.marked:
             txns.abort(self.call, key)
-            compactions.mark_failed(self.call, self.working.pop(key))
+            compaction_workers.mark_failed(self.call, self.working.pop(key))
             return
         self.mark_compacted(pick)
         del self.working[key]

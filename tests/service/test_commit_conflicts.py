@@ -236,7 +236,7 @@ def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call
     number = write(call, key)
 
     def change(session: Session) -> None:
-        assert hold(session, key, COMPONENTS, 1)
+        assert hold(session, key, COMPONENTS, 1)()
         components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
 
     beside(call, change, lambda: commit(call, key))

@@ -23,7 +23,7 @@ from metastore.rules.compactions import (
     SUCCEEDED,
     WORKING,
 )
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call, Metastore
 from tests.support.catalog import MetastoreMaker
@@ -59,7 +59,7 @@ class Queue(RuleBasedStateMachine):
         """Leave nothing that another history's workers could get."""
         for key, entry in self.model.items():
             if entry.state in FOLLOWS[FAILED]:
-                compactions.mark_failed(self.call, CompactionInfoStruct(id=key))
+                compaction_workers.mark_failed(self.call, CompactionInfoStruct(id=key))
 
     def pick(self, number: int) -> int:
         return sorted(self.model)[number % len(self.model)] if self.model else 10**6
@@ -88,7 +88,7 @@ class Queue(RuleBasedStateMachine):
 
     @rule(worker=WORKERS, pool=POOLS)
     def take(self, worker: str, pool: str | None) -> None:
-        found = compactions.find_next(self.call, worker, None, pool)
+        found = compaction_workers.find_next(self.call, worker, None, pool)
         waiting = [key for key, entry in sorted(self.model.items()) if entry.state == INITIATED and entry.pool == pool]
         assert (None if found is None else found.id) == (waiting[0] if waiting else None)
         if found is not None:
@@ -99,10 +99,10 @@ class Queue(RuleBasedStateMachine):
     def mark(self, number: int, worker: str | None, state: str) -> None:
         key = self.pick(number)
         mark = {
-            READY: compactions.mark_compacted,
-            SUCCEEDED: compactions.mark_cleaned,
-            FAILED: compactions.mark_failed,
-            REFUSED: compactions.mark_refused,
+            READY: compaction_workers.mark_compacted,
+            SUCCEEDED: compaction_workers.mark_cleaned,
+            FAILED: compaction_workers.mark_failed,
+            REFUSED: compaction_workers.mark_refused,
         }[state]
         entry = self.model.get(key)
         fits = (

@@ -24,6 +24,7 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.rules.compactions import read_properties
+from metastore.service import compaction_workers as workers
 from metastore.service import compactions
 from metastore.service.compaction_history import housekeep
 from metastore.service.context import Call
@@ -56,7 +57,7 @@ def states(call: Call) -> dict[int, str]:
 
 
 def take(call: Call, worker: str = "w1", pool: str | None = None) -> CompactionInfoStruct:
-    found = compactions.find_next(call, worker, "4.0.1", pool)
+    found = workers.find_next(call, worker, "4.0.1", pool)
     assert found is not None
     return found
 
@@ -70,8 +71,8 @@ def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:
     assert read_properties(info.properties) == {"a": "1", "bc": ""}
     transaction = acid.begin(call.metastore)
     info.highestWriteId = 7
-    compactions.update_state(call, info, transaction)
-    compactions.set_job(call, info.id, "job_1")
+    workers.update_state(call, info, transaction)
+    workers.set_job(call, info.id, "job_1")
     (row,) = shown(call)
     assert (row.state, row.workerid, row.workerVersion, row.hadoopJobId, row.txnId) == ("working", "w1", "4.0.1", "job_1", transaction)
     assert (row.hightestWriteId, row.hightestTxnId, row.runAs, row.initiatorId) == (7, 7, "alice", "i")
@@ -84,10 +85,10 @@ def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:
         "operation": "c",
         "write_id": 7,
     }
-    compactions.mark_compacted(call, info)
+    workers.mark_compacted(call, info)
     (row,) = shown(call)
     assert (row.state, row.workerid, row.nextTxnId) == ("ready for cleaning", None, 0)
-    compactions.mark_cleaned(call, info)
+    workers.mark_cleaned(call, info)
     (row,) = shown(call)
     assert (row.state, row.errorMessage) == ("succeeded", None)
     assert row.endTime >= row.start >= row.enqueueTime
@@ -100,8 +101,8 @@ def test_a_compaction_that_commits_is_no_write_to_its_table_and_one_that_aborts_
         info = take(call)
         info.highestWriteId = 7
         left[table] = txns.begin_one(call, txn_type=TxnType.COMPACTION)
-        compactions.update_state(call, info, left[table])
-        compactions.mark_compacted(call, info)
+        workers.update_state(call, info, left[table])
+        workers.mark_compacted(call, info)
         end(call, left[table])
     assert txns.rows(call, schema.transaction_components, "transaction_id", "table", "operation") == [(left["u"], "u", "c")]
 
@@ -112,13 +113,13 @@ def test_the_next_transaction_is_known_once_the_workers_is_over(call: Call, outc
     info = take(call)
     if outcome is not None:
         transaction = acid.begin(call.metastore)
-        compactions.update_state(call, info, transaction)
+        workers.update_state(call, info, transaction)
         acid.begin(call.metastore)
         acid.end(call.metastore, transaction, outcome)
         acid.begin(call.metastore)
     else:
         acid.begin(call.metastore)
-    compactions.mark_compacted(call, info)
+    workers.mark_compacted(call, info)
     (row,) = shown(call, id=key)
     assert row.nextTxnId == {"c": 3, "a": 4, None: 2}[outcome]
 
@@ -142,8 +143,8 @@ def test_an_object_is_not_queued_again_before_its_workers_transaction_ends(call:
     info = take(call)
     transaction = acid.begin(call.metastore)
     info.highestWriteId = 1
-    compactions.update_state(call, info, transaction)
-    compactions.mark_compacted(call, info)
+    workers.update_state(call, info, transaction)
+    workers.mark_compacted(call, info)
     assert ask(call, initiatorId="i").errormessage == f"Compaction is already scheduled with state='ready for cleaning' and id={key}"
     acid.end(call.metastore, transaction)
     assert ask(call, initiatorId="i").accepted
@@ -156,7 +157,7 @@ def test_what_waits_for_the_cleaner_is_queued_again_when_there_is_more(call: Cal
     key = ask(call).id
     info = take(call)
     info.highestWriteId = 1
-    compactions.mark_compacted(call, info)
+    workers.mark_compacted(call, info)
     assert ask(call).errormessage == f"Compaction is already scheduled with state='ready for cleaning' and id={key}"
     late = acid.begin(call.metastore)
     acid.allocate(call.metastore, T, late)
@@ -188,7 +189,7 @@ def test_racing_workers_never_get_the_same_entry(call: Call, make_metastore: Met
     got: list[int] = []
 
     def work(each: Call, worker: str) -> None:
-        while (found := compactions.find_next(each, worker)) is not None:
+        while (found := workers.find_next(each, worker)) is not None:
             got.append(found.id)
 
     threads = [threading.Thread(target=work, args=(each, f"w{number}")) for number, each in enumerate(calls)]
@@ -197,7 +198,7 @@ def test_racing_workers_never_get_the_same_entry(call: Call, make_metastore: Met
     for thread in threads:
         thread.join()
     assert len(got) == len(set(got))
-    while (found := compactions.find_next(call, "last")) is not None:
+    while (found := workers.find_next(call, "last")) is not None:
         got.append(found.id)
     assert sorted(got) == sorted(states(call))
 
@@ -205,12 +206,12 @@ def test_racing_workers_never_get_the_same_entry(call: Call, make_metastore: Met
 def test_workers_get_the_work_of_their_pool(call: Call, make_metastore: MetastoreMaker) -> None:
     pooled, free, other = ask(call, "a", poolName="p").id, ask(call, "b", poolName=" ").id, ask(call, "c", poolName="p2").id
     assert take(call).id == free
-    assert compactions.find_next(call, "w") is None
-    assert compactions.find_next(call, "w", None, "p3") is None
+    assert workers.find_next(call, "w") is None
+    assert workers.find_next(call, "w", None, "p3") is None
     assert take(call, pool="p").id == pooled
     assert [each.poolName for each in shown(call, poolName="p")] == ["p"]
     patient = call_of(make_metastore(compactor_pool_timeout=0))
-    while compactions.find_next(patient, "w") is None:
+    while workers.find_next(patient, "w") is None:
         pass
     assert states(call)[other] == "working"
 
@@ -219,15 +220,15 @@ def test_entries_end_failed_and_refused_with_the_reason(call: Call) -> None:
     ask(call)
     info = take(call)
     info.errorMessage = "no memory"
-    compactions.mark_failed(call, info)
+    workers.mark_failed(call, info)
     with pytest.raises(MetaError, match=f"Compaction {info.id} of hive.db.t is failed: it can not be marked as failed"):
-        compactions.mark_failed(call, info)
+        workers.mark_failed(call, info)
     ask(call)
     second = take(call)
     second.errorMessage = "nothing to do"
-    compactions.mark_refused(call, second)
+    workers.mark_refused(call, second)
     assert {each.state: each.errorMessage for each in shown(call)} == {"failed": "no memory", "refused": "nothing to do"}
-    compactions.mark_failed(call, CompactionInfoStruct(id=0, dbname="db", tablename="t", type=MINOR, errorMessage="no disk"))
+    workers.mark_failed(call, CompactionInfoStruct(id=0, dbname="db", tablename="t", type=MINOR, errorMessage="no disk"))
     (row,) = shown(call, state="a")
     assert (row.state, row.errorMessage, row.type) == ("did not initiate", "no disk", MINOR)
 
@@ -236,8 +237,8 @@ def test_what_never_started_stays_in_the_history_until_it_is_old(call: Call, mak
     aborted = ask(call).id
     compactions.abort(call, [aborted])
     done = ask(call).id
-    compactions.mark_compacted(call, take(call))
-    compactions.mark_cleaned(call, CompactionInfoStruct(id=done))
+    workers.mark_compacted(call, take(call))
+    workers.mark_cleaned(call, CompactionInfoStruct(id=done))
     housekeep(call.metastore)
     assert states(call) == {aborted: "aborted", done: "succeeded"}
     forgetful = make_metastore(compactor_history_time=0)
@@ -254,14 +255,22 @@ def test_a_worker_that_lost_its_work_can_not_go_on(call: Call, make_metastore: M
         housekeep(impatient)
     (row,) = shown(call)
     assert (row.workerid, row.start) == (None, None)
-    for change in (compactions.mark_compacted, lambda call, info: compactions.update_state(call, info, acid.begin(call.metastore))):
+    for change in (
+        workers.mark_compacted,
+        lambda call, info: workers.update_state(call, info, acid.begin(call.metastore)),
+    ):
         with pytest.raises(MetaError, match=f"Compaction {key} of hive.db.t is initiated"):
             change(call, slow)
     fast = take(call, "fast")
-    for change in (compactions.mark_compacted, compactions.mark_failed, compactions.mark_refused, compactions.mark_cleaned):
+    for change in (
+        workers.mark_compacted,
+        workers.mark_failed,
+        workers.mark_refused,
+        workers.mark_cleaned,
+    ):
         with pytest.raises(MetaError, match=f"Compaction {key} of hive.db.t is worked on by fast: .* by slow"):
             change(call, slow)
-    compactions.mark_compacted(call, fast)
+    workers.mark_compacted(call, fast)
     assert states(call) == {key: "ready for cleaning"}
 
 
@@ -269,7 +278,7 @@ def test_a_worker_keeps_its_work_while_its_transaction_beats(call: Call, make_me
     key = ask(call).id
     info = take(call)
     transaction = acid.begin(call.metastore)
-    compactions.update_state(call, info, transaction)
+    workers.update_state(call, info, transaction)
     acid.beat(call.metastore, transaction, acid.now_ms() + 60_000)
     impatient = make_metastore(compactor_worker_timeout=0.001)
     before = acid.now_ms() + 2
@@ -286,16 +295,16 @@ def test_a_worker_needs_an_open_transaction(call: Call) -> None:
     ask(call)
     info = take(call)
     with pytest.raises(NoSuchTransaction, match="txnid:99"):
-        compactions.update_state(call, info, 99)
+        workers.update_state(call, info, 99)
     transaction = acid.begin(call.metastore)
     acid.end(call.metastore, transaction, "a")
     with pytest.raises(TransactionAborted, match=f"txnid:{transaction}"):
-        compactions.update_state(call, info, transaction)
+        workers.update_state(call, info, transaction)
     assert acid.rows(call.metastore, acid.COMPONENTS) == []
     with pytest.raises(MetaError, match="No compaction with id 77"):
-        compactions.update_state(call, CompactionInfoStruct(id=77), acid.begin(call.metastore))
+        workers.update_state(call, CompactionInfoStruct(id=77), acid.begin(call.metastore))
     with pytest.raises(MetaError, match="Compaction 77 is not worked on"):
-        compactions.set_job(call, 77, "j")
+        workers.set_job(call, 77, "j")
 
 
 def test_waiting_entries_can_be_aborted(call: Call) -> None:
@@ -361,8 +370,8 @@ def test_changes_that_an_open_transaction_is_judged_by_outlive_a_compaction(call
         ask(call, "t", "p=1")
         info = take(call)
         info.highestWriteId = 2
-        compactions.mark_compacted(call, info)
-        compactions.mark_cleaned(call, info)
+        workers.mark_compacted(call, info)
+        workers.mark_cleaned(call, info)
 
     compact()
     with pytest.raises(TransactionAborted, match="write conflict on db/t/p=1"):
@@ -376,10 +385,10 @@ def test_the_latest_readable_compaction_of_each_partition_is_told(call: Call) ->
     for partition in ("p=1", "p=2", "p=1"):
         ask(call, partition=partition)
         info = take(call)
-        compactions.mark_compacted(call, info)
+        workers.mark_compacted(call, info)
         done.append(info)
         if partition == "p=1":
-            compactions.mark_cleaned(call, info)
+            workers.mark_cleaned(call, info)
     ask(call, partition="p=3")
 
     def latest(names: Sequence[str] | None = None, after: int | None = None) -> list[tuple[int, str | None]]:
@@ -397,7 +406,7 @@ def test_metrics_are_kept_while_they_reach_their_threshold(call: Call) -> None:
     kind = CompactionMetricsMetricType.NUM_DELTAS
 
     def update(value: int, partition: str | None = None, type_: int = kind) -> bool:
-        return compactions.update_metrics(
+        return workers.update_metrics(
             call,
             CompactionMetricsDataStruct(
                 dbname="db",
@@ -411,8 +420,8 @@ def test_metrics_are_kept_while_they_reach_their_threshold(call: Call) -> None:
         )
 
     assert [update(4), update(5), update(9), update(9, "p=1"), update(2), update(2)] == [True] * 6
-    compactions.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", partitionName="p=1", type=kind))
-    compactions.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", type=kind))
+    workers.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", partitionName="p=1", type=kind))
+    workers.remove_metrics(call, CompactionMetricsDataRequest(dbName="db", tblName="t", type=kind))
     with pytest.raises(InvalidOperation, match="Unexpected metric type 77: use one of"):
         update(9, None, 77)
 
@@ -422,7 +431,7 @@ def test_the_columns_with_statistics_are_told(call: Call) -> None:
     add_partitions(call, name, [["1"], ["2"]])
 
     def of(partition: str | None, table: str = "stats") -> list[str]:
-        return compactions.columns_with_statistics(call, CompactionInfoStruct(dbname="default", tablename=table, partitionname=partition))
+        return workers.columns_with_statistics(call, CompactionInfoStruct(dbname="default", tablename=table, partitionname=partition))
 
     for partition, column in ((None, "a"), ("k=1", "a")):
         data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=0, numDVs=1))
@@ -460,12 +469,12 @@ def test_statements_of_the_queue(call: Call, counts: StatementCounts) -> None:
     counts("show", lambda: shown(call, dbName="db"))
     counts("find_next", lambda: take(call))
     info = take(call)
-    counts("find_nothing", lambda: compactions.find_next(call, "w"))
+    counts("find_nothing", lambda: workers.find_next(call, "w"))
     transaction = acid.begin(call.metastore)
-    counts("update_state", lambda: compactions.update_state(call, info, transaction))
-    counts("set_job", lambda: compactions.set_job(call, info.id, "j"))
-    counts("mark_compacted", lambda: compactions.mark_compacted(call, info))
+    counts("update_state", lambda: workers.update_state(call, info, transaction))
+    counts("set_job", lambda: workers.set_job(call, info.id, "j"))
+    counts("mark_compacted", lambda: workers.mark_compacted(call, info))
     info.highestWriteId = 3
-    counts("mark_cleaned", lambda: compactions.mark_cleaned(call, info))
+    counts("mark_cleaned", lambda: workers.mark_cleaned(call, info))
     counts("abort", lambda: compactions.abort(call, [1, 2, 3]))
     counts("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))

@@ -25,7 +25,7 @@ from metastore.service.databases import alter_database, get_database
 from metastore.service.exchange import exchange_partitions
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partition_names, get_partitions
-from metastore.store.drivers import ReferenceViolation, Retry
+from metastore.store.drivers.contract import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
 from tests.support.catalog import add_partitions, call_of, make_database, make_table
 from tests.support.recording import Before, Remembering, Within, listening

@@ -27,14 +27,14 @@ from metastore.store.schema import (
     write_id_counters,
     write_notifications,
 )
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from tests.service.waiting import beside
 from tests.support.catalog import add_partitions, make_database, make_table
 from tests.support.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
 
 KEYS = [("k", "string")]
 TABLES = (*ORDER, lock_components)
-WRITTEN = Key("hive", "db", "t")
+WRITTEN = TableKey("hive", "db", "t")
 
 
 def transactional(call: Call, name: str, database: str, **options: object) -> TableName:

@@ -16,7 +16,7 @@ from metastore.service.context import Call, Metastore
 from metastore.store import dependents, schema
 from metastore.store import house_keeping as row_functions
 from metastore.store.database import Session
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.recording import Remembering, Within, listening
 from tests.support.txns import (
@@ -178,7 +178,7 @@ def test_write_ids_of_a_table_made_anew_meanwhile_stay(call: Call, hasty: Metast
     free = row_functions.free_write_ids
     later: list[int] = []
 
-    def find(session: Session, low: int, most: int) -> list[tuple[Key, int]]:
+    def find(session: Session, low: int, most: int) -> list[tuple[TableKey, int]]:
         found = free(session, low, most)
         for key, _ in found:
             call.database.write(lambda session, key=key: dependents.delete_table(session, key))  # type: ignore[misc]  # bound now

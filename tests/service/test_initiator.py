@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import CompactionInfoStruct, CompactionType, ShowCompactRequest, ShowCompactResponseElement
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call, Metastore
 from metastore.service.databases import alter_database, get_database
@@ -195,9 +195,9 @@ def blank(session, key: int) -> None:  # type: ignore[no-untyped-def]
 
 
 def fail(call: Call) -> None:
-    found = compactions.find_next(call, "w")
+    found = compaction_workers.find_next(call, "w")
     assert found is not None
-    compactions.mark_failed(call, CompactionInfoStruct(id=found.id, errorMessage="no memory"))
+    compaction_workers.mark_failed(call, CompactionInfoStruct(id=found.id, errorMessage="no memory"))
 
 
 @pytest.fixture
@@ -227,10 +227,10 @@ def test_a_success_makes_up_for_failures(failing: Call) -> None:
 
     asked = compactions.compact(failing, CompactionRequest(dbname="default", tablename="t", type=MAJOR))
     assert asked.accepted, "by hand it is always tried"
-    found = compactions.find_next(failing, "w")
+    found = compaction_workers.find_next(failing, "w")
     assert found is not None
-    compactions.mark_compacted(failing, found)
-    compactions.mark_cleaned(failing, found)
+    compaction_workers.mark_compacted(failing, found)
+    compaction_workers.mark_cleaned(failing, found)
     assert initiate(failing.metastore) == 1
 
 

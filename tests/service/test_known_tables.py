@@ -19,7 +19,7 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, find_table, on_cached_table
 from metastore.store import tables
 from metastore.store.database import Session
-from metastore.store.drivers import BrokenAtCommit
+from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
 from tests.service.test_statistics import numbers, of, texts
 from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, columns_of, make_table

@@ -14,12 +14,9 @@ import pytest
 
 pymysql = pytest.importorskip("pymysql")
 
-from metastore.store.drivers import (  # noqa: E402  # see above
-    MySQLDriver,
-    Unavailable,
-    mysql_connection,  # needs pymysql
-)
-from metastore.store.drivers.mysql import collation  # noqa: E402  # see above
+from metastore.store.drivers import mysql_connection  # noqa: E402  # see above
+from metastore.store.drivers.contract import Unavailable  # noqa: E402  # see above
+from metastore.store.drivers.mysql import MySQLDriver, collation  # noqa: E402  # see above
 from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
 from tests.support import databases  # noqa: E402  # see above
 

@@ -35,7 +35,7 @@ from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store import schema
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.warehouse.locations import parse
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 from tests.support.databases import execute

@@ -47,7 +47,7 @@ def put(metastore: Metastore, size: int) -> None:
 def test_rows_are_replaced(metastore: Metastore, size: int) -> None:
     put(metastore, size + 1)
     rows = [(5, key, f"k={key}", ODD, f'{{"a": {key}}}', key, 0) for key in range(1, size + 1)]
-    metastore.database.write(lambda session: session.enqueue_replace(partitions, COLUMNS, rows))
+    metastore.database.write(lambda session: session.enqueue_upsert(partitions, COLUMNS, rows))
     assert [(row[1], row[0], *row[2:4], *row[7:10]) for row in everything(metastore, "partitions")] == [
         *rows,
         (5, size + 1, f"k={size + 1}", f'["{size + 1}"]', "{}", 1, 0),
@@ -70,6 +70,6 @@ def test_a_row_can_not_take_the_name_of_another(metastore: Metastore, size: int,
     monkeypatch.setattr(metastore.database.driver, "classify", classified)
     monkeypatch.setattr("metastore.store.database.ATTEMPTS", 1)
     with pytest.raises(MetaError, match="database"):
-        metastore.database.write(lambda session: session.enqueue_replace(partitions, COLUMNS, rows))
+        metastore.database.write(lambda session: session.enqueue_upsert(partitions, COLUMNS, rows))
     assert UniqueViolation in seen
     assert everything(metastore, "partitions") == before

@@ -12,7 +12,7 @@ from metastore.service import house_keeping, locks
 from metastore.service.context import Call
 from metastore.store import locks as lock_rows
 from metastore.store import schema
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.locks import Held
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.txns import (

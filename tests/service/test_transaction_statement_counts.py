@@ -23,7 +23,7 @@ from metastore.store import compaction_sources, components, schema
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session
-from metastore.store.drivers import Row
+from metastore.store.drivers.contract import Row
 from metastore.store.write_id_snapshots import snapshot_query
 from tests.support.catalog import MetastoreMaker
 from tests.support.statement_counts import StatementCounts

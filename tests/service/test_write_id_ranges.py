@@ -23,7 +23,7 @@ from metastore.store.database import Session
 from metastore.store.fast_paths import postgresql
 from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
 from metastore.store.write_id_snapshots import snapshot_query
-from metastore.store.write_ids import Key, Range
+from metastore.store.write_ids import Range, TableKey
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
     INSERT,
@@ -48,7 +48,7 @@ from tests.support.txns import (
     write,
 )
 
-KEY = Key("hive", "db", "t")
+KEY = TableKey("hive", "db", "t")
 STORED = (schema.write_ids, schema.write_id_ranges)
 
 
@@ -219,10 +219,10 @@ class TestTogether:
             started: list[Any] = []
             ask_for = write_id_rows.of_transactions
 
-            def of_transactions(session: Session, key: Key, wanted: Sequence[int]) -> object:
+            def of_transactions(session: Session, key: TableKey, wanted: Sequence[int]) -> object:
                 answer = ask_for(session, key, wanted)
                 if not started:
-                    assert answer.rows == []
+                    assert answer() == {}
                     started.append(pool.submit(lambda: allocate(call, keys)))
                     while not waited_for(session):
                         assert not started[0].done()
@@ -237,7 +237,7 @@ class TestTogether:
         keys = begin(call, 3)
 
         def change(session: Session) -> None:
-            transaction_rows.lock_many(session, keys[1:2])
+            transaction_rows.lock_many(session, keys[1:2])()
             write_id_rows.take(session, KEY, keys[1:2])
             write_id_rows.insert(session, KEY, [(keys[1], 1)])
             transaction_rows.hold_many(session, keys[1:2], WRITE_IDS)
@@ -252,7 +252,7 @@ class TestTogether:
         keys = begin(call, 3)
 
         def work(session: Session) -> dict[int, int]:
-            assert transaction_rows.lock(session, keys[1])
+            assert transaction_rows.lock(session, keys[1])()
             session.cursor.execute(f"UPDATE transactions SET state = 'a' WHERE id = {keys[1]}")
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(lambda: allocate(call, keys)).result()
@@ -265,7 +265,7 @@ class TestTogether:
 
 class TestFollowing:
     def test_ranges_follow_a_table_and_go_with_it(self, call: Call) -> None:
-        new, other = Key("hive", "other", "v"), Key("hive", "other", "w")
+        new, other = TableKey("hive", "other", "v"), TableKey("hive", "other", "w")
         keys = begin(call, 3)
         for table, database in (("t", "db"), ("v", "other"), ("w", "other")):
             allocate(call, keys, table, database)

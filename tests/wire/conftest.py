@@ -35,6 +35,7 @@ class Stub:
     """The parts of a metastore that the wire uses, and what its handlers saw."""
 
     def __init__(self) -> None:
+        self.authorizer = None
         self.config = Config()
         self.ends = Ends()
         self.listeners = Listeners(end_function=[self.ends])

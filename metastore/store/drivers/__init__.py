@@ -1,41 +1,9 @@
 """What differs between the databases: how to connect, begin, write many rows, and read an error; a module for each of them."""
 
-from metastore.store.drivers.contract import (
-    FEW,
-    BrokenAtCommit,
-    Driver,
-    ReferenceViolation,
-    Refused,
-    Retry,
-    Row,
-    Unavailable,
-    UniqueViolation,
-    Unreachable,
-    Unstorable,
-    inserting,
-)
+from metastore.store.drivers.contract import Driver
 from metastore.store.drivers.mysql import MySQLDriver
 from metastore.store.drivers.postgresql import PostgreSQLDriver
 from metastore.store.drivers.sqlite import SQLiteDriver
 
 DRIVERS: dict[str, type[Driver]] = {"sqlite": SQLiteDriver, "postgresql": PostgreSQLDriver, "mysql": MySQLDriver, "mariadb": MySQLDriver}
 """By the name that a URL begins with."""
-
-__all__ = [
-    "DRIVERS",
-    "FEW",
-    "BrokenAtCommit",
-    "Driver",
-    "MySQLDriver",
-    "PostgreSQLDriver",
-    "ReferenceViolation",
-    "Refused",
-    "Retry",
-    "Row",
-    "SQLiteDriver",
-    "Unavailable",
-    "UniqueViolation",
-    "Unreachable",
-    "Unstorable",
-    "inserting",
-]

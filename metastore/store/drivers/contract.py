@@ -151,10 +151,6 @@ class Driver:
         """Insert at least one row, or give the one with its primary key these values, as `Session.enqueue_upsert` does: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
 
-    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Give at least one row other values, as `Session.enqueue_replace` does: one statement."""
-        self.upsert(session, table, columns, rows)
-
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:

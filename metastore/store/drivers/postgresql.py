@@ -100,8 +100,8 @@ class PostgreSQLDriver(Driver):
             run(inserting(table, tuple(columns)), **dict(zip(columns, rows[0], strict=True)))
             return
         if len(rows) <= (MANY if pipelined else FEW):  # COPY takes two more round trips
-            given = Given(columns, rows)
-            run(_inserting(table, given.arrays, given.scalars), **given.values)
+            parameters = RowParameters(columns, rows)
+            run(_inserting(table, parameters.arrays, parameters.scalars), **parameters.values)
             return
         session.observe(f"COPY {table.name}")
         with session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
@@ -109,15 +109,11 @@ class PostgreSQLDriver(Driver):
                 copy.write_row(row)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        given = Given(columns, rows)
-        session.enqueue(_inserting(table, given.arrays, given.scalars, on_conflict(table, columns)), **given.values)
-
-    def replace(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        given = Given(columns, rows)
-        session.enqueue(_updating(table, given.arrays, given.scalars), **given.values)
+        parameters = RowParameters(columns, rows)
+        session.enqueue(_inserting(table, parameters.arrays, parameters.scalars, on_conflict(table, columns)), **parameters.values)
 
 
-class Given:
+class RowParameters:
     """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -150,16 +146,6 @@ def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...
     return sa.text(
         f'INSERT INTO "{table.name}" ({_names((*arrays, *scalars))}) SELECT {", ".join(values)} FROM {_given(table, arrays)}{otherwise}'
     )
-
-
-@cache
-def _updating(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...]) -> sa.TextClause:
-    """Return PostgreSQL's update of rows, found by their primary key, that are given in that way."""
-    keys = table.primary_key.columns.keys()
-    values = {column: f'given."{column}"' for column in arrays} | {column: _value(table, column) for column in scalars}
-    changes = ", ".join(f'"{column}" = {value}' for column, value in values.items() if column not in keys)
-    same = " AND ".join(f'"{table.name}"."{column}" = {values[column]}' for column in keys)
-    return sa.text(f'UPDATE "{table.name}" SET {changes} FROM {_given(table, arrays)} WHERE {same}')
 
 
 def _given(table: sa.Table, arrays: Sequence[str]) -> str:

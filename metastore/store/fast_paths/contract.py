@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from metastore.store.components import Intent
 from metastore.store.database import Database
-from metastore.store.locks import Component, GivenWriteId, NewLock, Reach
+from metastore.store.locks import Component, KnownWriteId, NewLock, Reach
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 FIRST, LAST, WRITE_ID = -2, -1, -1
 """Stand in a message for the first and the last opened transaction, and for the first write id."""
@@ -57,7 +57,7 @@ class LockAttempt(NamedTuple):
     """What its open transaction means to write."""
     wanted: Reach
     """The locks that it might wait for."""
-    given: Mapping[Key, GivenWriteId]
+    known: Mapping[TableKey, KnownWriteId]
     """Write ids of the transaction; those of other tables are looked up."""
 
     @property
@@ -91,7 +91,7 @@ class FastPaths:
         return None
 
     def try_allocate(
-        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+        self, database: Database, key: TableKey, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
     ) -> int | None:
         """Give a transaction, or consecutive ones, their first write ids in a table, ascending; return the first write id.
 

@@ -16,12 +16,12 @@ from metastore.store.answer import Answer
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import INSERT, Intent
 from metastore.store.database import Database, Session
-from metastore.store.drivers import FEW, BrokenAtCommit, Refused
+from metastore.store.drivers.contract import FEW, BrokenAtCommit, Refused
 from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, hold
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 Done = TypeVar("Done")
 MAX_INTENTS = 4
@@ -106,7 +106,7 @@ class MySQL(FastPaths):
         return _try(database, work)
 
     def try_allocate(
-        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+        self, database: Database, key: TableKey, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
     ) -> int | None:
         count = len(transactions)
 
@@ -154,7 +154,7 @@ def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
         return None
     numbered, unnumbered = [], []
     for intent in new.intents:
-        number = new.given.get(Key.of(intent))
+        number = new.known.get(TableKey.of(intent))
         if number is not None and number.seen is quiet:
             numbered.append((*intent[:-1], number.write_id))
         else:

@@ -16,7 +16,7 @@ from metastore.idl import TxnType
 from metastore.store import counters, locks, write_ids
 from metastore.store.clauses import Among, bound, constant
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.drivers import inserting
+from metastore.store.drivers.contract import inserting
 from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
@@ -31,18 +31,9 @@ from metastore.store.schema import (
 )
 from metastore.store.schema import locks as lock_rows
 from metastore.store.schema import write_ids as write_id_rows
-from metastore.store.transactions import (
-    COLUMNS,
-    IS_OPEN,
-    LOWEST_OPEN,
-    OPEN,
-    RANGES,
-    WRITE_IDS,
-    WROTE,
-    may_be_range,
-)
+from metastore.store.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RANGES, WRITE_IDS, WROTE, may_be_range
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import Key
+from metastore.store.write_ids import TableKey
 
 T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
 
@@ -55,7 +46,7 @@ def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]
     return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
-GIVEN: sa.ColumnElement[int] = sa.func.last_insert_id()
+TAKEN: sa.ColumnElement[int] = sa.func.last_insert_id()
 """The number that a counter gave to the statement before."""
 _FOUND_ONE = sa.func.row_count() == constant(1)
 """Whether the statement before found one row."""
@@ -81,7 +72,7 @@ TAKE_ID = (
     .values(value=sa.func.last_insert_id(_NEXT))
 )
 OPEN_ONE = sa.insert(transactions).values(
-    {"id": GIVEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
+    {"id": TAKEN, "state": constant(OPEN), **bound(COLUMNS[2:-1]), "type": _if_found_one(sa.bindparam("type"))}
 )
 MARK = {
     batch: sa.update(transactions)
@@ -99,12 +90,12 @@ TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bind
 GIVE = sa.insert(write_id_rows).values(
     {
         **bound(WRITE_ID_COLUMNS[:-1]),
-        "write_id": GIVEN - constant(1),
+        "write_id": TAKEN - constant(1),
     }
 )
 IN_RANGE = (
     sa.select(sa.func.exp(R.last_transaction + constant(1000)))
-    .where(*(R[name] == sa.bindparam(name) for name in Key._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
+    .where(*(R[name] == sa.bindparam(name) for name in TableKey._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
     .limit(constant(1))
 )
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
@@ -117,10 +108,10 @@ TAKE_ABOVE = (
 """An UPDATE does not lock the rows of other tables that it counts."""
 GIVE_RANGE = sa.insert(write_id_ranges).values(
     {
-        **bound(Key._fields),
+        **bound(TableKey._fields),
         "first_transaction": _LOWEST,
         "last_transaction": _HIGHEST,
-        "first_write_id": GIVEN - _COUNT,
+        "first_write_id": TAKEN - _COUNT,
         "catalog": _if_found_one(sa.bindparam("catalog")),
     }
 )
@@ -132,13 +123,13 @@ _COMPLETE = sa.update(transaction_components).where(
 )
 COMPLETE = {
     False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
-    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=GIVEN),
+    True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=TAKEN),
 }
 """Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
 
 With True also the commit id, which the statement before told. The transaction's own row gets a mark from the housekeeper.
 """
-_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in Key._fields), _FOUND_ONE)
+_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE)
 _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
 """The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
 _COMMIT_ID = sa.func.last_insert_id(
@@ -190,7 +181,7 @@ MET = {
 NOTE = sa.insert(transaction_components).values(
     {
         **bound(INTENT_COLUMNS[:-1]),
-        "write_id": write_ids.number_of(_TRANSACTION, bound(Key._fields)),
+        "write_id": write_ids.number_of(_TRANSACTION, bound(TableKey._fields)),
     }
 )
 
@@ -215,5 +206,5 @@ def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
 
 
 LOG_IF_FOUND_ONE = logging().values(type=_if_found_one(sa.bindparam("type")))
-OPENED = (str(FIRST), GIVEN)
-ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), GIVEN - _COUNT))
+OPENED = (str(FIRST), TAKEN)
+ALLOCATED = (IN_PLACE_OF_WRITE_ID, sa.func.concat(constant(BEFORE_WRITE_ID), TAKEN - _COUNT))

@@ -62,13 +62,14 @@ from metastore.store.transactions import (
     may_be_range,
 )
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import RANGE_COLUMNS, Key, is_range, number_of, overlaps
+from metastore.store.write_ids import RANGE_COLUMNS, TableKey, is_range, number_of, overlaps
 
 T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
 _COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
+_NAMES = {name: sa.bindparam(name, type_=sa.String()) for name in TableKey._fields}
 _MESSAGE = sa.cast(sa.bindparam("event_message"), sa.Text())
 _ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
 
@@ -150,8 +151,7 @@ def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
 def _aborting(logs: bool, consecutive: bool) -> sa.Select[Any]:
     """Abort `count` transactions that hold nothing but locks and write ids; none if one has ended, holds more, compacts or is read-only.
 
-    Those from `lowest` to `highest` are found by one
-    walk of the index, others one by one.
+    Those from `lowest` to `highest` are found by one walk of the index, others one by one.
     """
     found = (
         sa.select(T.id)
@@ -192,8 +192,7 @@ def _allocating(logs: bool) -> sa.Select[Any]:
     in_range = sa.exists(sa.select(constant(1)).select_from(held).where(held.c.holds.bitwise_and(constant(RANGES)) != constant(0)))
     taken = _taking(is_held, sa.not_(in_range))
     first = taken.c.next - _COUNT
-    names = (sa.bindparam(name, type_=sa.String()) for name in Key._fields)
-    row = sa.select(held.c.id, *names, first).select_from(held.join(taken, sa.true()))
+    row = sa.select(held.c.id, *_NAMES.values(), first).select_from(held.join(taken, sa.true()))
     given = sa.insert(write_ids).from_select([*WRITE_ID_COLUMNS], row, include_defaults=False).cte("given")
     query = sa.select(first).add_cte(given)
     return query.add_cte(_logged_allocation(taken, first)) if logs else query
@@ -257,29 +256,28 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.C
     allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
     statement began and the counter is still the version of then: ranges only come together with another one.
     """
-    names = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
     before = write_id_counters.alias("before")
     xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")
-    version = sa.select(xmin).where(*(before.c[name] == value for name, value in names.items()))
+    version = sa.select(xmin).where(*(before.c[name] == value for name, value in _NAMES.items()))
     had = [
-        sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in names.items()), *overlaps(_LOWEST, _HIGHEST))),
+        sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in _NAMES.items()), *overlaps(_LOWEST, _HIGHEST))),
         sa.exists(
             sa.select(constant(1)).where(
                 I.transaction_id.between(_LOWEST, _HIGHEST),
-                I.catalog == names["catalog"],
-                *(bare(I[name]) == names[name] for name in ("database", "table")),
+                I.catalog == _NAMES["catalog"],
+                *(bare(I[name]) == _NAMES[name] for name in ("database", "table")),
             )
         ),
     ]
     unchanged = sa.and_(sa.literal_column("write_id_counters.xmin") == version.scalar_subquery(), *map(sa.not_, had))
     insert = postgresql.insert(write_id_counters).from_select(
-        [*names, "next", "last_transaction"],
-        sa.select(*names.values(), _COUNT + constant(1), _HIGHEST).where(where),
+        [*_NAMES, "next", "last_transaction"],
+        sa.select(*_NAMES.values(), _COUNT + constant(1), _HIGHEST).where(where),
         include_defaults=False,
     )
     return (
         insert.on_conflict_do_update(
-            index_elements=[*names],
+            index_elements=[*_NAMES],
             where=sa.or_(W.last_transaction < _LOWEST, free, unchanged),
             set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
         )
@@ -297,8 +295,7 @@ def _allocating_range(logs: bool) -> sa.Select[Any]:
     may = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST))
     taken = _taking(may.scalar_subquery() == _COUNT, sa.false())
     first = taken.c.next - _COUNT
-    values = {name: sa.bindparam(name, type_=sa.String()) for name in Key._fields}
-    row = sa.select(*values.values(), _LOWEST, _HIGHEST, first).select_from(taken)
+    row = sa.select(*_NAMES.values(), _LOWEST, _HIGHEST, first).select_from(taken)
     query = sa.select(first).add_cte(sa.insert(write_id_ranges).from_select([*RANGE_COLUMNS], row, include_defaults=False).cte("given"))
     return query.add_cte(_logged_allocation(taken, first)) if logs else query
 
@@ -341,7 +338,7 @@ class PostgreSQL(FastPaths):
         return list(keys) if row is not None and row[0] else None
 
     def try_allocate(
-        self, database: Database, key: Key, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
+        self, database: Database, key: TableKey, transactions: Sequence[int], event: LogRow | None, *, in_batch: bool
     ) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
         statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)

@@ -10,7 +10,7 @@ from metastore.idl import (
     OptionalCompactionInfoStruct,
     ShowCompactResponse,
 )
-from metastore.service import compactions
+from metastore.service import compaction_workers, compactions
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
@@ -21,12 +21,12 @@ def _compact(call: Call, args: Any) -> None:
 
 
 def _find_next(call: Call, args: Any) -> OptionalCompactionInfoStruct:
-    return OptionalCompactionInfoStruct(ci=compactions.find_next(call, args.workerId))
+    return OptionalCompactionInfoStruct(ci=compaction_workers.find_next(call, args.workerId))
 
 
 def _find_next2(call: Call, args: Any) -> OptionalCompactionInfoStruct:
     request = required(call, args.rqst, "rqst")
-    return OptionalCompactionInfoStruct(ci=compactions.find_next(call, request.workerId, request.workerVersion, request.poolName))
+    return OptionalCompactionInfoStruct(ci=compaction_workers.find_next(call, request.workerId, request.workerVersion, request.poolName))
 
 
 def _submit(call: Call, args: Any) -> bool:
@@ -49,16 +49,16 @@ METHODS: dict[str, Handler] = {
     "show_compact": lambda call, args: ShowCompactResponse(compacts=compactions.show(call, required(call, args.rqst, "rqst"))),
     "find_next_compact": _find_next,
     "find_next_compact2": _find_next2,
-    "update_compactor_state": lambda call, args: compactions.update_state(call, required(call, args.cr, "cr"), args.txn_id or 0),
-    "set_hadoop_jobid": lambda call, args: compactions.set_job(call, args.cq_id or 0, args.jobId),
-    "mark_compacted": lambda call, args: compactions.mark_compacted(call, required(call, args.cr, "cr")),
-    "mark_cleaned": lambda call, args: compactions.mark_cleaned(call, required(call, args.cr, "cr")),
-    "mark_failed": lambda call, args: compactions.mark_failed(call, required(call, args.cr, "cr")),
-    "mark_refused": lambda call, args: compactions.mark_refused(call, required(call, args.cr, "cr")),
+    "update_compactor_state": lambda call, args: compaction_workers.update_state(call, required(call, args.cr, "cr"), args.txn_id or 0),
+    "set_hadoop_jobid": lambda call, args: compaction_workers.set_job(call, args.cq_id or 0, args.jobId),
+    "mark_compacted": lambda call, args: compaction_workers.mark_compacted(call, required(call, args.cr, "cr")),
+    "mark_cleaned": lambda call, args: compaction_workers.mark_cleaned(call, required(call, args.cr, "cr")),
+    "mark_failed": lambda call, args: compaction_workers.mark_failed(call, required(call, args.cr, "cr")),
+    "mark_refused": lambda call, args: compaction_workers.mark_refused(call, required(call, args.cr, "cr")),
     "submit_for_cleanup": _submit,
     "abort_Compactions": _abort,
     "get_latest_committed_compaction_info": _latest,
-    "find_columns_with_stats": lambda call, args: compactions.columns_with_statistics(call, required(call, args.cr, "cr")),
-    "update_compaction_metrics_data": lambda call, args: compactions.update_metrics(call, required(call, args.data, "data")),
-    "remove_compaction_metrics_data": lambda call, args: compactions.remove_metrics(call, required(call, args.request, "request")),
+    "find_columns_with_stats": lambda call, args: compaction_workers.columns_with_statistics(call, required(call, args.cr, "cr")),
+    "update_compaction_metrics_data": lambda call, args: compaction_workers.update_metrics(call, required(call, args.data, "data")),
+    "remove_compaction_metrics_data": lambda call, args: compaction_workers.remove_metrics(call, required(call, args.request, "request")),
 }

@@ -1,0 +1,93 @@
+"""`metastore locations`: let users, groups and roles put data outside of their databases. It speaks to the database, not to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, fail, settings
+from metastore.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from metastore.store.database import Database
+
+app = typer.Typer(help="Let users, groups and roles put data outside of their databases (authorization grants).", no_args_is_help=True)
+
+Principal = Annotated[str, typer.Argument(metavar="ROLE", help="Name of a role; of a user with --user, of a group with --group.")]
+Prefix = Annotated[str, typer.Argument(metavar="LOCATION", help="It and all below it: s3://bucket/path, hdfs://host/path or /path.")]
+User = Annotated[bool, typer.Option("--user", help="The name is a user's.")]
+Group = Annotated[bool, typer.Option("--group", help="The name is a group's.")]
+
+
+@contextmanager
+def _opened(db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments) -> Iterator[Database]:
+    chosen = settings({"db": db}, config, hive_site, assignments)
+    from metastore.errors import MetastoreError
+    from metastore.store.database import Database
+
+    try:
+        database = Database(chosen.db, pool_size=1)
+        try:
+            yield database
+        finally:
+            database.close()
+    except MetastoreError as error:
+        fail(error.message)
+
+
+def _kind(user: bool, group: bool) -> int:
+    from metastore.idl import PrincipalType
+
+    if user and group:
+        fail("give --user or --group, not both", 2)
+    return int(PrincipalType.USER if user else PrincipalType.GROUP if group else PrincipalType.ROLE)
+
+
+@app.command()
+def grant(
+    principal: Principal,
+    location: Prefix,
+    user: User = False,
+    group: Group = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Let a role, user or group put data at a location and below it. Servers see it within a second."""
+    from metastore.service.authorization import location_grants
+
+    with _opened(db, config, hive_site, assignments) as database:
+        location_grants.grant(database, principal, _kind(user, group), location)
+
+
+@app.command()
+def revoke(
+    principal: Principal,
+    location: Prefix,
+    user: User = False,
+    group: Group = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Take back what was granted. Tables that lie there stay."""
+    from metastore.service.authorization import location_grants
+
+    with _opened(db, config, hive_site, assignments) as database:
+        location_grants.revoke(database, principal, _kind(user, group), location)
+
+
+@app.command("list")
+def show(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None) -> None:
+    """List who may put data where."""
+    from metastore.service.authorization import location_grants
+
+    kinds = {1: "user", 2: "role", 3: "group"}
+    with _opened(db, config, hive_site, assignments) as database:
+        rows = [(kinds.get(each.type, str(each.type)), each.principal, each.location) for each in location_grants.granted(database)]
+    print_table(("kind", "name", "location"), rows)

@@ -1,0 +1,73 @@
+"""The question that every kind of authorization answers: may this user do these things? It never looks anything up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from metastore.store.authorization import Owner
+from metastore.store.authorization import owner as owner_of
+
+__all__ = ["Access", "Authorizer", "Owner", "Who", "owner_of"]
+
+SELECT, INSERT, UPDATE, DELETE = "SELECT", "INSERT", "UPDATE", "DELETE"
+CREATE, ALTER, DROP = "CREATE", "ALTER", "DROP"
+OWN = "OWN"
+"""To be the owner of an object, or whoever may do everything with it: to give it away, for instance."""
+SEE = "SEE"
+"""To know that an object is there: whoever may do anything with it, or with something inside it, sees it."""
+USE = "USE"
+"""To put data at a location."""
+ADMINISTER = "ADMINISTER"
+"""To do what concerns the server as a whole."""
+
+SERVER, CATALOG, DATABASE, TABLE, FUNCTION, ROLE, LOCATION = "server", "catalog", "database", "table", "function", "role", "location"
+"""Kinds of objects."""
+
+
+class Who(NamedTuple):
+    """Who asks; without a user it is somebody who has not said who."""
+
+    user: str | None
+    groups: tuple[str, ...] = ()
+
+
+class Access(NamedTuple):
+    """One thing that somebody wants to do to one object. Names are normalised; those that the kind of object lacks are None."""
+
+    privilege: str
+    kind: str
+    catalog: str | None = None
+    database: str | None = None
+    name: str | None = None
+    """Of the table, function or role."""
+    columns: tuple[str, ...] = ()
+    owner: Owner | None = None
+    """Whose the object is, None for nobody's; of a database also where the question does not tell it."""
+    key: int | None = None
+    """Of the table, by which it stays the same through renames."""
+    location: str | None = None
+    grant: bool = False
+    """Whether it is about granting the privilege to others."""
+
+
+class Authorizer:
+    """Base of all kinds: made once in each worker process, serves all its threads.
+
+    A class of your own derives from it, takes the server's settings and is named in the setting `authorization` as
+    `package.module:Class`.
+    """
+
+    def allowed(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
+        """Answer for each access, in their order, whether it is allowed. What it raises refuses all."""
+        raise NotImplementedError
+
+    def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:  # noqa: ARG002  # for those that can tell
+        """Tell whether `who` sees all tables of a database, those too that will be made: their names are then not asked for one by one."""
+        return False
+
+    def renew(self) -> None:
+        """Forget what may be outdated: this process has changed roles, privileges, locations or the owner of a database."""
+
+    def close(self) -> None:
+        """Give back what it holds, at the end of the process."""

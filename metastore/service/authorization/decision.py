@@ -1,0 +1,257 @@
+"""Put what a call wants to the authorizer, and say what became of it: allowed, refused, or about something that is not to be known.
+
+It never looks at a request: `wire.authorization` names what one wants. What the caller may not see is hidden: the method then gets a
+name that nothing has, and answers as it does for what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from metastore.errors import MetaError, PermissionDenied
+from metastore.service.authorization.contract import (
+    ADMINISTER,
+    ALTER,
+    CATALOG,
+    CREATE,
+    DATABASE,
+    DROP,
+    FUNCTION,
+    LOCATION,
+    OWN,
+    SEE,
+    SERVER,
+    TABLE,
+    Access,
+    Authorizer,
+    Who,
+)
+from metastore.service.authorization.locations import judged_locations
+from metastore.service.context import Call
+from metastore.service.translation import DEFAULT_DATABASE
+from metastore.store import authorization
+from metastore.store.authorization import Facts, Owner
+
+TYPE_TEXTS = {TABLE: "TABLE_OR_VIEW", DATABASE: "DATABASE", FUNCTION: "FUNCTION", LOCATION: "DFS_URI", CATALOG: "CATALOG", SERVER: "GLOBAL"}
+"""Hive's words for kinds of objects."""
+PRIVILEGE_TEXTS = {
+    SEE: "SELECT",
+    ALTER: "OBJECT OWNERSHIP",
+    DROP: "OBJECT OWNERSHIP",
+    OWN: "OBJECT OWNERSHIP",
+    ADMINISTER: "ADMIN PRIVILEGE",
+}
+
+TRANSACTION, LOCK = "transaction", "lock"
+"""Kinds of what belongs to who made it; only who looks after the server may go on with another's."""
+
+Hide = Callable[[str | None, str | None], None]
+"""Puts other names into a request: of the database and of what is in it, each None where it stays."""
+
+
+def _nothing(_database: str | None, _name: str | None) -> None:
+    """Hide what the request does not name itself."""
+
+
+class Want(NamedTuple):
+    """What a call wants to do to one object: one of the privileges is enough."""
+
+    privileges: tuple[str, ...]
+    kind: str
+    catalog: str | None = None
+    database: str | None = None
+    name: str | None = None
+    hide: Hide = _nothing
+    otherwise: str | None = None
+    """The privilege on the database that is wanted of a table that is not there (yet)."""
+    grant: bool = False
+    new_owner: tuple[str | None, int | None] | None = None
+    """Whose the object will be; None where that stays as it is."""
+    label: str | None = None
+    """What a refusal calls the object, where the request names it by a number."""
+    locations: tuple[str, ...] = ()
+    """Where the call wants the object, or parts of it, to lie."""
+
+
+class _Refused(NamedTuple):
+    privilege: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        text = PRIVILEGE_TEXTS.get(self.privilege, self.privilege)
+        return f"[{text}] on Object [type={TYPE_TEXTS.get(self.kind, self.kind.upper())}, name={self.name}]"
+
+
+class Decision:
+    """What one call may do, and what of its reply may be shown."""
+
+    def __init__(self, call: Call, authorizer: Authorizer, operation: str) -> None:
+        self.call = call
+        self.who = Who(call.client.user, tuple(call.client.groups))
+        self._authorizer = authorizer
+        self._operation = operation
+
+    def allowed(self, asked: Sequence[Access]) -> list[bool]:
+        """Ask for each access; the database `default` is seen by everybody, since clients look for it when they start."""
+        if not asked:
+            return []
+        found = list(self._authorizer.allowed(self.who, asked))
+        if len(found) != len(asked):
+            raise MetaError(f"authorization answered {len(found)} of {len(asked)} questions: nothing is allowed")
+        return [ok is True or self._is_known(access) for ok, access in zip(found, asked, strict=True)]
+
+    def _is_known(self, access: Access) -> bool:
+        return (
+            access.privilege == SEE
+            and access.catalog == self.call.config.default_catalog
+            and (access.kind == CATALOG or (access.kind == DATABASE and access.database == DEFAULT_DATABASE))
+        )
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the caller may do what concerns the server as a whole."""
+        return self.allowed([Access(ADMINISTER, SERVER)])[0]
+
+    def judge(self, wants: Iterable[Want]) -> list[tuple[Want, bool, bool]]:
+        """Return the wants about what is not to be known, and of which names: the database's, the object's. PermissionDenied."""
+        refused: list[_Refused] = []
+        hidden: list[tuple[Want, bool, bool]] = []
+        known: dict[tuple[str | None, ...], Facts | None] = {}
+        for want in wants:
+            outcome = self._one(want, known)
+            if isinstance(outcome, _Refused):
+                refused.append(outcome)
+            elif outcome is not None:
+                hidden.append((want, *outcome))
+        if refused:
+            raise PermissionDenied(self._refusal(refused))
+        return hidden
+
+    def passes(self, wants: Iterable[Want]) -> bool:
+        """Tell whether all of it is allowed."""
+        known: dict[tuple[str | None, ...], Facts | None] = {}
+        return all(self._one(want, known) is None for want in wants)
+
+    def _refusal(self, refused: Sequence[_Refused]) -> str:
+        texts = sorted({str(each) for each in refused})
+        return (
+            f"Permission denied: Principal [name={self.who.user}, type=USER] does not have following privileges for operation "
+            f"{self._operation} [{', '.join(texts)}]"
+        )
+
+    def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | tuple[bool, bool] | None:
+        """Return what is wrong with a want: the refusal, or which names are to be hidden; None if nothing is."""
+        if want.kind in (TABLE, DATABASE):
+            key = (want.catalog, want.database, want.name)
+            if key not in known:
+                known[key] = self.call.database.read(
+                    lambda session: authorization.facts(session, want.catalog or "", want.database or "", want.name)
+                )
+            facts = known[key]
+            return self._table(want, facts) if want.kind == TABLE else self._database(want, facts)
+        if want.kind == FUNCTION:
+            return self._function(want)
+        if want.kind in (TRANSACTION, LOCK):
+            return None if self.is_admin else _Refused(OWN, want.kind, want.name or "")
+        asked = [Access(each, want.kind, want.catalog, want.database, want.name, grant=want.grant) for each in want.privileges]
+        *allowed, sees = self.allowed([*asked, Access(SEE, want.kind, want.catalog, want.database, want.name)])
+        if not any(allowed):
+            if want.kind == CATALOG and want.hide is not _nothing and not sees:
+                return (False, True)
+            return _Refused(want.privileges[0], want.kind, want.name or want.catalog or "server")
+        return self._locations(want, None)
+
+    def _table(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
+        where = (want.catalog, want.database)
+        database = Access(SEE, DATABASE, *where, owner=facts and facts.owner)
+        table = facts and facts.table
+        if table is None:
+            if want.otherwise is not None:
+                return self._otherwise(want, facts)
+            return None if facts is None or self.allowed([database])[0] else (True, True)
+        what = Access(SEE, TABLE, *where, want.name, owner=table.owner, key=table.key)
+        asked = [what._replace(privilege=each, grant=want.grant) for each in want.privileges]
+        *allowed, sees, sees_database = self.allowed([*asked, what, database])
+        if not any(allowed):
+            if want.otherwise is not None and not sees and isinstance(refused := self._otherwise(want, facts), _Refused):
+                return refused
+            if sees or want.otherwise is not None:
+                return _Refused(want.privileges[0], TABLE, want.label or f"{want.database}.{want.name}")
+            return (not sees_database, True)
+        if _changes_owner(want, table.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
+            return _Refused(OWN, TABLE, f"{want.database}.{want.name}")
+        return self._locations(want, facts)
+
+    def _otherwise(self, want: Want, facts: Facts | None) -> _Refused | None:
+        """Judge what is wanted of a table that is not there, or is not to be known: what the database must allow."""
+        privilege = want.otherwise or CREATE
+        asked = Access(privilege, DATABASE, want.catalog, want.database, owner=facts and facts.owner)
+        return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.label or want.database or "")
+
+    def _database(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
+        if facts is None:
+            if want.otherwise is None or self.allowed([Access(want.otherwise, CATALOG, want.catalog)])[0]:
+                return None
+            return _Refused(want.privileges[0], DATABASE, want.database or "")
+        what = Access(SEE, DATABASE, want.catalog, want.database, owner=facts.owner)
+        asked = [what._replace(privilege=each, grant=want.grant) for each in want.privileges]
+        *allowed, sees = self.allowed([*asked, what])
+        if not any(allowed):
+            return _Refused(want.privileges[0], DATABASE, want.database or "") if sees or want.otherwise is not None else (True, False)
+        if _changes_owner(want, facts.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
+            return _Refused(OWN, DATABASE, want.database or "")
+        return self._locations(want, facts)
+
+    def _function(self, want: Want) -> _Refused | tuple[bool, bool] | None:
+        where = (want.catalog or "", want.database or "", want.name or "")
+        is_there, owner = self.call.database.read(lambda session: authorization.function_owner(session, *where))
+        what = Access(SEE, FUNCTION, *where, owner=owner)
+        *allowed, sees, sees_database = self.allowed(
+            [*(what._replace(privilege=each) for each in want.privileges), what, what._replace(kind=DATABASE, name=None, owner=None)]
+        )
+        if not is_there or not any(allowed):
+            if is_there and sees:
+                return _Refused(want.privileges[0], FUNCTION, f"{want.database}.{want.name}")
+            return None if sees_database and not is_there else (not sees_database, True)
+        return None
+
+    def _locations(self, want: Want, facts: Facts | None) -> _Refused | None:
+        if not want.locations:
+            return None
+        if self.is_admin:
+            return None
+        for location in judged_locations(self.call, self.allowed, (want.catalog, want.database, want.name), facts, want.locations):
+            return _Refused("OBJECT OWNERSHIP", LOCATION, location)
+        return None
+
+    def tables(self, catalog: str, database: str, names: Sequence[str]) -> set[str]:
+        """Return those of the names of tables that may be shown."""
+        if not names:
+            return set()
+        if self._authorizer.sees_all_tables(self.who, catalog, database):
+            return set(names)
+        wanted = None if len(names) > MOST_NAMED else list(names)
+        facts = self.call.database.read(lambda session: authorization.tables_of(session, catalog, database, wanted))
+        there = [name for name in names if name in facts]
+        asked = [Access(SEE, TABLE, catalog, database, name, owner=facts[name][1], key=facts[name][0]) for name in there]
+        return {name for name, ok in zip(there, self.allowed(asked), strict=True) if ok}
+
+    def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return those of the databases (catalog, name) that may be shown."""
+        wanted = list(dict.fromkeys(names))
+        seen = self.allowed([Access(SEE, DATABASE, *name) for name in wanted])
+        return {name for name, ok in zip(wanted, seen, strict=True) if ok}
+
+
+MOST_NAMED = 1000
+"""More names than so many are looked up by reading all tables of the database."""
+
+
+def _changes_owner(want: Want, now: Owner | None) -> bool:
+    if want.new_owner is None:
+        return False
+    name, kind = want.new_owner
+    new = authorization.owner(name, kind or 1)
+    return new != (now and Owner(now.name, now.type or 1))

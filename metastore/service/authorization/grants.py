@@ -1,0 +1,278 @@
+"""Decide by the roles and privileges that are stored, with the meaning that standard SQL and Hive give them. Never changes one.
+
+What a user holds is read once and remembered until a count in the database says that something has changed. The count is looked at
+again after a second at the latest, and after each change of this process at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from metastore.idl import HiveObjectType, PrincipalType
+from metastore.places import is_in, place_of
+from metastore.service.authorization.contract import (
+    ADMINISTER,
+    ALTER,
+    CATALOG,
+    DATABASE,
+    DELETE,
+    DROP,
+    FUNCTION,
+    INSERT,
+    LOCATION,
+    OWN,
+    ROLE,
+    SEE,
+    SELECT,
+    TABLE,
+    UPDATE,
+    Access,
+    Authorizer,
+    Who,
+)
+from metastore.service.roles import ADMIN, held_in_hierarchy
+from metastore.store import authorization, authorization_changes, location_grants, roles
+from metastore.store.authorization import Granted, Owner
+from metastore.store.database import Database, Session
+
+LOOK_AGAIN = 1.0
+"""Seconds after which changes of other servers are seen."""
+MOST_REMEMBERED = 10_000
+"""Users of one process."""
+ALL = "ALL"
+ON_TABLES = frozenset({ALL, SELECT, INSERT, UPDATE, DELETE, ALTER, DROP})
+"""Privileges on a database that hold for each table in it."""
+ENOUGH = {SEE: ON_TABLES, OWN: frozenset({ALL})}
+"""By what is wanted of a table, the privileges of which one is enough; for others it is the privilege itself, or ALL."""
+Name = tuple[str | None, str | None]
+Principal = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Rights:
+    """What a user holds: directly, by a group, or by a role."""
+
+    principals: frozenset[Principal]
+    """The user, its groups and all its roles, with their types: any of them may be an owner."""
+    roles_to_grant: frozenset[str]
+    is_admin: bool
+    everywhere: frozenset[str] = frozenset()
+    databases: dict[Name, frozenset[str]] = field(default_factory=dict)
+    tables: dict[int | None, frozenset[str]] = field(default_factory=dict)
+    columns: frozenset[int | None] = frozenset()
+    """Tables with a column that may be read."""
+    to_grant: dict[object, frozenset[str]] = field(default_factory=dict)
+    """What may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
+    visible: frozenset[Name] = frozenset()
+    """Databases with a table on which something was granted."""
+    places: tuple[str, ...] = ()
+    own: tuple[float, frozenset[Name]] | None = None
+    """Databases with a table of the user's own, and when they were looked for."""
+
+    def owns(self, owner: Owner | None) -> bool:
+        """Tell whether an owner is the user, one of its groups or roles."""
+        return owner is not None and (owner.name, owner.type or PrincipalType.USER) in self.principals
+
+
+class _Snapshot:
+    """What was true at one count of changes."""
+
+    def __init__(self, number: int, owners: dict[tuple[str, str], Owner | None]) -> None:
+        self.number = number
+        self.owners = owners
+        self.rights: dict[Who, Rights] = {}
+
+
+class Grants(Authorizer):
+    """Answers by what `grant_privileges`, `grant_role` and `metastore locations` have stored."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._snapshot: _Snapshot | None = None
+        self._look_at = 0.0
+        self._lock = threading.Lock()
+
+    def renew(self) -> None:
+        """Look at the count of changes when something is asked next."""
+        self._look_at = 0.0
+
+    def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:
+        """Answer by what the user holds."""
+        snapshot = self._current()
+        rights = self._rights(snapshot, who)
+        if rights.is_admin:
+            return [True] * len(asked)
+        return [self._allows(snapshot, rights, each) for each in asked]
+
+    def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:
+        """Tell whether it is an admin, the owner of the database, or something was granted on the database as a whole."""
+        snapshot = self._current()
+        rights = self._rights(snapshot, who)
+        return rights.is_admin or _covers(snapshot, rights, (catalog, database), SEE)
+
+    def _current(self) -> _Snapshot:
+        found, now = self._snapshot, time.monotonic()
+        if found is not None and now < self._look_at:
+            return found
+        with self._lock:
+            if self._snapshot is not None and now < self._look_at:
+                return self._snapshot
+            # First, so that a change that comes while this reads makes the next question look again.
+            self._look_at = now + LOOK_AGAIN
+            try:
+                number = self._database.read(authorization_changes.number)
+                if self._snapshot is None or self._snapshot.number != number:
+                    self._snapshot = _Snapshot(number, self._database.read(authorization.database_owners))
+            except BaseException:
+                self._look_at = 0.0
+                raise
+            return self._snapshot
+
+    def _rights(self, snapshot: _Snapshot, who: Who) -> Rights:
+        found = snapshot.rights.get(who)
+        if found is None:
+            found = self._database.read(lambda session: _read(session, who))
+            if len(snapshot.rights) >= MOST_REMEMBERED:
+                snapshot.rights.clear()
+            snapshot.rights[who] = found
+        return found
+
+    def _allows(self, snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
+        if access.grant:
+            return _may_grant(snapshot, rights, access)
+        kind, where = access.kind, (access.catalog, access.database)
+        if kind == TABLE:
+            return _allows_table(snapshot, rights, access)
+        if kind == DATABASE:
+            return _has(snapshot, rights, where, access.privilege) or (access.privilege == SEE and self._sees(rights, where))
+        if kind == FUNCTION:
+            if access.privilege == SEE:
+                return self._allows(snapshot, rights, access._replace(kind=DATABASE))
+            return rights.owns(access.owner) or _has(snapshot, rights, where, access.privilege)
+        if kind == LOCATION:
+            place = place_of(access.location)
+            return place is not None and any(is_in(place, each) for each in rights.places)
+        if kind == CATALOG and access.privilege == SEE:
+            names = [name for name in snapshot.owners if name[0] == access.catalog]
+            return any(_has(snapshot, rights, name, SEE) or self._sees(rights, name) for name in names)
+        if kind == ROLE:
+            return (access.name or "", PrincipalType.ROLE) in rights.principals and access.privilege == SEE
+        return access.privilege != ADMINISTER and not rights.everywhere.isdisjoint({access.privilege, ALL})
+
+    def _sees(self, rights: Rights, where: Name) -> bool:
+        """Tell whether there is something in a database that the user may know of, though not the database itself."""
+        if where in rights.visible:
+            return True
+        now = time.monotonic()
+        if rights.own is None or rights.own[0] <= now:
+            by_type: dict[int, list[str]] = defaultdict(list)
+            for name, kind in rights.principals:
+                by_type[kind].append(name)
+
+            def work(session: Session) -> frozenset[Name]:
+                return frozenset[Name]().union(*(authorization.with_own_tables(session, names, kind) for kind, names in by_type.items()))
+
+            rights.own = (now + LOOK_AGAIN, self._database.read(work))
+        return where in rights.own[1]
+
+
+def _allows_table(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
+    where, wanted = (access.catalog, access.database), access.privilege
+    if rights.owns(access.owner) or _covers(snapshot, rights, where, wanted):
+        return True
+    if access.key is None:
+        return False
+    if wanted in (SELECT, SEE) and access.key in rights.columns:
+        return True
+    held = rights.tables.get(access.key)
+    return held is not None and not held.isdisjoint(ENOUGH.get(wanted, {wanted, ALL}))
+
+
+def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
+    """Tell whether what is held on a database, or everywhere, allows something with each table in it."""
+    held = rights.everywhere | rights.databases.get(where, frozenset())
+    enough = ENOUGH.get(wanted, frozenset({wanted, ALL}))
+    return rights.owns(snapshot.owners.get(where)) or not held.isdisjoint(enough)  # type: ignore[arg-type]  # None is no key
+
+
+def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
+    """Tell whether something is allowed with a database itself."""
+    held = rights.everywhere | rights.databases.get(where, frozenset())
+    if rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
+        return True
+    return bool(held) if wanted == SEE else not held.isdisjoint({ALL} if wanted == OWN else {wanted, ALL})
+
+
+def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
+    """Tell whether a privilege may be granted on: by the owner, or by who holds it with the option to grant it."""
+    where = (access.catalog, access.database)
+    if access.kind == ROLE:
+        return access.name in rights.roles_to_grant
+    keys: list[object] = [None]
+    if access.kind in (DATABASE, TABLE):
+        keys.append(where)
+        if rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
+            return True
+    if access.kind == TABLE:
+        keys.append(access.key)
+        if rights.owns(access.owner):
+            return True
+    wanted = {access.privilege, ALL}
+    return any(not rights.to_grant.get(key, frozenset()).isdisjoint(wanted) for key in keys)
+
+
+def _read(session: Session, who: Who) -> Rights:
+    """Return what a user holds by now."""
+    groups = list(who.groups)
+    held = held_in_hierarchy(session, who.user, groups)
+    principals = [
+        (PrincipalType.USER, [who.user] if who.user else []), (PrincipalType.GROUP, groups), (PrincipalType.ROLE, held)
+    ]  # fmt: skip
+    rights = Rights(
+        principals=frozenset((name, kind) for kind, names in principals for name in names),
+        roles_to_grant=frozenset(
+            grant.roleName for kind, names in principals if names for grant in roles.held_by(session, names, kind) if grant.grantOption
+        ),
+        is_admin=ADMIN in held,
+    )
+    if rights.is_admin:
+        return rights
+    _fill(rights, [each for kind, names in principals if names for each in authorization.granted(session, names, kind)])
+    places = (place_of(each) for kind, names in principals if names for each in location_grants.of(session, names, kind))
+    rights.places = tuple(sorted({place for place in places if place}))
+    return rights
+
+
+def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
+    """Sort privileges by what they are on. Those on partitions give no right: clients ask for tables."""
+    everywhere, columns, visible = set[str](), set[int | None](), set[Name]()
+    databases, tables = defaultdict[Name, set[str]](set), defaultdict[int | None, set[str]](set)
+    to_grant = defaultdict[object, set[str]](set)
+    for each in granted:
+        privilege = each.privilege.upper()
+        key: object = None
+        if each.type == HiveObjectType.GLOBAL:
+            everywhere.add(privilege)
+        elif each.type == HiveObjectType.DATABASE:
+            key = (each.catalog, each.database)
+            databases[each.catalog, each.database].add(privilege)
+        elif each.type == HiveObjectType.TABLE:
+            key = each.table_key
+            tables[each.table_key].add(privilege)
+            visible.add((each.catalog, each.database))
+        elif each.type == HiveObjectType.COLUMN and privilege in (SELECT, ALL):
+            columns.add(each.table_key)
+            visible.add((each.catalog, each.database))
+            continue
+        else:
+            continue
+        if each.option:
+            to_grant[key].add(privilege)
+    rights.everywhere, rights.columns, rights.visible = frozenset(everywhere), frozenset(columns), frozenset(visible)
+    rights.databases = {name: frozenset(held) for name, held in databases.items()}
+    rights.tables = {table: frozenset(held) for table, held in tables.items()}
+    rights.to_grant = {thing: frozenset(held) for thing, held in to_grant.items()}

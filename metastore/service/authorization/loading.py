@@ -1,0 +1,49 @@
+"""Make the authorizer that the settings name. Never asks it anything."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from metastore.errors import MetaError
+from metastore.service.authorization.contract import Authorizer
+from metastore.service.authorization.grants import Grants
+from metastore.service.authorization.opa import Opa
+from metastore.service.authorization.ranger import Ranger
+from metastore.service.authorization.rules_file import RulesFile
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+    from metastore.store.database import Database
+
+NONE = "none"
+KINDS: dict[str, type[Authorizer]] = {"file": RulesFile, "opa": Opa, "ranger": Ranger}
+
+
+def load(config: Config, database: Database) -> Authorizer | None:
+    """Return the authorizer of a process, None if everybody may do everything. MetaError."""
+    kind = config.authorization
+    if kind == NONE:
+        return None
+    if kind == "grants":
+        return Grants(database)
+    cls = KINDS.get(kind) or _class(kind)
+    try:
+        return cls(config)  # type: ignore[call-arg]  # the contract of a class of one's own
+    except MetaError:
+        raise
+    except Exception as error:
+        raise MetaError(f"authorization {kind!r} can not be made: {type(error).__name__}: {error}") from error
+
+
+def _class(path: str) -> type[Authorizer]:
+    module, separator, name = path.partition(":")
+    if not separator or not module or not name:
+        raise MetaError(f"authorization {path!r} is unknown: write none, grants, file, opa, ranger or package.module:Class")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise MetaError(f"authorization {path!r} can not be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, type) or not issubclass(found, Authorizer):
+        raise MetaError(f"authorization {path!r} is no Authorizer: derive it from metastore.service.authorization.contract.Authorizer")
+    return found

@@ -1,0 +1,186 @@
+"""Read what authorization decides by: whose objects are, and what was granted on them. Never decides, never changes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.places import END, LENGTH, above
+from metastore.store import places
+from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.database import Session
+from metastore.store.privileges import COLUMNS, JOINED
+from metastore.store.privileges import P as PRIVILEGES
+from metastore.store.schema import compactions, databases, functions, locks, tables, transactions
+
+T, D, F, X, L, Q = tables.c, databases.c, functions.c, transactions.c, locks.c, compactions.c
+DATABASE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"))
+OBJECT = (
+    sa.select(D.owner_name, D.owner_type, D.location, D.managed_location, T.id, T.owner, T.owner_type, T.location, T.type)
+    .select_from(databases.outerjoin(tables, sa.and_(T.database_id == D.id, T.name == sa.bindparam("name_key"))))
+    .where(DATABASE)
+)
+TABLES = sa.select(T.name, T.id, T.owner, T.owner_type).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE)
+TABLE_NAMES = (
+    sa.select(T.id, D.catalog, D.name, T.name).select_from(tables.join(databases, T.database_id == D.id)).where(Among(T.id, "keys"))
+)
+FUNCTION = (
+    sa.select(F.owner_name, F.owner_type)
+    .select_from(functions.join(databases, F.database_id == D.id))
+    .where(DATABASE, F.name == sa.bindparam("name_key"))
+)
+OWNERS = sa.select(D.catalog, D.name, D.owner_name, D.owner_type)
+GRANTED = (
+    sa.select(
+        COLUMNS["object_type"],
+        COLUMNS["catalog"],
+        COLUMNS["database"],
+        PRIVILEGES.table_id,
+        PRIVILEGES.column_name,
+        PRIVILEGES.privilege,
+        PRIVILEGES.grant_option,
+    )
+    .select_from(JOINED)
+    .where(Among(PRIVILEGES.principal_name, "names"), PRIVILEGES.principal_type == sa.bindparam("type_key"))
+)
+WITH_OWN_TABLES = sa.select(D.catalog, D.name).where(
+    sa.exists(sa.select(T.id).where(T.database_id == D.id, Among(T.owner, "names"), T.owner_type == sa.bindparam("type_key")))
+)
+USERS_OF_TRANSACTIONS = sa.select(X.id, X.user).where(Among(X.id, "keys"))
+USERS_OF_RANGE = sa.select(X.id, X.user).where(X.id >= sa.bindparam("low"), X.id <= sa.bindparam("high"))
+USER_OF_LOCK = sa.select(L.user).where(L.id == sa.bindparam("key"))
+DATABASES_HOLDING = sa.select(D.catalog, D.name, D.location, D.managed_location).where(
+    sa.or_(Among(D.place, "places"), Among(D.managed_place, "places"))
+)
+NAMED = looked_up(
+    sa.select(T.name, T.id, T.owner, T.owner_type).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE),
+    T.name,
+    "names",
+)
+COMPACTED = sa.select(Q.id, Q.catalog, Q.database, Q.table).where(Among(Q.id, "keys"))
+
+
+class Owner(NamedTuple):
+    """Whose an object is; type is a PrincipalType of the interface."""
+
+    name: str
+    type: int | None
+
+
+def owner(name: str | None, kind: int | None) -> Owner | None:
+    """Return an owner as rows have it, None for none."""
+    return Owner(name, kind) if name else None
+
+
+class TableFacts(NamedTuple):
+    """A table: its key, its owner and where it lies."""
+
+    key: int
+    owner: Owner | None
+    location: str | None
+    type: str
+
+
+class Facts(NamedTuple):
+    """A database that is there, and the table that was asked for in it, if that is there."""
+
+    owner: Owner | None
+    locations: tuple[str, ...]
+    table: TableFacts | None
+
+
+def facts(session: Session, catalog: str, database: str, table: str | None) -> Facts | None:
+    """Return a database and a table of it; None for a database that is not there."""
+    row = session.row(OBJECT, catalog_key=catalog, database_key=database, name_key=table or "")
+    if row is None:
+        return None
+    found = None if row[4] is None else TableFacts(row[4], owner(row[5], row[6]), row[7], row[8])
+    return Facts(owner(row[0], row[1]), tuple(place for place in row[2:4] if place), found)
+
+
+def tables_of(session: Session, catalog: str, database: str, names: Sequence[str] | None = None) -> dict[str, tuple[int, Owner | None]]:
+    """Return key and owner of tables of a database, all or those that are named, by name."""
+    if names is None:
+        rows = session.rows(TABLES, catalog_key=catalog, database_key=database)
+    else:
+        rows = session.rows(NAMED[session.kind], catalog_key=catalog, database_key=database, names=ascending(names))
+    return {name: (key, owner(who, kind)) for name, key, who, kind in rows}
+
+
+def names_of(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, str, str]]:
+    """Return (catalog, database, table) of tables by their keys."""
+    return {key: (catalog, database, name) for key, catalog, database, name in session.rows(TABLE_NAMES, keys=list(keys))}
+
+
+def function_owner(session: Session, catalog: str, database: str, name: str) -> tuple[bool, Owner | None]:
+    """Tell whether a function is there, and whose it is."""
+    row = session.row(FUNCTION, catalog_key=catalog, database_key=database, name_key=name)
+    return row is not None, None if row is None else owner(row[0], row[1])
+
+
+def database_owners(session: Session) -> dict[tuple[str, str], Owner | None]:
+    """Return whose each database is, by catalog and name."""
+    return {(catalog, name): owner(who, kind) for catalog, name, who, kind in session.rows(OWNERS)}
+
+
+class Granted(NamedTuple):
+    """One privilege; type is a HiveObjectType of the interface, the parts that its object lacks are None."""
+
+    type: int
+    catalog: str | None
+    database: str | None
+    table_key: int | None
+    column: str | None
+    privilege: str
+    option: bool
+
+
+def granted(session: Session, names: Sequence[str], kind: int) -> list[Granted]:
+    """Return all that was granted to principals of one type."""
+    rows = session.rows(GRANTED, names=list(names), type_key=kind)
+    return [
+        Granted(type_, catalog, database, table, column, privilege, bool(option))
+        for type_, catalog, database, table, column, privilege, option in rows
+    ]
+
+
+def with_own_tables(session: Session, names: Sequence[str], kind: int) -> set[tuple[str, str]]:
+    """Return the databases, as (catalog, name), in which principals of one type own a table."""
+    return {(catalog, name) for catalog, name in session.rows(WITH_OWN_TABLES, names=list(names), type_key=kind)}
+
+
+def users_of_transactions(session: Session, keys: Sequence[int]) -> dict[int, str | None]:
+    """Return whose transactions are, by id."""
+    return dict(session.rows(USERS_OF_TRANSACTIONS, keys=list(keys)))
+
+
+def users_of_range(session: Session, low: int, high: int) -> dict[int, str | None]:
+    """Return whose the transactions from one id to another are."""
+    return dict(session.rows(USERS_OF_RANGE, low=low, high=high))
+
+
+def user_of_lock(session: Session, key: int) -> tuple[bool, str | None]:
+    """Tell whether a lock is there, and whose it is."""
+    row = session.row(USER_OF_LOCK, key=key)
+    return row is not None, None if row is None else row[0]
+
+
+def compacted(session: Session, keys: Sequence[int]) -> list[tuple[int, str, str, str]]:
+    """Return (id, catalog, database, table) of entries of the compaction queue."""
+    return [(row[0], row[1], row[2], row[3]) for row in session.rows(COMPACTED, keys=list(keys))]
+
+
+def around(session: Session, place: str) -> list[places.Row]:
+    """Return the tables, partitions and databases that lie at or in a place, and the tables that it lies in. Some may lie beside it."""
+    text = place[:LENGTH]
+    return places.found(session, text, text + END, sorted({each[:LENGTH] for each in above(place)}))
+
+
+def databases_holding(session: Session, place: str) -> list[tuple[str, str, str | None, str | None]]:
+    """Return (catalog, database, location, managed location) of the databases in whose directories a place lies."""
+    return [
+        (row[0], row[1], row[2], row[3])
+        for row in session.rows(DATABASES_HOLDING, places=sorted({each[:LENGTH] for each in (place, *above(place))}))
+    ]

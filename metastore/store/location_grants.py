@@ -1,0 +1,50 @@
+"""Rows that let a principal use locations below a prefix. One function per statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store import authorization_changes
+from metastore.store.clauses import Among
+from metastore.store.database import Session
+from metastore.store.schema import location_grants
+
+G = location_grants.c
+ALL = sa.select(G.principal_name, G.principal_type, G.location).order_by(G.principal_type, G.principal_name, G.location)
+OF = sa.select(G.location).where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
+DELETE = sa.delete(location_grants).where(
+    G.principal_name == sa.bindparam("name_key"), G.principal_type == sa.bindparam("type_key"), G.location == sa.bindparam("location_key")
+)
+
+
+class LocationGrant(NamedTuple):
+    """A principal (type: PrincipalType of the interface) and the location at and below which it may put data."""
+
+    principal: str
+    type: int
+    location: str
+
+
+def all_of(session: Session) -> list[LocationGrant]:
+    """Return all, ascending by principal and location."""
+    return [LocationGrant(*row) for row in session.rows(ALL)]
+
+
+def of(session: Session, names: Sequence[str], kind: int) -> list[str]:
+    """Return the locations of principals of one type."""
+    return [location for (location,) in session.rows(OF, names=list(names), type_key=kind)]
+
+
+def insert(session: Session, new: LocationGrant) -> None:
+    """Add one."""
+    authorization_changes.note(session)
+    session.insert(location_grants, principal_name=new.principal, principal_type=new.type, location=new.location)
+
+
+def delete(session: Session, old: LocationGrant) -> bool:
+    """Remove one; tell whether it was there."""
+    authorization_changes.note(session)
+    return session.execute(DELETE, name_key=old.principal, type_key=old.type, location_key=old.location) > 0

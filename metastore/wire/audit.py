@@ -1,0 +1,84 @@
+"""The audit log: one line in a file for each call that changes something or was refused. It never fails a call.
+
+Several processes append to one file, each line by one write. Who moves the file away (logrotate without `copytruncate`) makes the next line
+begin a new one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import os
+import secrets
+from logging.handlers import WatchedFileHandler
+from typing import Any
+
+import orjson
+
+from metastore import log
+from metastore.service.context import Client
+
+READING = (
+    "get", "show_", "list_", "fetch_", "partition_name_", "is", "find_columns_", "translate_", "alive", "flush", "heartbeat", "check_lock",
+    "set_ugi", "setMetaConf", "shutdown", "reinitialize",
+)  # fmt: skip
+"""How names of methods begin that change nothing, or nothing but a time or what holds for the connection."""
+LONGEST = 300
+"""Characters of one value; values come from clients, and a line is one write."""
+
+
+def changes(method: str) -> bool:
+    """Tell whether a method changes something."""
+    return not method.startswith(READING)
+
+
+class Audit:
+    """Writes the lines of one process."""
+
+    def __init__(self, path: str, style: str) -> None:
+        self._write = _hive if style == "hive" else _json
+        self._file = _File(path, encoding="utf-8", delay=True)
+
+    def record(self, client: Client, method: str, thing: str, outcome: str, seconds: float) -> str:
+        """Write a line and return the id that it gives the request."""
+        login = client.login
+        request = secrets.token_hex(8)
+        values = {
+            "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds"),
+            "request": request,
+            "user": client.user,
+            "real_user": login.real_user if login is not None else None,
+            "mechanism": login.mechanism if login is not None else None,
+            "address": client.address,
+            "method": method,
+            "object": thing,
+            "outcome": outcome,
+            "ms": round(seconds * 1000, 3),
+        }
+        short = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in values.items()}
+        self._file.handle(logging.LogRecord("metastore.audit", logging.INFO, "", 0, self._write(short), None, None))
+        return request
+
+
+class _File(WatchedFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        log.get("metastore.audit").error("audit log can not be written", file=self.baseFilename, line=record.getMessage(), exc_info=True)
+
+
+def _json(values: dict[str, Any]) -> str:
+    return orjson.dumps(values).decode()
+
+
+def _hive(values: dict[str, Any]) -> str:
+    """Return a line as Hive's metastore writes it, with what Hive does not tell behind."""
+    told = {name: "null" if value is None else str(value).translate(_ESCAPED) for name, value in values.items()}
+    more = "\t".join(f"{name}={told[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request"))
+    return f"{told['time']}\tugi={told['user']}\tip={told['address'].rpartition(':')[0]}\tcmd={told['method']} : {told['object']}\t{more}"
+
+
+_ESCAPED = {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
+
+
+def writable(path: str) -> None:
+    """Raise OSError unless lines can be appended to a file."""
+    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640))

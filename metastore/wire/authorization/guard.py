@@ -1,0 +1,131 @@
+"""Run a handler as far as the caller may: ask before it, hide what is not to be known, keep the rest out of its reply.
+
+Where a request names what the caller may not see, its handler gets a name that nothing has, and what it answers is what it answers about
+something that is missing; the name in it is put back. It never decides: see `service.authorization`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from thriftpy2.thrift import TApplicationException, TException, TPayload
+
+from metastore import errors, idl
+from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, owner_of
+from metastore.service.authorization.decision import Decision, Want
+from metastore.service.context import Call
+from metastore.wire.authorization.rules import Rule
+from metastore.wire.errors import declared
+from metastore.wire.methods.table import Handler
+
+_MARK = "Hidden_"
+"""How names begin that stand for others: with a capital, so that it shows whether a handler has normalised it."""
+
+
+class Guard:
+    """Runs the handlers of a process for callers who may not do everything."""
+
+    def __init__(self, authorizer: Authorizer, rules: Mapping[str, Rule]) -> None:
+        self._authorizer = authorizer
+        self._rules = rules
+
+    def run(self, handler: Handler, call: Call, args: Any) -> Any:
+        """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
+        rule = self._rules[call.method]
+        decision = Decision(call, self._authorizer, rule.operation)
+        if rule.fill is not None:
+            rule.fill(call, args)
+        try:
+            if rule.late is not None:
+                shown, value = self._late(rule, decision, handler, args)
+                if shown:
+                    return value
+            return self._judged(rule, decision, handler, args)
+        finally:
+            if rule.renews:
+                self._authorizer.renew()
+
+    def _late(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> tuple[bool, Any]:
+        """Run a handler that only reads a table; tell whether its value may be shown by what it says of the table itself."""
+        assert rule.late is not None
+        try:
+            value = handler(decision.call, args)
+        except errors.MissingArgument:
+            raise
+        except errors.MetastoreError:
+            return False, None
+        table = rule.late(args, value)
+        if table is None:
+            return False, None
+        asked = Access(SEE, TABLE, table.catName, table.dbName, table.tableName, owner=owner_of(table.owner, table.ownerType), key=table.id)
+        return self._authorizer.allowed(decision.who, (asked,))[0] is True, value
+
+    def _judged(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> Any:
+        wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]
+        try:
+            hidden = decision.judge(wants)
+        except errors.PermissionDenied as refusal:
+            decision.call.refused = True
+            raise _as_declared(decision.call.method, refusal) from refusal
+        names = _hide(hidden)
+        decision.call.refused = bool(hidden)
+        try:
+            value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
+            if rule.keep is not None:
+                value = rule.keep(decision, args, value)
+        except (errors.MetastoreError, TException) as error:
+            if names:
+                _put_back_in(error, names)
+            raise
+        return _put_back(value, names) if names else value
+
+
+def _as_declared(method: str, refusal: errors.PermissionDenied) -> Exception:
+    """Return a refusal as the method can tell it: with its text also where it declares no MetaException."""
+    if idl.MetaException in declared(method):
+        return refusal
+    text = f"Internal error processing {method}: {refusal.message}"
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
+
+
+def _hide(hidden: list[tuple[Want, bool, bool]]) -> dict[str, str]:
+    """Put other names into the request; return by each, and by its lower case, the one that it stands for."""
+    names: dict[str, str] = {}
+    for want, hides_database, hides_name in hidden:
+        others: list[str | None] = []
+        for is_hidden, name in ((hides_database, want.database), (hides_name, want.name if want.name is not None else want.catalog)):
+            other = f"{_MARK}{secrets.token_hex(8)}" if is_hidden else None
+            if other is not None:
+                names[other] = names[other.lower()] = name or ""
+            others.append(other)
+        want.hide(*others)
+    return names
+
+
+def _text(text: str, names: Mapping[str, str]) -> str:
+    for other, name in names.items():
+        text = text.replace(other, name)
+    return text
+
+
+def _put_back_in(error: Exception, names: Mapping[str, str]) -> None:
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        error.message = _text(message, names)  # type: ignore[attr-defined]  # it has one
+        error.args = tuple(_text(each, names) if isinstance(each, str) else each for each in error.args)
+
+
+def _put_back(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a value with the names that the request had."""
+    if isinstance(value, str):
+        return _text(value, names)
+    if isinstance(value, list | tuple | set):
+        return type(value)(_put_back(each, names) for each in value)
+    if isinstance(value, dict):
+        return {_put_back(key, names): _put_back(each, names) for key, each in value.items()}
+    if isinstance(value, TPayload):
+        for name, each in vars(value).items():
+            setattr(value, name, _put_back(each, names))
+    return value

@@ -1,0 +1,444 @@
+"""Entries of the methods of catalogs, databases, tables, functions and constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from metastore.idl import Function, PrincipalType, Table
+from metastore.rules.names import normalize
+from metastore.service import tables
+from metastore.service.authorization.contract import Access, owner_of
+from metastore.service.context import Call
+from metastore.wire.authorization.rules import (
+    ADDS,
+    ALTER,
+    CATALOG,
+    CREATE,
+    DATABASE,
+    DROP,
+    FUNCTION,
+    OPEN,
+    READ,
+    REMOVES,
+    SEE,
+    TABLE,
+    Ask,
+    Decision,
+    Rule,
+    Want,
+    catalog,
+    database,
+    database_name_of,
+    found_by,
+    function,
+    get,
+    hiding,
+    named,
+    needs,
+    table,
+)
+from metastore.wire.methods import unpack
+from metastore.wire.methods.table import Handler
+
+_see = (SEE,)
+DATABASES_SHOWN = "databases with any privilege on them or in them"
+TABLES_SHOWN = "tables with any privilege"
+
+
+def _kept_catalogs(decision: Decision, _args: Any, value: Any) -> Any:
+    seen = decision.allowed([Access(SEE, CATALOG, name) for name in value.names])
+    value.names = [name for name, ok in zip(value.names, seen, strict=True) if ok]
+    return value
+
+
+def _kept_names(decision: Decision, args: Any, value: list[str]) -> list[str]:
+    """Keep names of databases; the argument `pattern`, if there is one, tells their catalog."""
+    where, _ = database_name_of(decision.call, getattr(args, "pattern", None), None)
+    seen = decision.databases((where or "", name) for name in value)
+    return [name for name in value if (where, name) in seen]
+
+
+def _kept_databases(decision: Decision, _args: Any, value: Any) -> Any:
+    seen = decision.databases((each.catalogName, each.name) for each in value.databases)
+    value.databases = [each for each in value.databases if (each.catalogName, each.name) in seen]
+    return value
+
+
+def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision, Any, list[str]], list[str]]:
+    """Keep names of tables of the database that a field names."""
+
+    def keep(decision: Decision, args: Any, value: list[str]) -> list[str]:
+        where, name = database_name_of(decision.call, get(args, path), get(args, catalog_path) if catalog_path else None)
+        seen = decision.tables(where or "", name or "", value)
+        return value if len(seen) == len(value) else [each for each in value if each in seen]
+
+    return keep
+
+
+def _kept_metas(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
+    where, _ = database_name_of(decision.call, args.db_patterns, None)
+    names: dict[str, list[str]] = {}
+    for each in value:
+        names.setdefault(each.dbName, []).append(each.tableName)
+    seen = {name: decision.tables(where or "", name, listed) for name, listed in names.items()}
+    return [each for each in value if each.tableName in seen[each.dbName]]
+
+
+def _kept_tables(decision: Decision, _args: Any, value: list[Table]) -> list[Table]:
+    seen = decision.allowed([table_access(each) for each in value])
+    return [each for each, ok in zip(value, seen, strict=True) if ok]
+
+
+def table_access(each: Table) -> Access:
+    """Return the question whether a table may be shown."""
+    owner = owner_of(each.owner, each.ownerType)
+    return Access(SEE, TABLE, each.catName, each.dbName, each.tableName, owner=owner, key=each.id)
+
+
+def _limited(path: str, where: str, catalog_path: str | None, name: Callable[[Any], str]) -> Callable[[Decision, Any, Handler], list[Any]]:
+    """List without the limit at a path, keep the tables that may be shown, and take as many as the limit says."""
+
+    def around(decision: Decision, args: Any, handler: Handler) -> list[Any]:
+        *way, last = path.split(".")
+        holder = get(args, ".".join(way)) if way else args
+        limit = unpack.limit(getattr(holder, last))
+        setattr(holder, last, -1)
+        value = handler(decision.call, args)
+        found, database = database_name_of(decision.call, get(args, where), get(args, catalog_path) if catalog_path else None)
+        seen = decision.tables(found or "", database or "", [name(each) for each in value])
+        value = [each for each in value if name(each) in seen]
+        return value if limit < 0 else value[:limit]
+
+    return around
+
+
+def _by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Handler], Any]:
+    """Ask the handler only for those of the named tables, or of those that match its pattern, that may be shown."""
+
+    def around(decision: Decision, args: Any, handler: Handler) -> Any:
+        holder = get(args, holder_path) if holder_path else args
+        attribute = "tblNames" if holder_path else "tbl_names"
+        call, names = decision.call, getattr(holder, attribute)
+        where, found = database_name_of(call, get(args, path), getattr(holder, "catName", None))
+        pattern = getattr(holder, "tablesPattern", None)
+        if names is None and pattern is not None and found is not None:
+            names = tables.get_tables(call, where or "", found, pattern)
+        if names:
+            seen = decision.tables(where or "", found or "", [normalize(name) for name in names])
+            setattr(holder, attribute, [name for name in names if normalize(name) in seen])
+        return handler(call, args)
+
+    return around
+
+
+def _kept_functions(decision: Decision, functions: Sequence[Function], catalog: str | None) -> list[Function]:
+    asked = [
+        Access(SEE, FUNCTION, each.catName or catalog, each.dbName, each.functionName, owner=owner_of(each.ownerName, each.ownerType))
+        for each in functions
+    ]
+    return [each for each, ok in zip(functions, decision.allowed(asked), strict=True) if ok]
+
+
+def _kept_all_functions(decision: Decision, _args: Any, value: Any) -> Any:
+    value.functions = _kept_functions(decision, value.functions, decision.call.config.default_catalog)
+    return value
+
+
+def _create_catalog(_call: Call, args: Any) -> Iterator[Want]:
+    new = args.catalog.catalog
+    if new is not None:
+        yield Want((CREATE,), CATALOG, normalize(new.name or ""), locations=_some(new.locationUri))
+
+
+def _alter_catalog(_call: Call, args: Any) -> Iterator[Want]:
+    new, name = args.rqst.newCat, normalize(args.rqst.name or "")
+    yield Want((ALTER,), CATALOG, name, hide=hiding(args, None, "rqst.name"), locations=_some(new and new.locationUri))
+
+
+def _some(*locations: str | None) -> tuple[str, ...]:
+    return tuple(each for each in locations if each)
+
+
+def _create_database(path: str, name: str, catalog_path: str) -> Ask:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        new = get(args, path)
+        if new is not None:
+            where = normalize(getattr(new, catalog_path) or call.config.default_catalog)
+            places = _some(new.locationUri, new.managedLocationUri)
+            yield Want((CREATE,), CATALOG, where, normalize(getattr(new, name) or ""), locations=places)
+
+    return Ask("CREATE on the server, and the right to its locations", find)
+
+
+def _alter_database(path: str, new_path: str) -> Ask:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        new = get(args, new_path)
+        where, name = database_name_of(call, get(args, path), new.catalogName if new is not None and new_path != "db" else None)
+        if name is not None and new is not None:
+            says_more = any(value is not None for field, value in vars(new).items() if field not in {"name", "catalogName"})
+            owner = (new.ownerName, new.ownerType) if says_more else None
+            places = _some(new.locationUri, new.managedLocationUri)
+            yield Want((ALTER,), DATABASE, where, name, hide=hiding(args, path, None), new_owner=owner, locations=places)
+
+    return Ask("ownership or ALTER on the database, ownership for a new owner, and the right to new locations", find)
+
+
+def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        new = get(args, path)
+        if new is None or new.dbName is None:
+            return
+        where, name = database_name_of(call, new.dbName, new.catName)
+        if name is not None:
+            place = _some(new.sd.location) if new.sd is not None else ()
+            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hiding(args, f"{path}.dbName", None), locations=place)
+        yield from _sources(call, new.creationMetadata, new.catName)
+        keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
+        yield from _parents(call, keys)
+
+    return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
+
+
+def _owned(path: str) -> Callable[[Call, Any], None]:
+    """Let a table without an owner belong to the caller."""
+
+    def fill(call: Call, args: Any) -> None:
+        new = get(args, path)
+        if new is not None and not new.owner:
+            new.owner, new.ownerType = call.client.user, PrincipalType.USER
+
+    return fill
+
+
+def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
+    """Want to read what a materialized view is made from."""
+    for each in getattr(made, "tablesUsed", None) or ():
+        found = _full_name(call, each, catalog)
+        if found is not None:
+            yield Want(READ, TABLE, *found, hide=_in_set(made, each))
+    for source in getattr(made, "sourceTables", None) or ():
+        inner = getattr(source, "table", None)
+        if inner is not None and (found := named(call, inner.dbName, inner.tableName, inner.catName)) is not None:
+            yield Want(READ, TABLE, *found, hide=hiding(inner, "dbName", "tableName"))
+
+
+def _full_name(call: Call, text: str, catalog: str | None) -> tuple[str, str, str] | None:
+    parts = text.split(".")
+    return named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else catalog) if len(parts) in {2, 3} else None
+
+
+def _in_set(made: Any, text: str) -> Callable[[str | None, str | None], None]:
+    def hide(other: str | None, inner: str | None) -> None:
+        *front, database, name = text.split(".")
+        replaced = ".".join([*front, other or database, inner or name])
+        made.tablesUsed = type(made.tablesUsed)(replaced if each == text else each for each in made.tablesUsed)
+
+    return hide
+
+
+def _parents(call: Call, keys: Sequence[Any] | None) -> Iterator[Want]:
+    """Want to see the tables that foreign keys refer to."""
+    for key in keys or ():
+        found = named(call, key.pktable_db, key.pktable_name, key.catName)
+        if found is not None:
+            yield Want((SEE,), TABLE, *found, hide=hiding(key, "pktable_db", "pktable_name"))
+
+
+def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path: str | None = None) -> Ask:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        new = get(args, new_path)
+        old = named(call, get(args, database_path), get(args, name_path), get(args, catalog_path) if catalog_path else None)
+        if old is None or new is None:
+            return
+        renamed = new.tableName is not None and named(call, new.dbName or old.database, new.tableName, new.catName or old.catalog) != old
+        yield Want(
+            (ALTER,), TABLE, *old, hide=hiding(args, database_path, name_path),
+            new_owner=(new.owner, new.ownerType), locations=_some(new.sd.location) if new.sd is not None else (),
+        )  # fmt: skip
+        if renamed:
+            yield Want((DROP,), TABLE, *old, hide=hiding(args, database_path, name_path))
+            where, name = database_name_of(call, new.dbName, new.catName or old.catalog)
+            hide = hiding(args, f"{new_path}.dbName", None) if name is not None else hiding(args, None, None)
+            yield Want((CREATE,), DATABASE, where or old.catalog, name or old.database, new.tableName, hide=hide)
+        yield from _sources(call, new.creationMetadata, old.catalog)
+
+    return Ask(
+        "ownership or ALTER on the table; for another name also DROP, and CREATE on the new database; ownership for a new owner", find
+    )
+
+
+def _update_creation_metadata(call: Call, args: Any) -> Iterator[Want]:
+    found = named(call, args.dbname, args.tbl_name, args.catName)
+    if found is not None:
+        yield Want((ALTER,), TABLE, *found, hide=hiding(args, "dbname", "tbl_name"))
+        yield from _sources(call, args.creation_metadata, args.catName)
+
+
+def _create_function(path: str, *, old: bool = False) -> Ask:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        new = get(args, path)
+        where, name = database_name_of(call, new.dbName, new.catName) if new is not None else (None, None)
+        if name is not None:
+            places = _some(*(each.uri for each in new.resourceUris or () if each is not None))
+            hide = hiding(args, None if old else f"{path}.dbName", None)
+            yield Want((CREATE,), DATABASE, where, name, hide=hide, locations=places)
+
+    return Ask("CREATE on the database, and the right to the locations of its resources", find)
+
+
+def _constrained(field: str, foreign: bool = False) -> Ask:
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        paths = ("fktable_db", "fktable_name") if foreign else ("table_db", "table_name")
+        structs = get(args, f"req.{field}") or ()
+        for each in structs:
+            found = named(call, getattr(each, paths[0]), getattr(each, paths[1]), each.catName)
+            if found is not None:
+                yield Want((ALTER,), TABLE, *found, hide=hiding(each, *paths))
+        if foreign:
+            yield from _parents(call, structs)
+
+    return Ask("ownership or ALTER on the table" + (", any privilege on the one it refers to" if foreign else ""), find)
+
+
+def _kept_foreign_keys(decision: Decision, _args: Any, value: Any) -> Any:
+    """Keep keys between tables that may both be shown."""
+    kept, call = [], decision.call
+    for key in value.foreignKeys or ():
+        ends = [named(call, key.pktable_db, key.pktable_name, key.catName), named(call, key.fktable_db, key.fktable_name, key.catName)]
+        if all(end is not None and end.table in decision.tables(end.catalog, end.database, [end.table]) for end in ends):
+            kept.append(key)
+    value.foreignKeys = kept
+    return value
+
+
+def _kept_all_constraints(decision: Decision, args: Any, value: Any) -> Any:
+    if value.allTableConstraints is not None and value.allTableConstraints.foreignKeys:
+        _kept_foreign_keys(decision, args, value.allTableConstraints)
+    return value
+
+
+def _get_table_req(call: Call, args: Any) -> Iterator[Want]:
+    found = named(call, args.req.dbName, args.req.tblName, args.req.catName)
+    if found is not None:
+        wanted = READ if args.req.getColumnStats else _see
+        yield Want(wanted, TABLE, *found, hide=hiding(args, "req.dbName", "req.tblName"))
+
+
+def _table_alone(args: Any, value: Any) -> Table | None:
+    return None if args.req.getColumnStats else value.table
+
+
+_SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
+
+ENTRIES: dict[str, Rule] = {
+    "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
+    "get_catalog": needs(catalog(SEE, "catName.name")),
+    "get_catalogs": Rule(keep=_kept_catalogs, shows="catalogs with a database that is shown, and the default one"),
+    "alter_catalog": needs(found_by("the role `admin`, and the right to a new location", _alter_catalog)),
+    "drop_catalog": needs(catalog(DROP, "catName.name"), renews=True),
+    "create_database": needs(_create_database("database", "name", "catalogName"), operation="CREATEDATABASE", renews=True),
+    "create_database_req": needs(
+        _create_database("createDatabaseRequest", "databaseName", "catalogName"), operation="CREATEDATABASE", renews=True
+    ),
+    "get_database": needs(database(_see, "name"), operation="DESCDATABASE"),
+    "get_database_req": needs(database(_see, "request.name", "request.catalogName"), operation="DESCDATABASE"),
+    "get_databases": Rule(keep=_kept_names, shows=DATABASES_SHOWN),
+    "get_databases_req": Rule(keep=_kept_databases, shows=DATABASES_SHOWN),
+    "get_all_databases": Rule(keep=_kept_names, shows=DATABASES_SHOWN),
+    "alter_database": needs(_alter_database("dbname", "db"), operation="ALTERDATABASE", renews=True),
+    "alter_database_req": needs(_alter_database("alterDbReq.oldDbName", "alterDbReq.newDb"), operation="ALTERDATABASE", renews=True),
+    "drop_database": needs(database(DROP, "name"), operation="DROPDATABASE", renews=True),
+    "drop_database_req": needs(database(DROP, "req.name", "req.catalogName"), operation="DROPDATABASE", renews=True),
+    "create_table": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_with_environment_context": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_with_constraints": needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl"), renews=True),
+    "create_table_req": needs(
+        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_owned("request.table"), renews=True
+    ),
+    "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
+    "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
+    "get_table_req": needs(
+        found_by("any privilege on the table, SELECT for statistics", _get_table_req), operation="DESCTABLE", late=_table_alone
+    ),
+    "get_table_objects_by_name": needs(database(_see, "dbname"), around=_by_name("dbname", None), **_SHOW_TABLES),
+    "get_table_objects_by_name_req": needs(
+        database(_see, "req.dbName", "req.catName"), around=_by_name("req.dbName", "req"), **_SHOW_TABLES
+    ),
+    "get_tables": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
+    "get_tables_by_type": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
+    "get_tables_ext": needs(
+        database(_see, "req.database", "req.catalog"),
+        around=_limited("req.limit", "req.database", "req.catalog", lambda each: str(each.tblName)),
+        **_SHOW_TABLES,
+    ),
+    "get_all_tables": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
+    "get_table_meta": Rule(operation="SHOWTABLES", keep=_kept_metas, shows=TABLES_SHOWN),
+    "get_table_names_by_filter": needs(database(_see, "dbname"), around=_limited("max_tables", "dbname", None, str), **_SHOW_TABLES),
+    "get_materialized_views_for_rewriting": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
+    "get_all_materialized_view_objects_for_rewriting": Rule(keep=_kept_tables, shows=TABLES_SHOWN),
+    "update_creation_metadata": needs(
+        found_by("ownership or ALTER on the view, SELECT on its sources", _update_creation_metadata), operation="ALTERVIEW_AS"
+    ),
+    "alter_table": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    "alter_table_with_environment_context": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    "alter_table_with_cascade": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    "alter_table_req": needs(_alter_table("req.dbName", "req.tableName", "req.table", "req.catName"), operation="ALTERTABLE_PROPERTIES"),
+    "drop_table": needs(table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
+    "drop_table_with_environment_context": needs(table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
+    "drop_table_req": needs(
+        table(DROP, "dropTableReq.dbName", "dropTableReq.tableName", "dropTableReq.catalogName"), operation="DROPTABLE", renews=True
+    ),
+    "truncate_table": needs(table(REMOVES, "dbName", "tableName"), operation="TRUNCATETABLE"),
+    "truncate_table_req": needs(table(REMOVES, "req.dbName", "req.tableName"), operation="TRUNCATETABLE"),
+    **dict.fromkeys(
+        ("get_fields", "get_fields_with_environment_context", "get_schema", "get_schema_with_environment_context"),
+        needs(table(_see, "db_name", "table_name"), operation="DESCTABLE"),
+    ),
+    **dict.fromkeys(
+        ("get_fields_req", "get_schema_req"), needs(table(_see, "req.dbName", "req.tblName", "req.catName"), operation="DESCTABLE")
+    ),
+    "create_function": needs(_create_function("func"), operation="CREATEFUNCTION"),
+    "get_function": needs(function(SEE, "dbName", "funcName"), operation="DESCFUNCTION"),
+    "get_functions": needs(database(_see, "dbName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"),
+    "get_functions_req": needs(
+        database(_see, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
+    ),
+    "get_all_functions": Rule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
+    "alter_function": needs(function(ALTER, "dbName", "funcName"), _create_function("newFunc", old=True), operation="CREATEFUNCTION"),
+    "drop_function": needs(function(DROP, "dbName", "funcName"), operation="DROPFUNCTION"),
+    "add_primary_key": needs(_constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "add_foreign_key": needs(_constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "add_unique_constraint": needs(_constrained("uniqueConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "add_not_null_constraint": needs(_constrained("notNullConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "add_default_constraint": needs(_constrained("defaultConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "add_check_constraint": needs(_constrained("checkConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    "drop_constraint": needs(table(ALTER, "req.dbname", "req.tablename", "req.catName"), operation="ALTERTABLE_DROPCONSTRAINT"),
+    **dict.fromkeys(
+        (
+            "get_primary_keys",
+            "get_unique_constraints",
+            "get_not_null_constraints",
+            "get_default_constraints",
+            "get_check_constraints",
+        ),
+        needs(table(_see, "request.db_name", "request.tbl_name", "request.catName"), operation="DESCTABLE"),
+    ),
+    "get_foreign_keys": needs(
+        table(_see, "request.parent_db_name", "request.parent_tbl_name", "request.catName"),
+        table(_see, "request.foreign_db_name", "request.foreign_tbl_name", "request.catName"),
+        operation="DESCTABLE",
+        keep=_kept_foreign_keys,
+        shows="keys between tables that are both shown",
+    ),
+    "get_all_table_constraints": needs(
+        table(_see, "request.dbName", "request.tblName", "request.catName"), operation="DESCTABLE", keep=_kept_all_constraints
+    ),
+    **dict.fromkeys(("get_indexes", "get_index_names"), needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE")),
+    "get_index_by_name": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
+    "drop_index_by_name": needs(table(ALTER, "db_name", "tbl_name"), operation="DROPINDEX"),
+    "markPartitionForEvent": needs(table(ADDS, "db_name", "tbl_name"), operation="ALTERPARTITION_PROPERTIES"),
+    "isPartitionMarkedForEvent": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
+    "get_type": OPEN,
+    "get_type_all": OPEN,
+}

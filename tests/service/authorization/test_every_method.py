@@ -1,0 +1,151 @@
+"""Somebody without rights calls every method, naming what another has: nothing changes, and nothing is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from metastore import idl
+from metastore.client import Client, connect
+from metastore.store.database import Database
+from metastore.store.schema import metadata
+from metastore.wire.authorization.table import RULES
+from metastore.wire.methods import METHODS
+from tests.service.authorization.everything import HUSH, OWNER, Estate, Names, arguments, told
+from tests.support.servers import serving
+
+OWN_EFFECT = {"open_txns", "set_ugi", "setMetaConf"}
+"""Methods by which everybody makes something of their own."""
+
+
+def as_user(uri: str, user: str, stack: ExitStack) -> Client:
+    client = stack.enter_context(connect(uri))
+    client.set_ugi(user, [])
+    return client
+
+
+class World:
+    """A server on a database, and three who call it."""
+
+    def __init__(self, uri: str, database: Database, stack: ExitStack, folder: Path) -> None:
+        self.uri, self.database = uri, database
+        self.admin, self.owner, self.nobody = (as_user(uri, user, stack) for user in ("root", OWNER, "mallory"))
+        self.admin.get_metastore_db_uuid()
+        self.estate = Estate(self.admin, self.owner, str(folder))
+
+    def clear(self) -> None:
+        """Remove what earlier calls have made under new names."""
+        told(lambda: self.admin.drop_table("kept_database", "new_table", True))
+        told(lambda: self.admin.drop_database("new_database", True, True))
+
+    def dump(self) -> dict[str, list[Any]]:
+        """Return all rows that calls may change, by table."""
+        out = {}
+        for table in metadata.sorted_tables:
+            if table.name != "leases":
+                chosen = sa.select(*(column for column in table.columns if column.name not in ("heartbeat_ms", "last_access_time")))
+                out[table.name] = sorted(map(repr, self.database.read(lambda session, chosen=chosen: session.rows(chosen))))  # type: ignore[misc]
+        return out
+
+
+@pytest.fixture
+def world(database_url: str, tmp_path: Path) -> Iterator[World]:
+    options = {
+        "db": database_url, "authorization": "grants", "admin_users": "root", "workers": "1", "warehouse": str(tmp_path / "warehouse"),
+        "client_capability_check": "false", "compactor_initiator": "false", "compactor_cleaner": "false", "compactor_housekeeper": "false",
+    }  # fmt: skip
+    settings = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]
+    with ExitStack() as stack:
+        server = stack.enter_context(serving(*settings, home=tmp_path))
+        database = Database(database_url)
+        stack.callback(database.close)
+        yield World(server.uri, database, stack, tmp_path)
+
+
+ABSENT = Names("lost_catalog", "lost_database", "lost_table", "lost_other", "lost_function", "lost_role", 0, 0, 0, 0)
+
+
+def blotted(reply: tuple[str, Any], names: Names) -> str:
+    """Return a reply as text, in which the names that were sent are the same whatever they are."""
+    text = repr(reply)
+    for field, value in names._asdict().items():
+        if isinstance(value, str):
+            text = text.replace(value, f"<{field}>")
+    return text
+
+
+def send(client: Client, method: str, names: Names) -> tuple[str, Any]:
+    args = arguments(method, names)
+    return told(lambda: client.call(method, **{field[1]: getattr(args, field[1]) for field in args.thrift_spec.values()}))
+
+
+def test_who_has_no_rights_changes_nothing_and_learns_nothing(world: World) -> None:
+    names = world.estate.make()
+    absent = ABSENT._replace(**{field: getattr(names, field) for field in ("transaction", "lock", "compaction", "table_key")})
+    before, wrong = world.dump(), []
+    for method in sorted(METHODS):
+        if method in ("set_ugi", "shutdown"):
+            continue
+        reply, other = send(world.nobody, method, names), send(world.nobody, method, absent)
+        if HUSH in repr(reply):
+            wrong.append(f"{method} tells {reply}")
+        if method.startswith(("create_", "alter_")):  # what has a name of its own in another's database
+            send(world.nobody, method, fresh(names))
+        if method not in OWN_EFFECT:
+            if blotted(reply, names) != blotted(other, absent):
+                wrong.append(f"{method} tells that something is there: {reply} instead of {other}")
+            after = world.dump()
+            changed = [name for name in after if after[name] != before[name]]
+            if changed:
+                wrong.append(f"{method} changed {changed}: {reply}")
+        before = world.dump()
+    assert not wrong, "\n".join(wrong)
+
+
+FAILS_FOR_ADMIN = {
+    **dict.fromkeys(("get_delegation_token", "renew_delegation_token"), "without a login"),
+    "cancel_delegation_token": "base64",
+    **dict.fromkeys(("add_token", "get_token", "remove_token", "get_all_token_identifiers"), "a client without login"),
+    **dict.fromkeys(("add_master_key", "update_master_key", "remove_master_key", "get_master_keys"), "a client without login"),
+    **dict.fromkeys(("get_index_by_name", "drop_index_by_name"), "has no index x"),
+    **dict.fromkeys(("getOption", "get_materialization_invalidation_info"), "holds no value"),
+    **dict.fromkeys(("mark_cleaned", "mark_compacted", "mark_refused"), "No compaction with id None"),
+    **dict.fromkeys(("set_hadoop_jobid", "update_compactor_state"), "Internal error"),
+    "add_foreign_key": "no primary or unique key",
+    "drop_constraint": "does not exist for the associated table",
+    "exchange_partitions": "already exists",
+    "seed_write_id": "has had some already",
+    "get_type": "not found",
+    "get_type_all": "Not yet implemented",
+    "update_creation_metadata": "is not a materialized view",
+}
+"""Methods with arguments that fit nothing of the estate, and what the handler says of them."""
+
+
+def fresh(names: Names) -> Names:
+    """Return names in the same database that nothing has yet."""
+    return names._replace(catalog="new_catalog", table="new_table", function="new_function", role="new_role")
+
+
+def test_the_same_calls_of_an_admin_work(world: World) -> None:
+    wrong = []
+    for method in sorted(METHODS):
+        if method in ("set_ugi", "shutdown"):
+            continue
+        names = world.estate.make()
+        if method.startswith("create_"):
+            names = fresh(names)._replace(database="new_database") if "database" in method else fresh(names)
+            world.clear()
+        kind, reply = send(world.admin, method, names)
+        if kind != "value" and FAILS_FOR_ADMIN.get(method, "no reason") not in reply:
+            wrong.append(f"{method}: {kind} {reply}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_method_has_an_entry() -> None:
+    assert set(RULES) == set(idl.service.thrift_services)

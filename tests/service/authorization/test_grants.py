@@ -1,0 +1,306 @@
+"""What stored roles and privileges allow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from metastore import idl
+from metastore.errors import InvalidOperation, MetaError, NoSuchObject
+from metastore.service.authorization import location_grants
+from metastore.service.catalogs import create_startup_objects
+from metastore.service.context import Metastore
+from tests.service.authorization.callers import GROUP, ROLE, USER, Caller, bag, partition, table
+from tests.support.catalog import MetastoreMaker
+
+As = Callable[..., Caller]
+
+
+@pytest.fixture
+def server(make_metastore: MetastoreMaker) -> Metastore:
+    made = make_metastore(authorization="grants", admin_users=("root",))
+    create_startup_objects(made)
+    return made
+
+
+@pytest.fixture
+def as_user(server: Metastore) -> As:
+    return lambda user, *groups: Caller(server, user, groups)
+
+
+@pytest.fixture
+def root(as_user: As) -> Caller:
+    """An admin, who has made the database `shop` of olga with the tables `orders` and `prices`."""
+    admin = as_user("root")
+    admin.create_database(idl.Database(name="shop", ownerName="root"))
+    for name in ("orders", "prices"):
+        admin.create_table(table("shop", name, "olga", keys=["k"]))
+    return admin
+
+
+def refusal(call: Any, *args: Any) -> str:
+    with pytest.raises(MetaError) as caught:
+        call(*args)
+    return caught.value.message
+
+
+def test_who_was_granted_nothing_sees_nothing(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    assert bob.get_all_databases() == ["default"]
+    with pytest.raises(NoSuchObject, match=r"There is no database hive\.shop"):
+        bob.get_database("shop")
+    with pytest.raises(NoSuchObject, match=r"hive\.shop\.orders table not found"):
+        bob.get_table("shop", "orders")
+    assert bob.get_all_tables("shop") == []
+
+
+def test_a_caller_without_a_name_has_no_rights(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "public", ROLE, dbName="shop"))
+    assert as_user(None).get_all_databases() == ["default"]
+
+
+def test_the_owner_of_a_table_may_do_everything_with_it(root: Caller, as_user: As) -> None:
+    olga = as_user("olga")
+    assert olga.get_all_databases() == ["default", "shop"]
+    assert olga.get_all_tables("shop") == ["orders", "prices"]
+    olga.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    assert as_user("bob").get_table("shop", "orders").tableName == "orders"
+    olga.revoke_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    with pytest.raises(NoSuchObject):
+        as_user("bob").get_table("shop", "orders")
+    olga.drop_table("shop", "orders", True)
+    assert root.get_all_tables("shop") == ["prices"]
+
+
+def test_a_missing_privilege_is_told_as_hive_tells_it(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    assert refusal(as_user("bob").drop_table, "shop", "orders", True) == (
+        "Permission denied: Principal [name=bob, type=USER] does not have following privileges for operation DROPTABLE "
+        "[[OBJECT OWNERSHIP] on Object [type=TABLE_OR_VIEW, name=shop.orders]]"
+    )
+    assert "[SELECT]" not in refusal(as_user("bob").append_partition, "shop", "orders", ["v"])
+    assert root.get_all_tables("shop") == ["orders", "prices"]
+
+
+def test_a_privilege_on_a_database_holds_for_its_tables(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
+    assert bob.get_all_tables("shop") == ["orders", "prices"]
+    root.create_table(table("shop", "later", "root"))
+    assert bob.get_table("shop", "later").tableName == "later"
+    assert "[CREATE] on Object [type=DATABASE, name=shop]" in refusal(bob.create_table, table("shop", "orders"))
+
+
+def test_the_right_to_create_shows_the_database_and_what_one_makes(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    assert bob.get_all_databases() == ["default", "shop"]
+    assert bob.get_all_tables("shop") == []
+    bob.create_table(table("shop", "mine", "bob"))
+    assert bob.get_all_tables("shop") == ["mine"]
+
+
+def test_a_table_without_an_owner_belongs_to_who_makes_it(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    as_user("bob").create_table(table("shop", "mine"))
+    assert as_user("bob").get_table("shop", "mine").owner == "bob"
+
+
+def test_select_on_a_column_lets_the_table_be_read(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders", columnName="a"))
+    bob = as_user("bob")
+    assert bob.get_all_tables("shop") == ["orders"]
+    assert bob.get_aggr_stats_for(idl.PartitionsStatsRequest("shop", "orders", ["a"], ["k=1"])).partsFound == 0
+    assert "INSERT" in refusal(bob.append_partition, "shop", "orders", ["v"])
+
+
+def test_a_role_holds_what_roles_in_it_hold(root: Caller, as_user: As) -> None:
+    for role in ("readers", "staff"):
+        root.create_role(idl.Role(roleName=role))
+    root.grant_privileges(bag("SELECT", "readers", ROLE, dbName="shop"))
+    root.grant_role("readers", "staff", ROLE, "root", USER, False)
+    root.grant_role("staff", "clerks", GROUP, "root", USER, False)
+    assert as_user("bob").get_all_tables("shop") == []
+    assert as_user("bob", "clerks").get_all_tables("shop") == ["orders", "prices"]
+    assert as_user("bob", "clerks").get_role_names() == ["public", "readers", "staff"]
+    root.revoke_role("readers", "staff", ROLE)
+    assert as_user("bob", "clerks").get_all_tables("shop") == []
+
+
+def test_what_public_holds_everybody_holds(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "public", ROLE, dbName="shop", objectName="prices"))
+    assert as_user("anybody").get_all_tables("shop") == ["prices"]
+
+
+def test_only_with_the_option_a_privilege_can_be_granted_on(root: Caller, as_user: As) -> None:
+    bob, to_carl = as_user("bob"), bag("SELECT", "carl", dbName="shop", objectName="orders")
+    root.grant_privileges(bag("SELECT,INSERT", "bob", dbName="shop", objectName="orders"))
+    assert "GRANT_PRIVILEGE" in refusal(bob.grant_privileges, to_carl)
+    root.grant_privileges(bag("SELECT", "bob", option=True, dbName="shop"))
+    bob.grant_privileges(to_carl)
+    assert "GRANT_PRIVILEGE" in refusal(bob.grant_privileges, bag("INSERT", "carl", dbName="shop", objectName="orders"))
+    assert "REVOKE_PRIVILEGE" in refusal(bob.revoke_privileges, bag("SELECT", "bob", dbName="shop"))
+
+
+def test_a_role_can_be_granted_with_its_option(root: Caller, as_user: As) -> None:
+    root.create_role(idl.Role(roleName="readers"))
+    root.grant_role("readers", "bob", USER, "root", USER, True)
+    as_user("bob").grant_role("readers", "carl", USER, "bob", USER, False)
+    assert "GRANT_ROLE" in refusal(as_user("carl").grant_role, "readers", "dora", USER, "carl", USER, False)
+    assert "GRANT_ROLE" in refusal(as_user("bob").grant_role, "admin", "bob", USER, "bob", USER, False)
+
+
+def test_privileges_of_others_are_not_told(root: Caller, as_user: As) -> None:
+    ref = idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="shop", objectName="orders")
+    for user in ("bob", "carl"):
+        root.grant_privileges(bag("SELECT", user, dbName="shop", objectName="orders"))
+    assert [each.principalName for each in as_user("bob").list_privileges(None, None, ref)] == ["bob"]
+    assert [each.principalName for each in as_user("olga").list_privileges(None, None, ref)] == ["bob", "carl"]
+    assert "ADMIN" in refusal(as_user("bob").get_privilege_set, ref, "carl", [])
+
+
+def test_who_may_create_on_the_server_makes_databases(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    assert "CREATEDATABASE" in refusal(bob.create_database, idl.Database(name="shop"))
+    root.grant_privileges(bag("CREATE", "bob"))
+    bob.create_database(idl.Database(name="bobs"))
+    bob.create_table(table("bobs", "t"))
+    bob.drop_database("bobs", True, True)
+
+
+def test_another_name_needs_drop_and_create(root: Caller, as_user: As) -> None:
+    root.create_database(idl.Database(name="other", ownerName="root"))
+    olga, moved = as_user("olga"), root.get_table("shop", "orders")
+    moved.dbName = "other"
+    with pytest.raises(InvalidOperation, match="Database other does not exist"):
+        olga.alter_table("shop", "orders", moved)
+    root.grant_privileges(bag("SELECT", "olga", dbName="other"))
+    assert "[CREATE] on Object [type=DATABASE, name=other]" in refusal(olga.alter_table, "shop", "orders", moved)
+    root.grant_privileges(bag("CREATE", "olga", dbName="other"))
+    olga.alter_table("shop", "orders", moved)
+    assert as_user("olga").get_all_tables("other") == ["orders"]
+
+
+def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("ALTER", "bob", dbName="shop", objectName="orders"))
+    taken = root.get_table("shop", "orders")
+    taken.parameters["note"] = "x"
+    as_user("bob").alter_table("shop", "orders", taken)
+    taken.owner = "bob"
+    assert "OBJECT OWNERSHIP" in refusal(as_user("bob").alter_table, "shop", "orders", taken)
+    as_user("olga").alter_table("shop", "orders", taken)
+    assert root.get_table("shop", "orders").owner == "bob"
+
+
+def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
+    bob = as_user("bob")
+    assert [(each.dbName, each.tableName) for each in bob.get_table_meta("*", "*", None)] == [("shop", "prices")]
+    assert [each.tableName for each in bob.get_table_objects_by_name("shop", ["orders", "prices", "lost"])] == ["prices"]
+    assert bob.get_table_names_by_filter("shop", 'hive_filter_field_owner__ like ".*"', 1) == ["prices"]
+
+
+def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
+    found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=0, maxEvents=1)).events
+    assert [(each.dbName, each.tableName) for each in found] == [("shop", None)]
+    found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
+    assert [(each.dbName, each.tableName) for each in found] == [("shop", "prices")]
+    assert as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events == []
+
+
+def test_only_its_own_user_goes_on_with_a_transaction(root: Caller, as_user: As) -> None:
+    opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=1, user="bob", hostname="h")).txn_ids[0]
+    for method, request in (("commit_txn", idl.CommitTxnRequest(txnid=opened)), ("abort_txns", idl.AbortTxnsRequest(txn_ids=[opened]))):
+        with pytest.raises(Exception, match=f"OBJECT OWNERSHIP.*name={opened}"):
+            getattr(as_user("bob"), method)(request)
+    assert [each.id for each in as_user("bob").get_open_txns_info().open_txns] == []
+    assert [each.user for each in as_user("olga").get_open_txns_info().open_txns] == ["olga"]
+    as_user("olga").commit_txn(idl.CommitTxnRequest(txnid=opened))
+
+
+def test_what_another_server_granted_shows_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:
+    other = Caller(make_metastore(authorization="grants"), "bob")
+    assert other.get_all_tables("shop") == []
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
+    until = time.monotonic() + 30
+    while other.get_all_tables("shop") == [] and time.monotonic() < until:
+        time.sleep(0.05)
+    assert other.get_all_tables("shop") == ["orders", "prices"]
+
+
+def test_a_table_is_read_without_a_further_statement(root: Caller, as_user: As, server: Metastore) -> None:
+    request = idl.GetTableRequest(dbName="shop", tblName="orders")
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    bob, seen = as_user("bob"), list[str]()
+    bob.get_table_req(request)
+    server.database.observer = seen.append
+    for _ in range(3):  # in the first a second may be over, after which changes are looked for
+        seen.clear()
+        bob.get_table_req(request)
+        if len(seen) == 1:
+            break
+    assert len(seen) == 1
+
+
+def test_a_dropped_table_leaves_no_rights_to_its_successor(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    root.drop_table("shop", "orders", True)
+    root.create_table(table("shop", "orders", "olga"))
+    with pytest.raises(NoSuchObject):
+        as_user("bob").get_table("shop", "orders")
+    assert as_user("bob").get_all_databases() == ["default"]
+
+
+def test_a_location_outside_needs_a_right_to_it(root: Caller, as_user: As, server: Metastore) -> None:
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    bob, place = as_user("bob"), "file:/tmp/elsewhere/bobs"
+    assert "type=DFS_URI, name=file:/tmp/elsewhere/bobs" in refusal(bob.create_table, table("shop", "t", location=place))
+    home = root.get_database("shop").locationUri
+    bob.create_table(table("shop", "home", location=f"{home}/home"))
+    root.create_role(idl.Role(roleName="travellers"))
+    root.grant_role("travellers", "bob", USER, "root", USER, False)
+    location_grants.grant(server.database, "Travellers", ROLE, "/tmp/elsewhere/")
+    assert server.authorizer is not None
+    server.authorizer.renew()
+    bob.create_table(table("shop", "t", location=place))
+    moved = bob.get_table("shop", "home")
+    moved.sd.location = "file:/tmp/nowhere"
+    assert "DFS_URI" in refusal(bob.alter_table, "shop", "home", moved)
+    location_grants.revoke(server.database, "travellers", ROLE, "file:/tmp/elsewhere")
+    server.authorizer.renew()
+    assert "DFS_URI" in refusal(bob.create_table, table("shop", "u", location=f"{place}2"))
+
+
+def test_nothing_is_laid_over_the_files_of_another(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    bob, orders = as_user("bob"), root.get_table("shop", "orders").sd.location
+    for place in (orders, f"{orders}/inside", root.get_database("shop").locationUri):
+        assert "DFS_URI" in refusal(bob.create_table, table("shop", "t", location=place))
+    assert "DFS_URI" in refusal(bob.create_table, table("shop", "t", location=root.get_database("default").locationUri))
+    bob.create_table(table("shop", "mine", location=f"{orders}_of_bob"))
+    bob.create_table(table("shop", "also_mine", location=f"{orders}_of_bob/inside"))
+
+
+def test_partitions_lie_in_their_table_or_where_one_may(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
+    bob, orders, prices = as_user("bob"), root.get_table("shop", "orders"), root.get_table("shop", "prices")
+    bob.add_partition(partition(orders, "1"))
+    bob.add_partition(partition(orders, "2", f"{orders.sd.location}/anywhere"))
+    for place in ("file:/tmp/elsewhere/p", f"{prices.sd.location}/k=1"):
+        assert "DFS_URI" in refusal(bob.add_partitions, [partition(orders, "3", place)])
+    root.add_partition(partition(orders, "4", "file:/tmp/elsewhere/p"))
+    same = bob.get_partition("shop", "orders", ["4"])
+    same.parameters["note"] = "x"
+    bob.alter_partitions("shop", "orders", [same])
+
+
+def test_a_database_lies_at_its_default_place_or_where_one_may(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("CREATE", "bob"))
+    bob, shop = as_user("bob"), root.get_database("shop").locationUri
+    for place in ("file:/tmp/elsewhere/bobs.db", shop, f"{shop}/orders"):
+        assert "DFS_URI" in refusal(bob.create_database, idl.Database(name="bobs", locationUri=place))
+    bob.create_database(idl.Database(name="bobs", locationUri=shop.replace("shop.db", "bobs.db")))

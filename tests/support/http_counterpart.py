@@ -1,0 +1,54 @@
+"""A small HTTP server of a test's own, which answers JSON with what a function makes of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[str, Any], Any]
+"""From the path and the JSON of a request, the JSON of its answer; bytes are sent as they are, a number is a status."""
+
+
+class Counterpart:
+    """Where it listens and what it was asked: (path, JSON, headers)."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.asked: list[tuple[str, Any, dict[str, str]]] = []
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[Counterpart]:
+    """Serve on a free port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found.asked.append((self.path, body, dict(self.headers)))
+            value = answer(self.path, body)
+            data = value if isinstance(value, bytes) else b"" if isinstance(value, int) else json.dumps(value).encode()
+            self.send_response(value if isinstance(value, int) else 200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Be silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found = Counterpart(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

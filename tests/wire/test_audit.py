@@ -1,0 +1,109 @@
+"""What the audit log says, of whom, and what becomes of it when its file is moved away."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from thriftpy2.thrift import TException
+
+from metastore import idl
+from metastore.client import connect
+from metastore.service.context import Client
+from metastore.service.identity import Login
+from metastore.wire.audit import Audit, changes
+from metastore.wire.methods import METHODS
+from tests.support.servers import serving
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    options = {"authorization": "grants", "admin_users": "root", "audit_log": str(file), "workers": "2"}
+    with serving(*(part for name, value in options.items() for part in ("--set", f"{name}={value}")), home=tmp_path) as server:
+        for user in ("root", "bob"):
+            with connect(server.uri) as client:
+                client.set_ugi(user, [])
+                client.get_all_databases()
+                for call in (lambda: client.create_database(idl.Database(name="shop")), lambda: client.get_database("shop")):
+                    try:
+                        call()
+                    except TException:
+                        assert user == "bob"
+    told = [(each["user"], each["method"], each["object"], each["outcome"]) for each in lines(file)]
+    assert told == [
+        ("root", "create_database", "shop", "ok"),
+        ("bob", "create_database", "shop", "refused"),
+        ("bob", "get_database", "shop", "refused"),
+    ]
+    assert all(each["address"].startswith("127.0.0.1:") and each["ms"] > 0 for each in lines(file))
+    assert all(each["request"] in server.log.read_text() for each in lines(file))
+
+
+def test_a_login_is_told_with_who_logged_in(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    client = Client("10.0.0.1:77", user="alice", login=Login("alice", "kerberos", "hive"))
+    Audit(str(file), "json").record(client, "drop_table", "d.t", "ok", 0.0015)
+    (line,) = lines(file)
+    del line["time"], line["request"]
+    assert line == {
+        "user": "alice", "real_user": "hive", "mechanism": "kerberos", "address": "10.0.0.1:77", "method": "drop_table", "object": "d.t",
+        "outcome": "ok", "ms": 1.5,
+    }  # fmt: skip
+
+
+def test_hives_format_keeps_one_call_on_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    Audit(str(file), "hive").record(Client("10.0.0.1:77", user="a\nugi=root"), "drop_table", "d.t\tx", "NoSuchObject", 0.0015)
+    (line,) = file.read_text().splitlines()
+    assert "\tugi=a\\nugi=root\tip=10.0.0.1\tcmd=drop_table : d.t\\tx\toutcome=NoSuchObject\tms=1.5\t" in line
+
+
+def test_who_moves_the_file_away_gets_a_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    audit = Audit(str(file), "json")
+    audit.record(Client("a:1"), "drop_table", "d.t", "ok", 0)
+    file.rename(tmp_path / "audit.log.1")
+    audit.record(Client("a:1"), "drop_table", "d.u", "ok", 0)
+    assert [each["object"] for each in lines(tmp_path / "audit.log.1")] == ["d.t"]
+    assert [each["object"] for each in lines(file)] == ["d.u"]
+
+
+def test_lines_of_several_writers_do_not_mix(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    audits = [Audit(str(file), "json") for _ in range(4)]
+
+    def write(audit: Audit) -> None:
+        for _ in range(200):
+            audit.record(Client("a:1", user="u" * 1000), "drop_table", "t" * 1000, "ok", 0)
+
+    threads = [threading.Thread(target=write, args=(audit,)) for audit in audits]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lines(file)) == 800
+
+
+def test_a_file_that_can_not_be_written_stops_the_start(tmp_path: Path) -> None:
+    with (
+        pytest.raises(AssertionError, match=r"audit_log .* can not be written"),
+        serving("--set", f"audit_log={tmp_path}/no/folder/audit.log", home=tmp_path),
+    ):
+        pass
+
+
+def test_a_full_disk_fails_no_call() -> None:
+    Audit("/dev/full", "json").record(Client("a:1"), "drop_table", "d.t", "ok", 0)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_names_of_methods_tell_whether_they_change_something(method: str) -> None:
+    words = "create alter drop add append rename truncate update delete grant revoke commit abort seed"
+    assert changes(method) or not method.lower().startswith(tuple(words.split()))
