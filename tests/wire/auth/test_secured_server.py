@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -157,6 +158,18 @@ def test_the_command_line_logs_in_as_the_environment_says(server: Server, secure
             [*COMMAND, "call", "getStatus"], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
         )
         assert (ran.returncode, ran.stdout.strip()) == (0, "2"), ran.stderr
+    variables = environment(secured.home, {**secured.kdc.variables, **login, "METASTORE_URI": secured.uri})
+    got = subprocess.run(
+        [*COMMAND, "call", "get_delegation_token", "alice", "alice"],
+        env=variables,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    with secured.token(json.loads(got.stdout)) as client:
+        assert client.getStatus() == 2
     ran = subprocess.run(
         [*COMMAND, "ls", "--uri", secured.uri],
         env=environment(secured.home),
