@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import socket
+from contextlib import suppress
 from typing import cast
 
 import pytest
@@ -31,7 +31,7 @@ def server() -> ServerThread:
 def exchange(server: ServerThread, data: bytes) -> bytes:
     """Send bytes and the end of the stream; return all that comes back."""
     with socket.create_connection((server.host, server.port), 20) as sock:
-        with contextlib.suppress(OSError):  # the server may be faster, and gone
+        with suppress(OSError):  # the server may have answered and closed before it was sent everything
             sock.sendall(data)
             sock.shutdown(socket.SHUT_WR)
         out = b""
