@@ -88,6 +88,17 @@ def _check_audit(config: Config) -> None:
             ) from error
 
 
+def _warnings(config: Config) -> list[str]:
+    """Say what an operator may have meant otherwise."""
+    if config.authorization == "none" or (config.authentication and "anonymous" not in config.authentication):
+        return []
+    told = (
+        f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in set_ugi is "
+        "believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
+    )
+    return [told]
+
+
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
     """Make the parts of a worker process, take back what a killed one had begun, run the init listeners and begin the periodic jobs."""
     metastore = build(config)
@@ -128,7 +139,7 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
 
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
-    for warning in config.warnings:
+    for warning in (*config.warnings, *_warnings(config)):
         log.get("metastore.config").warning(warning)
     prepare(config)
     runners: list[Runner] = []
