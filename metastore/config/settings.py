@@ -109,6 +109,12 @@ class Config:
         unit="s",
         minimum=0,
     )
+    drain_notice: float = _setting(
+        0.0,
+        "How long after SIGTERM connections are still taken while `/readyz` answers 503, so that balancers send clients elsewhere.",
+        unit="s",
+        minimum=0,
+    )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
     tls_client_ca: str | None = _setting(

@@ -43,8 +43,13 @@ def _number(metastore: Metastore) -> None:
 
 def current_id(call: Call) -> int:
     """Return the id of the last event, 0 before the first."""
-    _number(call.metastore)
-    return call.database.read(notifications.last_id)
+    return last_id(call.metastore)
+
+
+def last_id(metastore: Metastore) -> int:
+    """Return the same outside of a call."""
+    _number(metastore)
+    return metastore.database.read(notifications.last_id)
 
 
 def get_next(call: Call, request: NotificationEventRequest) -> list[NotificationEvent]:

@@ -74,9 +74,14 @@ def test_the_user_is_the_short_name_of_the_principal(kdc: Kdc, acceptor: Accepto
     assert log_in(client(kdc), named)[0].login == Login("Alice", "kerberos")
 
 
-def test_a_client_logs_in_from_a_keytab(kdc: Kdc, acceptor: Acceptor) -> None:
-    login = Kerberos(user=ALICE, keytab=str(kdc.keytab(ALICE)), principal=f"hive/_HOST@{REALM}")
-    assert log_in(login, acceptor)[0].login == Login("alice", "kerberos")
+def test_clients_log_in_from_their_keytabs(kdc: Kdc, acceptor: Acceptor) -> None:
+    for user in ("alice", "carol", "alice"):
+        login = Kerberos(user=f"{user}@{REALM}", keytab=str(kdc.keytab(f"{user}@{REALM}")), principal=f"hive/_HOST@{REALM}")
+        assert log_in(login, acceptor)[0].login == Login(user, "kerberos")
+    login = Kerberos(keytab=str(kdc.keytab(f"dora@{REALM}")), principal=f"hive/_HOST@{REALM}")
+    assert log_in(login, acceptor)[0].login == Login("dora", "kerberos")
+    with pytest.raises(LoginError, match="There is no Kerberos ticket to log in with"):
+        Kerberos(user=f"nobody@{REALM}", keytab=str(kdc.keytab(ALICE))).begin("localhost")
 
 
 def test_the_first_answer_may_be_empty(kdc: Kdc, acceptor: Acceptor) -> None:
