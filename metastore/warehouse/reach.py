@@ -20,7 +20,8 @@ class Unreachable(MetaError):
 
 class Reach:
     """What is said of storage for one object; where the server need not reach it, each file system that it can not reach is reported
-    once."""
+    once.
+    """
 
     def __init__(self, subject: object, *, required: bool) -> None:
         self._subject = subject
