@@ -193,21 +193,8 @@ def _effects(
     changed: list[statistics.Partition] = []
     written: dict[str, tuple[str, ...]] = {}
     joins = True
-    marked: dict[tuple[str, ...], str] = {}
-    """By columns that are written, how a mark stands in parameters that say so already: hundreds of partitions have the same one."""
     for each in locked:
         columns = new[each.name].names
-        if not transactional and not merged:  # as `_effect` does it, of hundreds of partitions in a fraction of the time
-            if columns not in marked or marked[columns] not in each.parameters:
-                before = each.decoded()
-                after = statistics_validity.with_columns(before, columns)
-                if after is before:
-                    marked[columns] = statistics.part_of_parameters(statistics_validity.ACCURATE, before)
-                else:
-                    changed.append(each.changed(after, each.write_id))
-            if columns:
-                written[each.name] = columns
-            continue
         old = State(each.decoded(), each.write_id)
         of = _effect(
             f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged

@@ -167,11 +167,6 @@ def locked(rows: Iterable[Row]) -> list[Partition]:
     return [Partition(row[0], row[1], row[6], row[9], row) for row in rows]
 
 
-def part_of_parameters(name: str, parameters: Mapping[str, str]) -> str:
-    """Return how a parameter stands in the JSON. A text holds that only where it has the parameter with that value: quotes are escaped."""
-    return orjson.dumps({name: parameters[name]})[1:-1].decode()
-
-
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:
     """Change the parameters and write ids of locked partitions."""
     columns = ("table_id", *(field.name for field in FIELDS))
