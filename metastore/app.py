@@ -20,7 +20,7 @@ from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
-from metastore.wire import audit
+from metastore.wire import audit, metrics
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
@@ -88,6 +88,17 @@ def _check_audit(config: Config) -> None:
             ) from error
 
 
+def _warnings(config: Config) -> list[str]:
+    """Say what an operator may have meant otherwise."""
+    if config.authorization == "none" or (config.authentication and "anonymous" not in config.authentication):
+        return []
+    told = (
+        f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in set_ugi is "
+        "believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
+    )
+    return [told]
+
+
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
     """Make the parts of a worker process, take back what a killed one had begun, run the init listeners and begin the periodic jobs."""
     metastore = build(config)
@@ -107,6 +118,7 @@ def wire_settings(config: Config) -> WireSettings:
         max_container_size=config.max_container_size,
         idle_timeout=config.idle_timeout,
         drain_timeout=config.drain_timeout,
+        drain_notice=config.drain_notice,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
@@ -120,14 +132,14 @@ def wire_settings(config: Config) -> WireSettings:
 def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> int:
     """Serve in the foreground until SIGTERM or SIGINT and return the exit status.
 
-    `ready` is told the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
+    `ready` is called with the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
     database or a listener does not fit.
     """
     from metastore.wire.server import Supervisor
 
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
-    for warning in config.warnings:
+    for warning in (*config.warnings, *_warnings(config)):
         log.get("metastore.config").warning(warning)
     prepare(config)
     runners: list[Runner] = []
@@ -142,11 +154,12 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
             runner.stop()
         close(metastore)
 
-    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end)
+    supervisor = Supervisor(wire_settings(config), start, ready=ready, on_worker_death=metrics.forget, close_metastore=end)
     gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
     # Beside a call that computes for long each wait of a short one, for the database or its client, ends that much later.
     sys.setswitchinterval(0.0005)
-    return supervisor.run()
+    with metrics.shared():
+        return supervisor.run()

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a failure is told. Never reads a configuration before a command runs."""
+"""Options that several commands share, and how a failure is shown. Never reads a configuration before a command runs."""
 
 from __future__ import annotations
 

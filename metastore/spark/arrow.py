@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's, in the form that the installed release of PySpark checks results by. It converts no values."""
+"""Spark's types as Arrow's, in the form that the installed release of PySpark checks results by. This module converts no values."""
 
 from __future__ import annotations
 

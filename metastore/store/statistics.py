@@ -1,4 +1,4 @@
-"""Rows of column statistics: one for each table or partition and engine, with all its columns as JSON. Never joins or judges them.
+"""Rows of column statistics: one for each table or partition and engine, with all its columns as JSON. Never joins or evaluates them.
 
 JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData in Thrift's binary protocol as base64].
 """

@@ -1,6 +1,6 @@
 """Serve one connection: read a message, answer it, send the reply, until the client leaves.
 
-It never runs a method itself.
+This module never runs a method itself.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.service.identity import Login
+from metastore.wire import metrics
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.dispatch import Dispatcher
+from metastore.wire.pages import Pages
 from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.tls import Certificates
@@ -51,9 +53,10 @@ class Connection:
 
     def __init__(
         self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, tls: Certificates | None,
+        authenticator: Authenticator, pages: Pages, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
+        self._pages = pages
         self._dispatcher = dispatcher
         self._settings = settings
         self._authenticator = authenticator
@@ -69,6 +72,8 @@ class Connection:
         self._feed = self._received
         self._frames: Frames | None = None
         self._speak: Callable[[], bool] | None = None
+        self._counted: tuple[str, str] | None = None
+        """Under which transport and mechanism the connection is counted as open."""
         self._dialect: Dialect | None = None
         self._recheck_at = math.inf
         self._state = threading.Lock()
@@ -163,11 +168,18 @@ class Connection:
         elif not self._authenticator.anonymous:
             return self._send_away()
         self._patience = self._settings.idle_timeout
+        self._count("tls" if self._peer.encrypted else "plain", self._client.mechanism or "anonymous")
         return self._serve_one()
 
     def _negotiate(self) -> bool:
-        done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
+        try:
+            done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
+        except Refused:
+            metrics.count_login("sasl", "refused")
+            raise
+        metrics.count_login(done.login.mechanism, "ok")
         self._admit(done.login)
+        self._count("sasl", done.login.mechanism)
         self._frames = Frames(self._received, done.layer, self._settings.max_message_size)
         self._feed = Feed(self._frames.receive)
         self._patience = self._settings.idle_timeout
@@ -178,9 +190,14 @@ class Connection:
         from metastore.wire.http import HttpConversation
 
         self._patience = self._settings.idle_timeout
-        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer)
+        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages)
+        self._count("http", "")
         self._speak = lambda: http.serve_one() and self._go_on()
         return self._speak()
+
+    def _count(self, transport: str, mechanism: str) -> None:
+        self._counted = (transport, mechanism)
+        metrics.count_connection(transport, mechanism, 1)
 
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
@@ -273,5 +290,8 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket."""
+        counted, self._counted = self._counted, None
+        if counted is not None:
+            metrics.count_connection(*counted, -1)
         with contextlib.suppress(OSError):
             self.sock.close()

@@ -54,7 +54,9 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.uri
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"]])
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["db", "upgrade"], ["db", "current"], ["config"], ["ls"], ["show"], ["call"], ["locations", "grant"]]
+)
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = run(*command, "--help")
     assert shown.exit_code == 0
@@ -160,3 +162,23 @@ def test_a_server_that_is_not_there_is_named() -> None:
 
 def test_a_partition_without_its_table_is_refused() -> None:
     assert run("show", "taxi", "day=1").exit_code == 2
+
+
+def test_locations_are_granted_listed_and_taken_back(tmp_path: Path) -> None:
+    db = ("--db", f"sqlite:///{tmp_path}/m.db")
+    assert run("db", "upgrade", *db).exit_code == 0
+    for arguments in (("bob", "/data/bob/", "--user"), ("staff", "s3a://bucket/staff", "--group")):
+        assert run("locations", "grant", *arguments, *db).exit_code == 0
+    assert run("locations", "list", *db).stdout == "user\tbob\tfile:///data/bob\ngroup\tstaff\ts3://bucket/staff\n"
+    for arguments, told in (
+        (("grant", "bob", "file:/data/bob", "--user"), "bob may use file:///data/bob already"),
+        (("grant", "nobody", "/data"), "Role nobody does not exist"),
+        (("grant", "bob", "data", "--user"), "'data' is no location"),
+        (("revoke", "bob", "/data", "--user"), "bob was not granted file:///data"),
+    ):
+        failed = run("locations", *arguments, *db)
+        assert (failed.exit_code, told in failed.stderr) == (1, True), failed.stderr
+    assert run("locations", "grant", "x", "/data", "--user", "--group", *db).exit_code == 2
+    assert run("locations", "revoke", "bob", "s3a:///../x", "--user", *db).exit_code == 1
+    assert run("locations", "revoke", "bob", "/data/bob", "--user", *db).exit_code == 0
+    assert run("locations", "list", *db).stdout == "group\tstaff\ts3://bucket/staff\n"

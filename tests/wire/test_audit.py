@@ -36,6 +36,7 @@ def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None
                         call()
                     except TException:
                         assert user == "bob"
+    assert "whatever user such a client names in set_ugi is believed" in server.log.read_text()
     told = [(each["user"], each["method"], each["object"], each["outcome"]) for each in lines(file)]
     assert told == [
         ("root", "create_database", "shop", "ok"),

@@ -143,6 +143,11 @@ class Decision:
 
     def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | tuple[bool, bool] | None:
         """Return what is wrong with a want: the refusal, or which names are to be hidden; None if nothing is."""
+        if want.privileges == (SEE,) and want.otherwise is None:
+            if want.kind == DATABASE:  # what is missing is answered about as what is hidden, so it needs no look
+                return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else (True, False)
+            if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
+                return None
         if want.kind in (TABLE, DATABASE):
             key = (want.catalog, want.database, want.name)
             if key not in known:
@@ -226,11 +231,15 @@ class Decision:
             return _Refused("OBJECT OWNERSHIP", LOCATION, location)
         return None
 
+    def sees_all_tables(self, catalog: str, database: str) -> bool:
+        """Tell whether the caller is known to see all tables of a database, without a question about each."""
+        return self._authorizer.sees_all_tables(self.who, catalog, database)
+
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> set[str]:
         """Return those of the names of tables that may be shown."""
         if not names:
             return set()
-        if self._authorizer.sees_all_tables(self.who, catalog, database):
+        if self.sees_all_tables(catalog, database):
             return set(names)
         wanted = None if len(names) > MOST_NAMED else list(names)
         facts = self.call.database.read(lambda session: authorization.tables_of(session, catalog, database, wanted))

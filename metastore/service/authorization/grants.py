@@ -18,6 +18,7 @@ from metastore.service.authorization.contract import (
     ADMINISTER,
     ALTER,
     CATALOG,
+    CREATE,
     DATABASE,
     DELETE,
     DROP,
@@ -46,8 +47,13 @@ MOST_REMEMBERED = 10_000
 ALL = "ALL"
 ON_TABLES = frozenset({ALL, SELECT, INSERT, UPDATE, DELETE, ALTER, DROP})
 """Privileges on a database that hold for each table in it."""
-ENOUGH = {SEE: ON_TABLES, OWN: frozenset({ALL})}
-"""By what is wanted of a table, the privileges of which one is enough; for others it is the privilege itself, or ALL."""
+ENOUGH = {
+    **{each: frozenset({each, ALL}) for each in (SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP)},
+    SEE: ON_TABLES,
+    OWN: frozenset({ALL}),
+}
+"""By what is wanted of a table, the privileges of which one is enough."""
+NOTHING = frozenset[str]()
 Name = tuple[str | None, str | None]
 Principal = tuple[str, int]
 
@@ -189,14 +195,15 @@ def _allows_table(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
     if wanted in (SELECT, SEE) and access.key in rights.columns:
         return True
     held = rights.tables.get(access.key)
-    return held is not None and not held.isdisjoint(ENOUGH.get(wanted, {wanted, ALL}))
+    return held is not None and not held.isdisjoint(ENOUGH.get(wanted, NOTHING))
 
 
 def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
     """Tell whether what is held on a database, or everywhere, allows something with each table in it."""
-    held = rights.everywhere | rights.databases.get(where, frozenset())
-    enough = ENOUGH.get(wanted, frozenset({wanted, ALL}))
-    return rights.owns(snapshot.owners.get(where)) or not held.isdisjoint(enough)  # type: ignore[arg-type]  # None is no key
+    enough = ENOUGH.get(wanted, NOTHING)
+    if not rights.everywhere.isdisjoint(enough) or not rights.databases.get(where, NOTHING).isdisjoint(enough):
+        return True
+    return rights.owns(snapshot.owners.get(where))  # type: ignore[arg-type]  # None is no key
 
 
 def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:

@@ -13,10 +13,10 @@ from typing import Any
 from thriftpy2.thrift import TApplicationException, TException, TPayload
 
 from metastore import errors, idl
-from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, owner_of
+from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, Who, owner_of
 from metastore.service.authorization.decision import Decision, Want
 from metastore.service.context import Call
-from metastore.wire.authorization.rules import Rule
+from metastore.wire.authorization.rules import Late, Rule
 from metastore.wire.errors import declared
 from metastore.wire.methods.table import Handler
 
@@ -34,33 +34,31 @@ class Guard:
     def run(self, handler: Handler, call: Call, args: Any) -> Any:
         """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
         rule = self._rules[call.method]
-        decision = Decision(call, self._authorizer, rule.operation)
         if rule.fill is not None:
             rule.fill(call, args)
         try:
             if rule.late is not None:
-                shown, value = self._late(rule, decision, handler, args)
+                shown, value = self._late(rule.late, call, handler, args)
                 if shown:
                     return value
-            return self._judged(rule, decision, handler, args)
+            return self._judged(rule, Decision(call, self._authorizer, rule.operation), handler, args)
         finally:
             if rule.renews:
                 self._authorizer.renew()
 
-    def _late(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> tuple[bool, Any]:
+    def _late(self, table_of: Late, call: Call, handler: Handler, args: Any) -> tuple[bool, Any]:
         """Run a handler that only reads a table; tell whether its value may be shown by what it says of the table itself."""
-        assert rule.late is not None
         try:
-            value = handler(decision.call, args)
+            value = handler(call, args)
         except errors.MissingArgument:
             raise
         except errors.MetastoreError:
             return False, None
-        table = rule.late(args, value)
+        table = table_of(args, value)
         if table is None:
             return False, None
         asked = Access(SEE, TABLE, table.catName, table.dbName, table.tableName, owner=owner_of(table.owner, table.ownerType), key=table.id)
-        return self._authorizer.allowed(decision.who, (asked,))[0] is True, value
+        return self._authorizer.allowed(Who(call.client.user, tuple(call.client.groups)), (asked,))[0] is True, value
 
     def _judged(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> Any:
         wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]

@@ -8,6 +8,7 @@ from typing import Any
 from metastore.idl import Function, PrincipalType, Table
 from metastore.rules.names import normalize
 from metastore.service import tables
+from metastore.service.authorization import table_changes
 from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.context import Call
 from metastore.wire.authorization.rules import (
@@ -23,6 +24,7 @@ from metastore.wire.authorization.rules import (
     REMOVES,
     SEE,
     TABLE,
+    WRITES,
     Ask,
     Decision,
     Rule,
@@ -70,8 +72,10 @@ def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision
 
     def keep(decision: Decision, args: Any, value: list[str]) -> list[str]:
         where, name = database_name_of(decision.call, get(args, path), get(args, catalog_path) if catalog_path else None)
+        if decision.sees_all_tables(where or "", name or ""):
+            return value
         seen = decision.tables(where or "", name or "", value)
-        return value if len(seen) == len(value) else [each for each in value if each in seen]
+        return [each for each in value if each in seen]
 
     return keep
 
@@ -191,8 +195,8 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             return
         where, name = database_name_of(call, new.dbName, new.catName)
         if name is not None:
-            place = _some(new.sd.location) if new.sd is not None else ()
-            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hiding(args, f"{path}.dbName", None), locations=place)
+            hide = hiding(args, f"{path}.dbName", None)
+            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=table_changes.locations(new))
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from _parents(call, keys)
@@ -252,9 +256,10 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
         if old is None or new is None:
             return
         renamed = new.tableName is not None and named(call, new.dbName or old.database, new.tableName, new.catName or old.catalog) != old
+        change = table_changes.change(call, old, new)
         yield Want(
-            (ALTER,), TABLE, *old, hide=hiding(args, database_path, name_path),
-            new_owner=(new.owner, new.ownerType), locations=_some(new.sd.location) if new.sd is not None else (),
+            WRITES if change.only_counts and not renamed else (ALTER,), TABLE, *old, hide=hiding(args, database_path, name_path),
+            new_owner=(new.owner, new.ownerType), locations=change.locations,
         )  # fmt: skip
         if renamed:
             yield Want((DROP,), TABLE, *old, hide=hiding(args, database_path, name_path))
@@ -264,7 +269,9 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
         yield from _sources(call, new.creationMetadata, old.catalog)
 
     return Ask(
-        "ownership or ALTER on the table; for another name also DROP, and CREATE on the new database; ownership for a new owner", find
+        "ownership or ALTER on the table, or INSERT, UPDATE or DELETE to change only counts or the snapshot of Iceberg; "
+        "for another name also DROP, and CREATE on the new database; ownership for a new owner; the right to a new location",
+        find,
     )
 
 

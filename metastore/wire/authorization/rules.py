@@ -41,6 +41,8 @@ Keep = Callable[[Decision, Any, Any], Any]
 Around = Callable[[Decision, Any, Handler], Any]
 """Runs the handler itself, for what can not be kept apart from its work."""
 
+Late = Callable[[Any, Any], Table | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -62,7 +64,7 @@ class Rule:
     around: Around | None = None
     shows: str = ""
     """For the documentation: what of the reply is shown."""
-    late: Callable[[Any, Any], Table | None] | None = None
+    late: Late | None = None
     """From arguments and reply of a method that only reads a table, that table, if any privilege on it is enough: what the method has
     read is judged first, and the request only where that may not be shown."""
     fill: Callable[[Call, Any], None] | None = None
@@ -85,10 +87,12 @@ def get(args: Any, path: str) -> Any:
 
 
 def put(args: Any, path: str, value: str) -> None:
-    """Put a name at a path; a catalog that stands before the old one stays."""
+    """Put a name at a path where there is one; a catalog that stands before the old one stays."""
     *way, last = path.split(".")
     holder = get(args, ".".join(way)) if way else args
     old = getattr(holder, last)
+    if old is None:
+        return
     prefix = old[: old.index("#") + 1] if old.startswith("@") and "#" in old else ""
     setattr(holder, last, prefix + value)
 

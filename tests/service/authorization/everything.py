@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, NamedTuple
 
-from thriftpy2.thrift import TException, TType
+from thriftpy2.thrift import TApplicationException, TException, TType
 
 from metastore import idl
 from metastore.client import Client
@@ -40,6 +40,29 @@ def storage(location: str | None = None) -> Any:
         cols=columns("c", f"{HUSH}_column"), location=location, inputFormat="in", outputFormat="out", parameters={}, bucketCols=[],
         sortCols=[], serdeInfo=idl.SerDeInfo(name="s", serializationLib="lib", parameters={}),
     )  # fmt: skip
+
+
+def constraints(names: Names) -> list[tuple[str, Any]]:
+    """Return methods that constrain the table, each with its request."""
+    table = {"table_db": names.database, "table_name": names.table, "column_name": "c", "enable_cstr": True, "catName": "hive"}
+    key = idl.SQLForeignKey(
+        pktable_db=names.database, pktable_name=names.table, pkcolumn_name="c", fktable_db=names.database, fktable_name=names.other,
+        fkcolumn_name="c", key_seq=1, fk_name=f"{HUSH}_fk", catName="hive",
+    )  # fmt: skip
+    return [
+        ("add_primary_key", idl.AddPrimaryKeyRequest([idl.SQLPrimaryKey(**table, key_seq=1, pk_name=f"{HUSH}_pk")])),
+        ("add_unique_constraint", idl.AddUniqueConstraintRequest([idl.SQLUniqueConstraint(**table, key_seq=1, uk_name=f"{HUSH}_uk")])),
+        ("add_not_null_constraint", idl.AddNotNullConstraintRequest([idl.SQLNotNullConstraint(**table, nn_name=f"{HUSH}_nn")])),
+        (
+            "add_default_constraint",
+            idl.AddDefaultConstraintRequest([idl.SQLDefaultConstraint(**table, default_value="1", dc_name=f"{HUSH}_dc")]),
+        ),
+        (
+            "add_check_constraint",
+            idl.AddCheckConstraintRequest([idl.SQLCheckConstraint(**table, check_expression="c > 1", dc_name=f"{HUSH}_cc")]),
+        ),
+        ("add_foreign_key", idl.AddForeignKeyRequest([key])),
+    ]
 
 
 class Estate:
@@ -80,12 +103,17 @@ class Estate:
                 self.owner, "update_table_column_statistics" if level else "update_partition_column_statistics",
                 idl.ColumnStatistics(statsDesc=told, statsObj=[each], engine="hive"),
             )  # fmt: skip
+        for method, request in constraints(names):
+            make(self.owner, method, request)
         make(self.owner, "create_function", self.function(names))
         make(self.admin, "create_role", idl.Role(roleName=names.role, ownerName=OWNER, createTime=0))
         make(self.admin, "create_role", idl.Role(roleName=f"{HUSH}_role", ownerName=OWNER, createTime=0))
         make(self.admin, "grant_role", f"{HUSH}_role", OWNER, 1, "admin", 2, True)
         make(self.owner, "grant_privileges", self.bag(names, f"{HUSH}_user"))
         transaction = self.owner.open_txns(idl.OpenTxnRequest(num_txns=1, user=OWNER, hostname=f"{HUSH}_host")).txn_ids[0]
+        self.owner.allocate_table_write_ids(
+            idl.AllocateTableWriteIdsRequest(dbName=names.database, tableName=names.table, txnIds=[transaction])
+        )
         component = idl.LockComponent(
             type=idl.LockType.SHARED_READ, level=2, dbname=names.database, tablename=names.table, operationType=idl.DataOperationType.SELECT
         )
@@ -98,7 +126,7 @@ class Estate:
 
     @staticmethod
     def _make(client: Client, method: str, *args: Any) -> None:
-        with contextlib.suppress(idl.AlreadyExistsException, idl.InvalidObjectException, idl.MetaException):
+        with contextlib.suppress(idl.AlreadyExistsException, idl.InvalidObjectException, idl.MetaException, TApplicationException):
             client.call(method, *args)
 
     @staticmethod
@@ -130,15 +158,14 @@ TABLES = frozenset(
     foreign_tbl_name source_table_name table tbName""".split()  # noqa: SIM905
 )
 UNSENT = frozenset(
-    """validWriteIdList processorCapabilities capabilities engine partitionOrder order privileges fileMetadata
-    colStats dictionary environment_context environmentContext envContext replPolicy replSrcTxnIds
-    srcTxnToWriteIdList replLastIdInfo writeEventInfos keyValue expectedParameterKey creationMetadata skewedInfo
-    viewOriginalText viewExpandedText tablesPattern poolName partitionname partname partName txnId_ isolation
-    getFileMetadata includeParamKeyPattern excludeParamKeyPattern projectionSpec filterSpec location metaInfo
-    subDirectoryList state type_ id dataConnectorName connector_name remote_dbname managedLocationUri
-    eventTypeSkipList eventTypeList tableNames toEventId catName_ agentInfo partitionColSchema
-    skipColumnSchemaForPartition sharedSDPartitionSpec rootPath pk_name fk_name uk_name nn_name dc_name
-    isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
+    """validWriteIdList processorCapabilities capabilities engine partitionOrder order fileMetadata dictionary
+    environment_context environmentContext envContext replPolicy replSrcTxnIds srcTxnToWriteIdList replLastIdInfo
+    writeEventInfos keyValue expectedParameterKey creationMetadata skewedInfo viewOriginalText viewExpandedText
+    tablesPattern poolName partitionname partname partName isolation getFileMetadata includeParamKeyPattern
+    excludeParamKeyPattern projectionSpec filterSpec location metaInfo subDirectoryList state id dataConnectorName
+    connector_name remote_dbname managedLocationUri eventTypeSkipList eventTypeList tableNames toEventId agentInfo
+    partitionColSchema skipColumnSchemaForPartition sharedSDPartitionSpec rootPath pk_name fk_name uk_name nn_name
+    dc_name isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
 )
 TEXTS = {
     "validTxnList": "0:9223372036854775807::", "filter": "", "pattern": "*", "tbl_patterns": "*", "db_patterns": "*",
@@ -182,7 +209,7 @@ def _value(kind: int, extra: Any, name: str, owner: str, method: str, names: Nam
     if (method, path) in OVERRIDES:
         value = OVERRIDES[method, path]
         return value(names) if callable(value) else value
-    if name in UNSENT or len(path) > 7:
+    if name in UNSENT or len(path) > 7 or (name in ("privileges", "colStats") and owner in ("Table", "Partition", "Database")):
         return None
     if kind == TType.STRUCT:
         return _struct(extra, method, names, path)
@@ -295,6 +322,15 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("update_partition_column_statistics_req", ("req", "colStats", "statsDesc", "isTblLevel")): False,
     ("update_partition_column_statistics_req", ("req", "colStats", "statsDesc", "partName")): "k=v",
     ("repl_tbl_writeid_state", ("rqst", "validWriteIdlist")): lambda names: f"{names.database}.{names.table}:5:9223372036854775807::",
+    ("show_locks", ("rqst",)): idl.ShowLocksRequest(),
+    ("list_privileges", ("principal_name",)): None,
+    ("drop_constraint", ("req", "constraintname")): f"{HUSH}_cc",
+    ("add_write_ids_to_min_history", ("writeIds",)): lambda names: {f"{names.database}.{names.table}": 1},
+    **{
+        (method, ("cr", "id")): lambda names: names.compaction
+        for method in ("mark_compacted", "mark_failed", "mark_refused", "mark_cleaned", "update_compactor_state")
+    },
+    ("set_hadoop_jobid", ("cq_id",)): lambda names: names.compaction,
     ("exchange_partition", ("partitionSpecs",)): {"k": "e"},
     ("exchange_partitions", ("partitionSpecs",)): {"k": "v"},
     ("rename_partition", ("new_part", "values")): ["r1"],

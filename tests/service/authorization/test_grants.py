@@ -195,6 +195,31 @@ def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> Non
     assert root.get_table("shop", "orders").owner == "bob"
 
 
+def test_who_inserts_may_count_and_move_the_snapshot_of_iceberg(root: Caller, as_user: As) -> None:
+    bob = as_user("bob")
+    made = table("shop", "ice", "olga")
+    made.parameters = {"table_type": "ICEBERG"}
+    root.create_table(made)
+    for name in ("ice", "orders"):
+        root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName=name))
+    place = bob.get_table("shop", "ice").sd.location
+
+    def altered(name: str, **parameters: str) -> Any:
+        changed = bob.get_table("shop", name)
+        changed.parameters.update(parameters)
+        return changed
+
+    bob.alter_table("shop", "orders", altered("orders", numRows="7", COLUMN_STATS_ACCURATE="{}"))
+    bob.alter_table("shop", "ice", altered("ice", metadata_location=f"{place}/metadata/1.json", **{"current-snapshot-id": "1"}))
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "orders", altered("orders", metadata_location=f"{place}/metadata/1.json"))
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "ice", altered("ice", note="x"))
+    for elsewhere in ("file:/tmp/elsewhere/1.json", f"{bob.get_table('shop', 'orders').sd.location}/1.json"):
+        assert "DFS_URI" in refusal(bob.alter_table, "shop", "ice", altered("ice", metadata_location=elsewhere))
+    wider = altered("ice", metadata_location=f"{place}/metadata/2.json")
+    wider.sd.cols = [*wider.sd.cols, idl.FieldSchema(name="c", type="string")]
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "ice", wider)
+
+
 def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
     bob = as_user("bob")
@@ -214,12 +239,38 @@ def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As
 
 def test_only_its_own_user_goes_on_with_a_transaction(root: Caller, as_user: As) -> None:
     opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=1, user="bob", hostname="h")).txn_ids[0]
-    for method, request in (("commit_txn", idl.CommitTxnRequest(txnid=opened)), ("abort_txns", idl.AbortTxnsRequest(txn_ids=[opened]))):
+    for method, request in (
+        ("commit_txn", idl.CommitTxnRequest(txnid=opened)),
+        ("abort_txn", idl.AbortTxnRequest(txnid=opened)),
+        ("abort_txns", idl.AbortTxnsRequest(txn_ids=[opened])),
+        ("heartbeat", idl.HeartbeatRequest(txnid=opened)),
+        ("heartbeat_txn_range", idl.HeartbeatTxnRangeRequest(min=opened, max=opened)),
+    ):
         with pytest.raises(Exception, match=f"OBJECT OWNERSHIP.*name={opened}"):
             getattr(as_user("bob"), method)(request)
     assert [each.id for each in as_user("bob").get_open_txns_info().open_txns] == []
     assert [each.user for each in as_user("olga").get_open_txns_info().open_txns] == ["olga"]
     as_user("olga").commit_txn(idl.CommitTxnRequest(txnid=opened))
+
+
+def test_only_its_own_user_goes_on_with_a_lock(root: Caller, as_user: As) -> None:
+    component = idl.LockComponent(type=idl.LockType.EXCLUSIVE, level=2, dbname="shop", tablename="orders")
+    request = idl.LockRequest(component=[component], txnid=0, user="bob", hostname="h")
+    held = as_user("olga").lock(request).lockid
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    bob = as_user("bob")
+    for method, of_lock in (
+        ("check_lock", idl.CheckLockRequest(lockid=held)),
+        ("unlock", idl.UnlockRequest(lockid=held)),
+        ("heartbeat", idl.HeartbeatRequest(held)),
+    ):
+        with pytest.raises(Exception, match=f"OBJECT OWNERSHIP.*name={held}"):
+            getattr(bob, method)(of_lock)
+    with pytest.raises(Exception, match=r"INSERT.*name=shop.orders"):
+        bob.lock(request)
+    assert [each.user for each in bob.show_locks(idl.ShowLocksRequest()).locks] == ["olga"]
+    assert as_user("eve").show_locks(idl.ShowLocksRequest()).locks == []
+    as_user("olga").unlock(idl.UnlockRequest(lockid=held))
 
 
 def test_what_another_server_granted_shows_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:

@@ -1,0 +1,53 @@
+"""Tell what a changed table says of its writer: whether it only counts rows that were written, and where it points to. Never stores any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from metastore.errors import MetastoreError
+from metastore.idl import Table
+from metastore.rules.statistics_validity import counts
+from metastore.service.context import Call
+from metastore.service.names import TableName
+from metastore.service.tables import find_table
+
+METADATA = "metadata_location"
+"""The parameter by which an Iceberg table names its current state."""
+TIMES = frozenset({"transient_lastDdlTime", "last_modified_time", "last_modified_by", "numFilesErasureCoded"})
+COMMITS = ("current-snapshot-", "snapshot-count", METADATA, f"previous_{METADATA}")
+"""How names of parameters begin that a commit of Iceberg changes."""
+
+
+def locations(table: Table) -> tuple[str, ...]:
+    """Return where a table lies, and where it says that its metadata is."""
+    place = table.sd.location if table.sd is not None else None
+    return tuple(each for each in (place, (table.parameters or {}).get(METADATA)) if each)
+
+
+class Change(NamedTuple):
+    """What a change of a table is: whether it only counts rows, and where it newly points to."""
+
+    only_counts: bool
+    locations: tuple[str, ...]
+
+
+def change(call: Call, name: TableName, new: Table) -> Change:
+    """Compare a table with the one that is stored; with nothing where that is not there, which whoever alters it tells."""
+    try:
+        old = find_table(call, name)
+    except MetastoreError:
+        return Change(only_counts=False, locations=locations(new))
+    same = all(
+        (getattr(old, field) or None) == (getattr(new, field) or None)
+        for field in ("owner", "sd", "partitionKeys", "tableType", "viewOriginalText", "viewExpandedText", "creationMetadata")
+    )
+    before = locations(old)
+    pointed = tuple(each for each in locations(new) if each not in before)
+    return Change(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed)
+
+
+def _only_counts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    commits = COMMITS if old.get("table_type", "").upper() == "ICEBERG" else ()
+    return all(counts(key) or key in TIMES or (bool(commits) and key.startswith(commits)) for key in changed)

@@ -1,0 +1,104 @@
+"""Which authorizer the settings make, and what one of somebody's own may do wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore import idl
+from metastore.config import Config
+from metastore.errors import MetaError
+from metastore.service.authorization.contract import SEE, Access, Authorizer, Who
+from metastore.service.authorization.grants import Grants
+from metastore.service.authorization.loading import load
+from metastore.service.catalogs import create_startup_objects
+from metastore.store.database import Database
+from metastore.wire.authorization.table import RULES, document
+from metastore.wire.methods import METHODS
+from tests.service.authorization.callers import Caller, table
+from tests.support.catalog import MetastoreMaker, call_of, make_database
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "privileges.md"
+HERE = "tests.service.authorization.test_loading"
+
+
+class OnlyOlga(Authorizer):
+    """Lets olga do everything and others see what is hers."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:
+        return [who.user == "olga" or (each.privilege == SEE and each.owner is not None and each.owner.name == "olga") for each in asked]
+
+
+class Failing(OnlyOlga):
+    def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:  # noqa: ARG002  # the contract
+        raise RuntimeError("out of order")
+
+
+class TooShort(OnlyOlga):
+    def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:  # noqa: ARG002  # the contract
+        return []
+
+
+class Vague(OnlyOlga):
+    def allowed(self, who: Who, asked: Sequence[Access]) -> list[Any]:  # noqa: ARG002  # the contract
+        return ["perhaps"] * len(asked)
+
+
+class Unmade(OnlyOlga):
+    def __init__(self, config: Config) -> None:  # noqa: ARG002  # the contract
+        raise OSError("no file")
+
+
+def test_the_settings_choose(database: Database) -> None:
+    assert load(Config(), database) is None
+    assert isinstance(load(Config(authorization="grants"), database), Grants)
+    assert isinstance(load(Config(authorization=f"{HERE}:OnlyOlga"), database), OnlyOlga)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("grant", "is unknown: write none, grants, file, opa, ranger or package.module:Class"),
+        ("no.such:Class", "can not be loaded: ModuleNotFoundError"),
+        (f"{HERE}:Nothing", "can not be loaded: AttributeError"),
+        ("metastore.config:Config", "is no Authorizer"),
+        (f"{HERE}:Unmade", "can not be made: OSError: no file"),
+    ],
+)
+def test_what_can_not_be_loaded_stops_the_start(database: Database, name: str, told: str) -> None:
+    with pytest.raises(MetaError, match=told):
+        load(Config(authorization=name), database)
+
+
+def test_a_class_of_ones_own_is_asked(make_metastore: MetastoreMaker) -> None:
+    server = make_metastore(authorization=f"{HERE}:OnlyOlga")
+    create_startup_objects(server)
+    olga = Caller(server, "olga")
+    olga.create_database(idl.Database(name="shop"))
+    olga.create_table(table("shop", "hers"))
+    olga.create_table(table("shop", "anybodys", "bob"))
+    assert Caller(server, "bob").get_all_tables("shop") == ["hers"]
+    with pytest.raises(MetaError, match="DROPTABLE"):
+        Caller(server, "bob").drop_table("shop", "hers", True)
+
+
+@pytest.mark.parametrize("name", ["Failing", "TooShort", "Vague"])
+def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker, name: str) -> None:
+    server = make_metastore()
+    create_startup_objects(server)
+    make_database(call_of(server), "shop")
+    broken = make_metastore(authorization=f"{HERE}:{name}")
+    for call in (lambda caller: caller.get_database("shop"), lambda caller: caller.drop_database("shop", True, True)):
+        with pytest.raises(Exception):  # noqa: B017, PT011  # of whatever kind
+            call(Caller(broken, "olga"))
+    assert "shop" in METHODS["get_all_databases"](call_of(server), None)
+
+
+def test_the_document_is_current() -> None:
+    assert DOCUMENT.read_text() == document(RULES), "run `python -m metastore.wire.authorization > docs/privileges.md`"

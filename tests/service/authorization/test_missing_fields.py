@@ -1,0 +1,64 @@
+"""Whatever a request leaves out, it is refused, hidden or told in words, never by an error of Python's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from thriftpy2.thrift import TApplicationException, TException, TMessageType
+
+from metastore.app import build, close
+from metastore.config import Config
+from metastore.errors import MetastoreError, MissingArgument
+from metastore.listeners import Listeners
+from metastore.service.catalogs import create_startup_objects
+from metastore.service.context import Client, Metastore
+from metastore.store import migrate
+from metastore.wire.dispatch import Dispatcher
+from metastore.wire.methods import METHODS
+from metastore.wire.protocol import Message, write_message
+from metastore.wire.settings import WireSettings
+from metastore.wire.variants import OLD_REQUESTS
+from tests.support.catalog import add_partitions, call_of, make_table
+from tests.wire.test_missing_fields import BINARY, Ends, arguments
+
+
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    folder: Path = tmp_path_factory.mktemp("missing")
+    config = Config(
+        db=f"sqlite:///{folder}/metastore.db",
+        warehouse=str(folder / "warehouse"),
+        data_directory=str(folder / "data"),
+        authorization="grants",
+    )
+    made = build(config, Listeners(end_function=[Ends()]))
+    migrate.upgrade(made.database)
+    create_startup_objects(made)
+    add_partitions(call_of(made), make_table(call_of(made), "t", keys=[("k", "string")]), [["k"]])
+    yield made
+    close(made)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_caller_without_rights_is_told_in_words(metastore: Metastore, method: str) -> None:
+    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0))
+    (ends,) = metastore.listeners.end
+    assert isinstance(ends, Ends)
+    wrong = []
+    for what, args in arguments(method):
+        for user in ("alice", "bob", None):  # the owner of the table, somebody, and nobody
+            ends.error = None
+            raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if method in OLD_REQUESTS else b""
+            try:
+                with capture_logs():
+                    dispatcher.answer(Message(method, TMessageType.CALL, 1, args, raw), Client("127.0.0.1:1", user=user), BINARY)
+            except MissingArgument:
+                continue
+            error = ends.error
+            text = str(error.message) if isinstance(error, TApplicationException) else str(error)
+            if not isinstance(error, MetastoreError | TException | None) or "'NoneType'" in text:
+                wrong.append(f"{what} of {user}: {error!r}")
+    assert not wrong
