@@ -14,7 +14,7 @@ import pytest
 from metastore.config import ConfigError
 from metastore.service.identity import Login
 from metastore.wire.auth.sasl import Done, Layer, Refused
-from tests.support.kdc import REALM, SERVICE, Kdc
+from tests.support.kdc import REALM, SERVICE, Kdc, realm
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
@@ -196,10 +196,20 @@ def test_a_ticket_for_another_host_is_refused(kdc: Kdc, acceptor: Acceptor) -> N
     assert "the client asked for another server" in said
 
 
-def test_a_user_of_another_realm_needs_a_rule(kdc: Kdc) -> None:
-    acceptor = Acceptor(SERVICE, kdc.keytab(SERVICE), ALL, "RULE:[1:$1@$0](.*@OTHER)s/@.*//")
-    with pytest.raises(Refused, match=f"No rule of kerberos_name_rules names the user of {ALICE}"):
-        log_in(client(kdc), acceptor)
+def test_a_user_of_another_realm_needs_a_rule(kdc: Kdc, acceptor: Acceptor, monkeypatch: pytest.MonkeyPatch) -> None:
+    with realm("OTHER.EXAMPLE") as other:
+        carol = "carol@OTHER.EXAMPLE"
+        tickets = other.tickets(carol)
+        monkeypatch.setenv("KRB5_CONFIG", str(kdc.trust(other, f"krbtgt/{REALM}@OTHER.EXAMPLE", "shared")))
+        login = client(kdc, cache=tickets)
+        with pytest.raises(
+            Refused, match=f"No rule of kerberos_name_rules names the user of {carol}; DEFAULT does for the realm {REALM} alone"
+        ):
+            log_in(login, acceptor)
+        rules = r"RULE:[1:$1@$0](.*@OTHER\.EXAMPLE)s/@.*/_other/ DEFAULT"
+        named = Acceptor(SERVICE, kdc.keytab(SERVICE), ALL, rules)
+        assert log_in(login, named)[0].login == Login("carol_other", "kerberos")
+        assert log_in(client(kdc), named)[0].login == Login("alice", "kerberos")
 
 
 def wait_until(moment: float) -> None:
