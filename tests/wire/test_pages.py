@@ -18,7 +18,8 @@ import pytest
 
 from metastore.client import connect
 from metastore.idl import Database, OpenTxnRequest
-from tests.support.servers import ROOT, serving
+from tests.support.certificates import Authority
+from tests.support.servers import COMMAND, ROOT, serving
 
 PROMTOOL = shutil.which("promtool")
 
@@ -47,6 +48,24 @@ def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path
         request = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", data=b"x")
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(request, timeout=20)
+
+
+def health(port: str, *options: str) -> tuple[int, str]:
+    """Return status and text of `metastore health`."""
+    done = subprocess.run([*COMMAND, "health", "--port", port, *options], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def test_the_command_line_asks_with_and_without_tls(tmp_path: Path) -> None:
+    certificate = Authority(tmp_path).issue("server")
+    for options in ((), ("--set", f"tls_certificate={certificate}")):
+        with serving("--workers", "1", *options, home=tmp_path / str(len(options))) as server:
+            port = server.uri.rpartition(":")[2]
+            assert health(port) == (0, "ready")
+            assert health(port, "--path", "/healthz") == (0, "ok")
+    status, text = health(port)
+    assert status == 1
+    assert "no server answers" in text
 
 
 def test_all_workers_count_together(database_url: str, tmp_path: Path) -> None:
