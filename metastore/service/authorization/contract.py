@@ -43,7 +43,7 @@ class Access(NamedTuple):
     """Of the table, function or role."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
-    """Whose the object is, None for nobody's; of a database also where the question does not tell it."""
+    """Whose the object is, None for nobody's. Of databases it is not told to who knows it (`Authorizer.knows_databases`)."""
     key: int | None = None
     """Of the table, by which it stays the same through renames."""
     location: str | None = None
@@ -57,6 +57,9 @@ class Authorizer:
     A class of your own derives from it, takes the server's settings and is named in the setting `authorization` as
     `package.module:Class`.
     """
+
+    knows_databases = False
+    """Whether it knows itself whose databases are: they need not be looked up for it then."""
 
     def allowed(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
         """Answer for each access, in their order, whether it is allowed. What it raises refuses all."""

@@ -134,6 +134,10 @@ class Decision:
         known: dict[tuple[str | None, ...], Facts | None] = {}
         return all(self._one(want, known) is None for want in wants)
 
+    def refusal(self, want: Want) -> PermissionDenied:
+        """Return the error for a want that is refused."""
+        return PermissionDenied(self._refusal([_Refused(want.privileges[0], want.kind, want.label or "an object that is named")]))
+
     def _refusal(self, refused: Sequence[_Refused]) -> str:
         texts = sorted({str(each) for each in refused})
         return (
@@ -144,7 +148,8 @@ class Decision:
     def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | tuple[bool, bool] | None:
         """Return what is wrong with a want: the refusal, or which names are to be hidden; None if nothing is."""
         if want.privileges == (SEE,) and want.otherwise is None:
-            if want.kind == DATABASE:  # what is missing is answered about as what is hidden, so it needs no look
+            # What is missing is answered about as what is hidden, so it needs no look.
+            if want.kind == DATABASE and self._authorizer.knows_databases:
                 return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else (True, False)
             if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
                 return None
@@ -227,7 +232,9 @@ class Decision:
             return None
         if self.is_admin:
             return None
-        for location in judged_locations(self.call, self.allowed, (want.catalog, want.database, want.name), facts, want.locations):
+        name = (want.catalog, want.database, want.name if want.kind == TABLE else None)
+        present = facts.locations if facts is not None and want.kind == DATABASE and CREATE not in want.privileges else ()
+        for location in judged_locations(self.call, self.allowed, name, facts, want.locations, present):
             return _Refused("OBJECT OWNERSHIP", LOCATION, location)
         return None
 
@@ -250,7 +257,8 @@ class Decision:
     def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Return those of the databases (catalog, name) that may be shown."""
         wanted = list(dict.fromkeys(names))
-        seen = self.allowed([Access(SEE, DATABASE, *name) for name in wanted])
+        owners = {} if self._authorizer.knows_databases else self.call.database.read(authorization.database_owners)
+        seen = self.allowed([Access(SEE, DATABASE, *name, owner=owners.get(name)) for name in wanted])
         return {name for name, ok in zip(wanted, seen, strict=True) if ok}
 
 

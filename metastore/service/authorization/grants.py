@@ -96,6 +96,8 @@ class _Snapshot:
 class Grants(Authorizer):
     """Answers by what `grant_privileges`, `grant_role` and `metastore locations` have stored."""
 
+    knows_databases = True
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._snapshot: _Snapshot | None = None

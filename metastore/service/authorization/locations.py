@@ -19,14 +19,16 @@ Ask = Callable[[Sequence[Access]], Sequence[bool]]
 Name = tuple[str | None, str | None, str | None]
 
 
-def judged_locations(call: Call, ask: Ask, name: Name, facts: Facts | None, locations: Sequence[str]) -> Iterator[str]:
+def judged_locations(
+    call: Call, ask: Ask, name: Name, facts: Facts | None, locations: Sequence[str], present: Sequence[str] = ()
+) -> Iterator[str]:
     """Yield those of the locations that may not be used for a table, or for a database or catalog where the name has no table.
 
-    Where the object, or a partition of the table, lies already is free, and so is what lies inside the object's own directory.
+    Where the table, a partition of it, or (`present`) the database lies already is free, and so is what lies inside the table's directory.
     """
     table = facts.table if facts is not None and name[2] is not None else None
     own = [place for place in map(place_of, _own(call, name, facts, table)) if place]
-    outside: set[str | None] | None = None
+    outside: set[str | None] | None = set(map(place_of, present)) if present else None
     for location in dict.fromkeys(locations):
         place = _place(call, location, facts)
         if place is None or any(is_in(place, each) for each in own):

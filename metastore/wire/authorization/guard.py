@@ -68,6 +68,8 @@ class Guard:
             decision.call.refused = True
             raise _as_declared(decision.call.method, refusal) from refusal
         names = _hide(hidden)
+        if hidden and (left := _left(rule, decision.call, args, [want for want, _, _ in hidden])):
+            raise _as_declared(decision.call.method, decision.refusal(left))
         decision.call.refused = bool(hidden)
         try:
             value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
@@ -86,6 +88,12 @@ def _as_declared(method: str, refusal: errors.PermissionDenied) -> Exception:
         return refusal
     text = f"Internal error processing {method}: {refusal.message}"
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
+
+
+def _left(rule: Rule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
+    """Return what a request still names though it is hidden: an entry that can not hide something refuses it."""
+    still = {want[1:5] for ask in rule.asks for want in ask.find(call, args)}
+    return next((want for want in hidden if want[1:5] in still), None)
 
 
 def _hide(hidden: list[tuple[Want, bool, bool]]) -> dict[str, str]:

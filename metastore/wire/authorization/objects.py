@@ -282,14 +282,13 @@ def _update_creation_metadata(call: Call, args: Any) -> Iterator[Want]:
         yield from _sources(call, args.creation_metadata, args.catName)
 
 
-def _create_function(path: str, *, old: bool = False) -> Ask:
+def _create_function(path: str) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, path)
         where, name = database_name_of(call, new.dbName, new.catName) if new is not None else (None, None)
         if name is not None:
             places = _some(*(each.uri for each in new.resourceUris or () if each is not None))
-            hide = hiding(args, None if old else f"{path}.dbName", None)
-            yield Want((CREATE,), DATABASE, where, name, hide=hide, locations=places)
+            yield Want((CREATE,), DATABASE, where, name, hide=hiding(args, f"{path}.dbName", None), locations=places)
 
     return Ask("CREATE on the database, and the right to the locations of its resources", find)
 
@@ -412,7 +411,7 @@ ENTRIES: dict[str, Rule] = {
         database(_see, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
     ),
     "get_all_functions": Rule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
-    "alter_function": needs(function(ALTER, "dbName", "funcName"), _create_function("newFunc", old=True), operation="CREATEFUNCTION"),
+    "alter_function": needs(function(ALTER, "dbName", "funcName"), _create_function("newFunc"), operation="CREATEFUNCTION"),
     "drop_function": needs(function(DROP, "dbName", "funcName"), operation="DROPFUNCTION"),
     "add_primary_key": needs(_constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
     "add_foreign_key": needs(_constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),

@@ -349,6 +349,33 @@ def test_partitions_lie_in_their_table_or_where_one_may(root: Caller, as_user: A
     bob.alter_partitions("shop", "orders", [same])
 
 
+def test_who_may_alter_a_database_leaves_it_where_it_is_or_moves_it_where_one_may(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("ALTER", "bob", dbName="shop"))
+    bob = as_user("bob")
+    changed = bob.get_database("shop")
+    changed.description = "x"
+    bob.alter_database("shop", changed)
+    for place in ("file:/tmp/elsewhere/shop.db", bob.get_table("shop", "orders").sd.location + "/in"):
+        changed.locationUri = place
+        assert ("DFS_URI" in refusal(bob.alter_database, "shop", changed)) is True
+    changed.locationUri, changed.ownerName = root.get_database("shop").locationUri, "bob"
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_database, "shop", changed)
+
+
+def test_a_function_moves_into_no_database_that_is_hidden(root: Caller, as_user: As) -> None:
+    root.create_database(idl.Database(name="bobs", ownerName="bob"))
+    bob = as_user("bob")
+    made = idl.Function(functionName="f", dbName="bobs", className="c.C", ownerName="bob", ownerType=USER, functionType=1, resourceUris=[])
+    bob.create_function(made)
+    for place, told in (("shop", "The database hive.shop does not exist"), ("lost", "The database hive.lost does not exist")):
+        made.dbName = place
+        with pytest.raises(Exception, match=told):
+            bob.alter_function("bobs", "f", made)
+    assert root.get_functions("shop", "*") == []
+    made.dbName, made.resourceUris = "bobs", [idl.ResourceUri(resourceType=1, uri="s3://elsewhere/f.jar")]
+    assert "DFS_URI" in refusal(bob.alter_function, "bobs", "f", made)
+
+
 def test_a_database_lies_at_its_default_place_or_where_one_may(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("CREATE", "bob"))
     bob, shop = as_user("bob"), root.get_database("shop").locationUri

@@ -10,12 +10,14 @@ import pytest
 
 from metastore import idl
 from metastore.config import Config
-from metastore.errors import MetaError
-from metastore.service.authorization.contract import SEE, Access, Authorizer, Who
+from metastore.errors import MetaError, PermissionDenied
+from metastore.service.authorization.contract import DATABASE, SEE, Access, Authorizer, Who
 from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.loading import load
 from metastore.service.catalogs import create_startup_objects
 from metastore.store.database import Database
+from metastore.wire.authorization.guard import Guard
+from metastore.wire.authorization.rules import Want, found_by, needs
 from metastore.wire.authorization.table import RULES, document
 from metastore.wire.methods import METHODS
 from tests.service.authorization.callers import Caller, table
@@ -98,6 +100,19 @@ def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker,
         with pytest.raises(Exception):  # noqa: B017, PT011  # of whatever kind
             call(Caller(broken, "olga"))
     assert "shop" in METHODS["get_all_databases"](call_of(server), None)
+
+
+def test_an_entry_that_can_not_hide_what_is_hidden_refuses(make_metastore: MetastoreMaker) -> None:
+    server = make_metastore(authorization=f"{HERE}:OnlyOlga")
+    create_startup_objects(server)
+    make_database(call_of(server), "shop")
+    rule = needs(found_by("", lambda _call, _args: [Want((SEE,), DATABASE, "hive", "shop")]))
+    args = idl.service.get_database_args(name="shop")
+    assert server.authorizer is not None
+    call = call_of(server, "get_database", "bob")
+    with pytest.raises(PermissionDenied):
+        Guard(server.authorizer, {"get_database": rule}).run(METHODS["get_database"], call, args)
+    assert call.refused
 
 
 def test_the_document_is_current() -> None:
