@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from thriftpy2.thrift import TApplicationException, TMessageType
 
@@ -26,7 +27,7 @@ from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.pages import Pages
-from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
+from metastore.wire.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.tls import Certificates
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
@@ -37,6 +38,8 @@ _HANDSHAKE = 30.0
 """Seconds for each step of TLS and of a login."""
 _RECHECK = 5.0
 """Seconds after which a login by a credential that can be revoked is looked at again."""
+_MAX_UNKNOWN = 1 << 16
+"""Bytes of a first message of a client that is not let in."""
 _TLS_HANDSHAKE = b"\x16"
 _OUT_OF_TIME = (BlockingIOError, TimeoutError)
 """What a socket raises at the end of the time that the system, or Python, lets it wait."""
@@ -103,7 +106,7 @@ class Connection:
             self._log.debug("client left", client=self._client.address)
         except _OUT_OF_TIME:
             self._log.info("silent within a message, closed", client=self._client.address)
-        except (Malformed, Refused, OSError) as error:
+        except (Malformed, Refused, Unreadable, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
         except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
@@ -208,14 +211,19 @@ class Connection:
         )
 
     def _send_away(self) -> bool:
-        """Answer a first message that no login came before with an error. Raises Refused."""
+        """Answer a first message that no login came before with an error, and end the connection. Raises Unreadable, Malformed."""
         self._dialect = recognise(self._feed)
-        message = read_message(self._feed, self._dialect, self._settings, lambda *_: None)
-        error = self._authenticator.login_missing()
-        body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
+        limits = replace(self._settings, max_message_size=min(_MAX_UNKNOWN, self._settings.max_message_size))
+        return self._refuse_call(read_message(self._feed, self._dialect, limits, lambda *_: None), self._authenticator.login_missing())
+
+    def _refuse_call(self, message: Message, reason: Refused) -> bool:
+        """Answer a call with why its client is turned away."""
+        assert self._dialect is not None
+        self._log.warning("connection refused", client=self._client.address, reason=str(reason))
+        body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(reason))
         self._send(write_message(self._dialect, message.name, TMessageType.EXCEPTION, message.seqid, body))
         self._linger()
-        raise error
+        return False
 
     def _go_on(self) -> bool:
         """Note that a message is answered; return whether the connection can go on."""
@@ -243,7 +251,10 @@ class Connection:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)
         if time.monotonic() >= self._recheck_at:
-            self._check_again()
+            try:
+                self._check_again()
+            except Refused as reason:
+                return self._refuse_call(message, reason)
         try:
             outcome = self._dispatcher.answer(message, self._client, self._dialect)
         except MissingArgument as error:
