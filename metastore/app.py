@@ -20,7 +20,7 @@ from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
-from metastore.wire import audit
+from metastore.wire import audit, metrics
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
@@ -118,6 +118,7 @@ def wire_settings(config: Config) -> WireSettings:
         max_container_size=config.max_container_size,
         idle_timeout=config.idle_timeout,
         drain_timeout=config.drain_timeout,
+        drain_notice=config.drain_notice,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
@@ -131,7 +132,7 @@ def wire_settings(config: Config) -> WireSettings:
 def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> int:
     """Serve in the foreground until SIGTERM or SIGINT and return the exit status.
 
-    `ready` is told the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
+    `ready` is called with the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
     database or a listener does not fit.
     """
     from metastore.wire.server import Supervisor
@@ -153,11 +154,12 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
             runner.stop()
         close(metastore)
 
-    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end)
+    supervisor = Supervisor(wire_settings(config), start, ready=ready, on_worker_death=metrics.forget, close_metastore=end)
     gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
     # Beside a call that computes for long each wait of a short one, for the database or its client, ends that much later.
     sys.setswitchinterval(0.0005)
-    return supervisor.run()
+    with metrics.shared():
+        return supervisor.run()

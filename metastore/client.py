@@ -3,7 +3,7 @@
     with connect("thrift://host:9083") as client:
         table = client.get_table("db", "t")
 
-It never repeats a call: a call whose connection breaks raises, the next one connects again.
+A client never repeats a call: a call whose connection breaks raises, the next one connects again.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@
     |- MetaError              everything else; what Java calls MetaException
     |  |- PermissionDenied    the caller lacks a privilege
     |  |- VersionMismatch     the database's schema is newer than this server
-    |  |- RequestTooLarge     a limit was met; the message names the setting
+    |  |- RequestTooLarge     a limit was exceeded; the message names the setting
     |  `- MissingArgument     an argument without which the call has no meaning was not sent
 
 A message names the object, what is wrong with it, and what to do.
@@ -102,7 +102,7 @@ class VersionMismatch(MetaError):
 
 
 class RequestTooLarge(MetaError):
-    """A configured limit was met."""
+    """A configured limit was exceeded."""
 
 
 class MissingArgument(MetaError):

@@ -1,4 +1,4 @@
-"""Tell which names in the folder of a table are no data. It knows no file system."""
+"""Tell which names in the folder of a table are no data. This module knows no file system."""
 
 from __future__ import annotations
 

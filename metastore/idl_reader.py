@@ -2,7 +2,7 @@
 
 thriftpy2's own parser makes the same classes (`tests/test_idl.py` compares them), but takes half a second for the Hive
 interface, at each start of each program. This one reads what the files in `idl/` consist of, and refuses the rest of the
-language, such as typedefs, defaults of fields, and annotations. It never writes a cache.
+language, such as typedefs, defaults of fields, and annotations. This module never writes a cache.
 """
 
 from __future__ import annotations

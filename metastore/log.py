@@ -1,4 +1,4 @@
-"""Set up structlog: one line per event, as JSON or for a terminal. It never opens a file of its own choice."""
+"""Set up structlog: one line per event, as JSON or for a terminal. This module never opens a file of its own choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tell which rows of files a snapshot sees: their write ids are valid, and no valid delete event names them. It opens delete deltas only.
+"""Tell which rows of files a snapshot sees: their write ids are valid, and no valid delete event names them. This module opens delete
+deltas only.
 
 Ids are compared by runs of rows with one write id and bucket number, of which sorted files have few.
 """

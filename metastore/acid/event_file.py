@@ -1,4 +1,4 @@
-"""Write whole ORC files of events with PyArrow, with what Hive's own writer notes at their end, on any stream. It places no file.
+"""Write whole ORC files of events with PyArrow, with what Hive's own writer notes at their end, on any stream. This module places no file.
 
     hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
                           concern them

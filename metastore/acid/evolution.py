@@ -1,7 +1,7 @@
 """Tell which of a file's columns are which of its table's, and whether their values stay what they are as values of the table's types.
 
 Hive takes the columns of an ORC file by position, whatever they are called, and the fields of structs within them by name. Columns that the
-file does not have, since they were added later, are null. It reads no file.
+file does not have, since they were added later, are null. This module reads no file.
 
 Source: ORC's SchemaEvolution with `orc.force.positional.evolution`, as Hive 4 runs it.
 """

@@ -1,4 +1,5 @@
-"""Hive's bucketing hash, of both versions, over Arrow arrays: which bucket of a bucketed table a row belongs to. It reads no table.
+"""Hive's bucketing hash, of both versions, over Arrow arrays: which bucket of a bucketed table a row belongs to. This module reads no
+table.
 
 Version 1 (tables whose `bucketing_version` is 1 or absent) is Java's own hash of each value, version 2 mostly a Murmur3 of its bytes;
 the columns of a row are joined by 31 * hash + next. Source: Hive's ObjectInspectorUtils, Murmur3 (seed 104729), TimestampWritableV2,

@@ -2,7 +2,7 @@
 
     python -m metastore.acid.heartbeat_process URI TRANSACTION PROCESS SECONDS
 
-The process ends with the transaction, with PROCESS, and after SECONDS. It never ends the transaction.
+The process ends with the transaction, with PROCESS, and after SECONDS. This module never ends the transaction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the partitions that a writer reaches, by value, and add those that are new. It makes no directories."""
+"""Find the partitions that a writer reaches, by value, and add those that are new. This module makes no directories."""
 
 from __future__ import annotations
 

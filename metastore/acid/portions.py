@@ -1,4 +1,4 @@
-"""Divide rows of a table by partition and bucket. It adds no partition and writes nothing."""
+"""Divide rows of a table by partition and bucket. This module adds no partition and writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read and write the few forms of Protocol Buffers' encoding that the ends of ORC files need. It knows no message."""
+"""Read and write the few forms of Protocol Buffers' encoding that the ends of ORC files need. This module knows no message."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write what is left of the events in a bucket's files into one file, values as they are stored: a compaction's work on one bucket.
 
 Files are read and written stripe by stripe, in the order of their first rows: each is sorted, and their ranges do not overlap, since later
-write ids lie in later deltas. It lists and places no files. What it can not copy faithfully it leaves to others: see `CanNotCopy`.
+write ids lie in later deltas. This module lists and places no files. What it can not copy faithfully it leaves to others: see `CanNotCopy`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Write whole ORC files of events row by row with pyorc, as `event_file` does with PyArrow: times before 1970 are only right so.
 
-PyArrow's writer gives ORC the fraction of a second before 1970 as a negative number, which Java reads as another. It places no file.
+PyArrow's writer gives ORC the fraction of a second before 1970 as a negative number, which Java reads as another. This module places no
+file.
 """
 
 from __future__ import annotations

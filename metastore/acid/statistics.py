@@ -1,4 +1,4 @@
-"""Say that a table's statistics no longer hold, since Hive answers `count(*)`, `min` and `max` from them. It computes none.
+"""Say that a table's statistics no longer hold, since Hive answers `count(*)`, `min` and `max` from them. This module computes none.
 
 Hive's own writers store new statistics before they commit; a writer that has none takes away the number of rows and the mark that says
 that it is exact, likewise before it commits. The alteration bears the transaction's write id.

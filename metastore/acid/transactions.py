@@ -5,7 +5,7 @@
         write_id = txn.write_id("db", "t")
         ...                                     # leaving the block commits; an error aborts
 
-It never reads or writes a file.
+This module never reads or writes a file.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Transaction:
         return self.call(lambda client: take_snapshots(client, self.id, self._write_ids, list(tables)))
 
     def wrote_partitions(self, database: str, table: str, partitions: Sequence[str], operation: int) -> None:
-        """Tell the server which partitions a dynamic write reached; conflicts are judged by them."""
+        """Tell the server which partitions a dynamic write reached; conflicts are detected by them."""
         request = AddDynamicPartitions(
             txnid=self.id,
             writeid=self.write_id(database, table),

@@ -1,4 +1,4 @@
-"""Hive's types, as tables write them, in terms of Arrow. It converts no values."""
+"""Hive's types, as tables write them, in terms of Arrow. This module converts no values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The command line, `metastore`: run a server, look after its database, ask any server. Holds no rule of the catalog.
 
     serve        run a server in the foreground
+    health       ask a server on this machine whether it is ready
     db           upgrade or show the schema of a database
     user         add, list and revoke the server's own users
     config       show every setting, its value and where it came from
@@ -21,7 +22,7 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import browse, call, compactions, compactor, db, locations, locks, serve, show_config, txns, users
+from metastore.cli import browse, call, compactions, compactor, db, health, locations, locks, serve, show_config, txns, users
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ def _options(
 
 
 app.command("serve")(serve.serve)
+app.command("health")(health.health)
 app.add_typer(db.app, name="db")
 app.add_typer(users.app, name="user")
 app.command("config")(show_config.show_config)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, fail, settings
+from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, fail, opened
 from metastore.cli.tables import print_table
-
-if TYPE_CHECKING:
-    from metastore.store.database import Database
 
 app = typer.Typer(help="Let users, groups and roles put data outside of their databases (authorization grants).", no_args_is_help=True)
 
@@ -20,22 +15,6 @@ Principal = Annotated[str, typer.Argument(metavar="ROLE", help="Name of a role; 
 Prefix = Annotated[str, typer.Argument(metavar="LOCATION", help="It and all below it: s3://bucket/path, hdfs://host/path or /path.")]
 User = Annotated[bool, typer.Option("--user", help="The name is a user's.")]
 Group = Annotated[bool, typer.Option("--group", help="The name is a group's.")]
-
-
-@contextmanager
-def _opened(db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments) -> Iterator[Database]:
-    chosen = settings({"db": db}, config, hive_site, assignments)
-    from metastore.errors import MetastoreError
-    from metastore.store.database import Database
-
-    try:
-        database = Database(chosen.db, pool_size=1)
-        try:
-            yield database
-        finally:
-            database.close()
-    except MetastoreError as error:
-        fail(error.message)
 
 
 def _kind(user: bool, group: bool) -> int:
@@ -60,7 +39,7 @@ def grant(
     """Let a role, user or group put data at a location and below it. Servers see it within a second."""
     from metastore.service.authorization import location_grants
 
-    with _opened(db, config, hive_site, assignments) as database:
+    with opened(db, config, hive_site, assignments) as database:
         location_grants.grant(database, principal, _kind(user, group), location)
 
 
@@ -78,7 +57,7 @@ def revoke(
     """Take back what was granted. Tables that lie there stay."""
     from metastore.service.authorization import location_grants
 
-    with _opened(db, config, hive_site, assignments) as database:
+    with opened(db, config, hive_site, assignments) as database:
         location_grants.revoke(database, principal, _kind(user, group), location)
 
 
@@ -88,6 +67,6 @@ def show(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, a
     from metastore.service.authorization import location_grants
 
     kinds = {1: "user", 2: "role", 3: "group"}
-    with _opened(db, config, hive_site, assignments) as database:
+    with opened(db, config, hive_site, assignments) as database:
         rows = [(kinds.get(each.type, str(each.type)), each.principal, each.location) for each in location_grants.granted(database)]
     print_table(("kind", "name", "location"), rows)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a failure is told. Never reads a configuration before a command runs."""
+"""Options that several commands share, and how a failure is shown. Never reads a configuration before a command runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from metastore.config import Config, ConfigError, load
 
 if TYPE_CHECKING:
     from metastore.client import Client
+    from metastore.store.database import Database
 
 Db = Annotated[
     str | None,
@@ -49,6 +50,28 @@ def settings(options: dict[str, object], config_file: Path | None, hive_site: Pa
         return load(options, config_file=config_file, hive_site=hive_site, assignments=assignments or ())
     except ConfigError as error:
         fail(str(error), 2)
+
+
+@contextmanager
+def opened(
+    db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments, *, current: bool = True
+) -> Iterator[Database]:
+    """Open the database of the settings; what it refuses ends the command, and so does another schema where a `current` one is needed."""
+    chosen = settings({"db": db}, config, hive_site, assignments)
+    from metastore.errors import MetastoreError
+    from metastore.store import migrate
+    from metastore.store.database import Database
+
+    try:
+        database = Database(chosen.db, pool_size=1)
+        try:
+            if current and (found := migrate.current(database)) != migrate.revisions()[-1]:
+                fail(f"the schema has revision {found or 'none'}, this version needs {migrate.revisions()[-1]}: run `metastore db upgrade`")
+            yield database
+        finally:
+            database.close()
+    except MetastoreError as error:
+        fail(error.message)
 
 
 @contextmanager

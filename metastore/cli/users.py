@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.db import opened
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite
+from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
 from metastore.cli.tables import print_table
 
 app = typer.Typer(help="Add, list and revoke users of the server's own (authentication = users).", no_args_is_help=True)

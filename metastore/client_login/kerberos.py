@@ -31,7 +31,7 @@ class Kerberos:
         try:
             name = gssapi.Name(self.user, gssapi.NameType.kerberos_principal) if self.user else None
             store: dict[str | bytes, str | bytes] = (
-                {"client_keytab": f"FILE:{self.keytab}", "ccache": "MEMORY:metastore"} if self.keytab else {}
+                {"client_keytab": f"FILE:{self.keytab}", "ccache": f"MEMORY:metastore-{self.user}-{self.keytab}"} if self.keytab else {}
             )
             if self.cache:
                 store["ccache"] = self.cache

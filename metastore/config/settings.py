@@ -109,6 +109,12 @@ class Config:
         unit="s",
         minimum=0,
     )
+    drain_notice: float = _setting(
+        0.0,
+        "How long after SIGTERM connections are still taken while `/readyz` answers 503, so that balancers send clients elsewhere.",
+        unit="s",
+        minimum=0,
+    )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
     tls_client_ca: str | None = _setting(
@@ -731,7 +737,7 @@ class Config:
         return self.sources.get(name, "default")
 
     def hive_value(self, name: str, default: str | None = None) -> str | None:
-        """Return the value of a property by any of Hive's names or ours, as text; secrets are never told."""
+        """Return the value of a property by any of Hive's names or ours, as text; secrets are never shown."""
         setting = by_name().get(name)
         if setting is not None:
             value = None if setting.secret else render(getattr(self, setting.name), setting.unit)

@@ -1,4 +1,4 @@
-"""The five kinds of hooks. It never calls one itself.
+"""The five kinds of hooks. This module never calls one itself.
 
 A listener derives from one of them, takes the server's settings and is named in the settings as `package.module:Class`.
 Classes may derive from several kinds; each kind is switched on by its own setting. One object serves all threads of a process.

@@ -1,4 +1,4 @@
-"""What listeners are told: one frozen class per kind of change. An event never changes after it was made.
+"""What listeners are notified of: one frozen class per kind of change. An event never changes after it was made.
 
 Structs inside an event are those of the interface (`metastore.idl`); listeners must not change them.
 """
@@ -205,7 +205,9 @@ class CommitTransaction(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTransactions(Event):
-    """Read-only ones are not told. `databases` are those that a transaction wrote to; one that wrote nothing may be missing there."""
+    """Listeners are not notified of read-only ones. `databases` are those that a transaction wrote to; one that wrote nothing may be
+    missing there.
+    """
 
     transactions: Sequence[int]
     databases: Mapping[int, Sequence[str]] = field(default_factory=dict)
@@ -213,7 +215,7 @@ class AbortTransactions(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateWriteIds(Event):
-    """New write ids of one table, ascending by transaction; those that were there already are not told again."""
+    """New write ids of one table, ascending by transaction; those that were there already are not notified again."""
 
     catalog: str
     database: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PART_OF_EXPRESSION = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|\d[\w.]*|\w+""", re.DOTALL)
 
 
-class Change(NamedTuple):
+class ColumnsDifference(NamedTuple):
     """What became of columns that are there no more; names are normalised."""
 
     renamed: Mapping[str, str]
@@ -41,10 +41,10 @@ class Change(NamedTuple):
         return [name if name is None else self.renamed.get(name, name) for name in names]
 
 
-NO_CHANGE = Change({}, frozenset())
+NO_DIFFERENCE = ColumnsDifference({}, frozenset())
 
 
-def change_of(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> Change:
+def difference(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> ColumnsDifference:
     """Compare two lists of columns."""
     before, after = [normalize(column.name) for column in old], [normalize(column.name) for column in new]
     gone, come = set(before) - set(after), set(after) - set(before)
@@ -56,9 +56,9 @@ def change_of(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> Change:
     if not renamed and len(gone) == len(come) == 1 and len(before) == len(after):
         was, now = gone.pop(), come.pop()
         if is_compatible_change(old[before.index(was)].type or "", new[after.index(now)].type or ""):
-            return Change({was: now}, frozenset())
+            return ColumnsDifference({was: now}, frozenset())
         gone.add(was)
-    return Change(renamed, frozenset(gone - renamed.keys()))
+    return ColumnsDifference(renamed, frozenset(gone - renamed.keys()))
 
 
 def lost_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchema] | None) -> list[str]:
@@ -120,7 +120,7 @@ def follow(sd: StorageDescriptor, renamed: Mapping[str, str]) -> StorageDescript
     return sd
 
 
-def renamed_in(expression: str, change: Change) -> str | None:
+def renamed_in(expression: str, difference: ColumnsDifference) -> str | None:
     """Return the expression of a constraint with the columns' new names; None when it needs a column that was dropped.
 
     Words are columns unless they stand in quotes or are called as functions.
@@ -134,10 +134,10 @@ def renamed_in(expression: str, change: Change) -> str | None:
             return text
         quoted = text[0] == "`"
         name = normalize(text[1:-1].replace("``", "`") if quoted else text)
-        needs_dropped = needs_dropped or name in change.dropped
-        if name not in change.renamed:
+        needs_dropped = needs_dropped or name in difference.dropped
+        if name not in difference.renamed:
             return text
-        new = change.renamed[name]
+        new = difference.renamed[name]
         return f"`{new.replace('`', '``')}`" if quoted or not new.isidentifier() else new
 
     out = _PART_OF_EXPRESSION.sub(now, expression)

@@ -53,7 +53,7 @@ TYPES: dict[int, str] = {
 TYPE_NUMBERS = {letter: number for number, letter in TYPES.items()}
 METRICS = frozenset(CompactionMetricsMetricType._NAMES_TO_VALUES.values())  # noqa: SLF001 - thriftpy2 has no public name for it
 DEFAULT_POOL = "default"
-"""The pool of entries that name none, as clients are told it."""
+"""The pool of entries that name none, as clients see it."""
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
 NO_CLEANUP = "no_cleanup"

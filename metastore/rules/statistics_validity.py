@@ -135,7 +135,7 @@ def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in parameters.items() if key != ACCURATE}
 
 
-def holds(parameters: Mapping[str, str], write_id: int | None, seen: Snapshot) -> bool:
+def is_valid(parameters: Mapping[str, str], write_id: int | None, seen: Snapshot) -> bool:
     """Tell whether statistics with these parameters and write id hold for a query with a snapshot; without a write id they always do."""
     return write_id is None or write_id < 1 or (is_exact(parameters) and seen.is_valid(write_id))
 

@@ -1,6 +1,6 @@
 """Check the transactional parameters of a table that is created or altered, and bring them to their normal form.
 
-Source: Hive's TransactionalValidationListener. It never decides that a table should be transactional.
+Source: Hive's TransactionalValidationListener. This module never decides that a table should be transactional.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from metastore.idl import DataOperationType, LockType, TxnType
 
 INSERT, UPDATE, DELETE, COMPACTION = "i", "u", "d", "c"
-CHANGES = frozenset({UPDATE, DELETE})
+ROW_CHANGES = frozenset({UPDATE, DELETE})
 """Operations of which only the first to commit wins."""
 
 WITHOUT_CONFLICTS = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION, TxnType.REPL_CREATED})
-"""Types whose writes are not judged: they change no row, or were judged where they are replicated from."""
+"""Types whose writes conflict with none: they change no row, or were checked where they are replicated from."""
 
 _OPERATIONS = {DataOperationType.INSERT: INSERT, DataOperationType.UPDATE: UPDATE, DataOperationType.DELETE: DELETE}
 _WITHOUT_WRITES = frozenset({DataOperationType.SELECT, DataOperationType.NO_TXN})
@@ -57,14 +57,14 @@ def operation_of(operation: int | None, lock_type: int) -> str | None:
 def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Write]) -> tuple[Intent, Write] | None:
     """Return the first pair of a change and one that was committed since the transaction began; None when it may commit.
 
-    Two changes meet on the same table and the same partition. Inserts never do.
+    Two changes conflict on the same table and the same partition. Inserts never do.
     """
     by_object: dict[tuple[str | None, ...], Write] = {}
     for write in committed:
-        if write.commit_id >= transaction != write.transaction and write.operation in CHANGES:
+        if write.commit_id >= transaction != write.transaction and write.operation in ROW_CHANGES:
             by_object.setdefault(write[:4], write)
     for intent in wanted:
-        if intent.operation in CHANGES and intent[:4] in by_object:
+        if intent.operation in ROW_CHANGES and intent[:4] in by_object:
             return intent, by_object[intent[:4]]
     return None
 

@@ -18,7 +18,7 @@ from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import statistics_validity
 from metastore.rules.columns import (
-    change_of,
+    difference,
     follow,
     is_clustered,
     lost_columns,
@@ -272,7 +272,7 @@ class _Alteration:
     def _clustered(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> StorageDescriptor:
         """Return the storage descriptor with bucket, sort and skew columns under the names that they have now. InvalidOperation."""
         if old is not None and old.cols and new.cols and new.cols is not old.cols:
-            new = follow(new, change_of(old.cols, new.cols).renamed)
+            new = follow(new, difference(old.cols, new.cols).renamed)
         if missing := strangers(new, old, self._table.sd):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Partition [{', '.join(values)}] of {table} would have no columns {missing} to bucket, sort or skew by")

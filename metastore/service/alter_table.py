@@ -13,9 +13,9 @@ from metastore.idl import Database, FieldSchema, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import statistics_validity
 from metastore.rules.columns import (
-    NO_CHANGE,
-    Change,
-    change_of,
+    NO_DIFFERENCE,
+    ColumnsDifference,
+    difference,
     follow,
     is_clustered,
     lost_columns,
@@ -219,7 +219,7 @@ def _merged(before: Table, new: Table, new_name: TableName) -> Table:
     after.catName, after.dbName, after.tableName = new_name
     after.sd = copy(new.sd)
     if before.sd is not None and after.sd is not None and is_clustered(after.sd):
-        after.sd = follow(after.sd, change_of(before.sd.cols, after.sd.cols).renamed)
+        after.sd = follow(after.sd, difference(before.sd.cols, after.sd.cols).renamed)
         if missing := strangers(after.sd, before.sd):
             raise InvalidOperation(f"Table {new_name} would have no columns {missing}, by which it is bucketed, sorted or skewed")
     after.partitionKeys = new.partitionKeys or []
@@ -271,9 +271,9 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
             partitions.follow(session, before.id, before.sd.location, after.sd.location)
         elif before.sd.location != after.sd.location and not same_place(before.sd.location, after.sd.location):
             partitions.detach(session, before.id, before.sd.location)
-    changed = NO_CHANGE
+    changed = NO_DIFFERENCE
     if not columns_equal(before.sd.cols, after.sd.cols):
-        changed = change_of(before.sd.cols, after.sd.cols)
+        changed = difference(before.sd.cols, after.sd.cols)
         lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
             statistics.delete_table(session, before.id, lost)
@@ -289,12 +289,12 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
             _follow_in_partitions(call, session, after, changed)
 
 
-def _follow_in_partitions(call: Call, session: Session, table: Table, change: Change) -> None:
+def _follow_in_partitions(call: Call, session: Session, table: Table, columns_difference: ColumnsDifference) -> None:
     """Let what partitions say of columns follow: bucket, sort and skew columns, and which columns' statistics are exact."""
     changed = []
     for key, name, partition in partitions.lock_all(call.database, session, table):
-        sd = follow(partition.sd, change.renamed) if partition.sd is not None else partition.sd
-        parameters = statistics_validity.without_columns(partition.parameters, change.gone)
+        sd = follow(partition.sd, columns_difference.renamed) if partition.sd is not None else partition.sd
+        parameters = statistics_validity.without_columns(partition.parameters, columns_difference.gone)
         if sd is not partition.sd or parameters != partition.parameters:
             stored = copy(partition)
             stored.sd, stored.parameters = sd, parameters

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Change:
-    """One change under way. `event` may be replaced by a fuller one inside the transaction, `further` are told after it."""
+    """One change under way. `event` may be replaced by a fuller one inside the transaction, `further` are notified after it."""
 
     def __init__(self, call: Call, event: Event, made: MadeDirectories, subject: Sequence[str | list[str]]) -> None:
         self._call = call

@@ -13,8 +13,8 @@ from metastore.idl import CommitTxnKeyValue, CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event
 from metastore.rules.compactions import TYPE_NUMBERS
 from metastore.rules.transactions import (
-    CHANGES,
     COMPACTION,
+    ROW_CHANGES,
     UPDATE,
     WITHOUT_CONFLICTS,
     Intent,
@@ -55,7 +55,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     """Commit a transaction on the portable way, or abort it and return why; None for one that is committed already."""
     if request.replLastIdInfo is not None:
         replication.note_last_id(call, session, request.replLastIdInfo)
-    parameters = _held_parameters(session, request) if request.keyValue is not None else None
+    parameters = _locked_parameters(session, request) if request.keyValue is not None else None
     replayed = is_replayed(request.replPolicy, request.txn_type)
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
@@ -69,7 +69,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     if found.state == COMMITTED:
         return None
     commit_id = None
-    if not replayed and found.type not in WITHOUT_CONFLICTS and _changes(intents):
+    if not replayed and found.type not in WITHOUT_CONFLICTS and _row_changes(intents):
         commit_id, intents, lost = _judged(session, request, intents, turn)
         if lost is not None:
             abort(call, session, [found])
@@ -91,7 +91,7 @@ def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
 
 def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Turn | None:
     """Ask for the turn in the tables that the client is known to change, before it is read what the transaction changes."""
-    known = fast_paths.tables_to_change(call, request.txnid)
+    known = fast_paths.tables_with_row_changes(call, request.txnid)
     return _ask_turn(session, request.txnid, known, checks_conflicts=not request.exclWriteEnabled) if known else None
 
 
@@ -103,7 +103,7 @@ def _judged(
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
         return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
-    write_ids.note_changes(session, {TableKey.of(each) for each in _changes(intents) if each.partition is None}, commit_id)
+    write_ids.note_changes(session, {TableKey.of(each) for each in _row_changes(intents) if each.partition is None}, commit_id)
     return commit_id, intents, None
 
 
@@ -113,7 +113,7 @@ def _write_commit(session: Session, found: Transaction, operations: Collection[s
     if COMPACTION in operations:
         components.delete(session, found.id, COMPACTION)
     if set(operations) - {COMPACTION}:
-        components.complete(session, found.id, CHANGES, commit_id, now)
+        components.complete(session, found.id, ROW_CHANGES, commit_id, now)
     transactions.end(session, [found], COMMITTED, now, commit_id)
 
 
@@ -152,12 +152,12 @@ def _intents(rows: Sequence[Row]) -> Sequence[Intent]:
     return [Intent(*row) for row in rows]
 
 
-def _changes(intents: Sequence[Intent]) -> list[Intent]:
-    return [each for each in intents if each.operation in CHANGES]
+def _row_changes(intents: Sequence[Intent]) -> list[Intent]:
+    return [each for each in intents if each.operation in ROW_CHANGES]
 
 
 class _Turn(NamedTuple):
-    """What is asked for together, that others who change or rename the same tables wait and that tells whom the change meets."""
+    """What is asked for together, that others who change or rename the same tables wait and that tells with whom the change conflicts."""
 
     tables: frozenset[TableKey]
     held: Answer
@@ -169,7 +169,7 @@ class _Turn(NamedTuple):
 def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *, checks_conflicts: bool) -> _Turn:
     return _Turn(
         tables,
-        write_ids.hold(session, tables),
+        write_ids.lock_counters(session, tables),
         counters.share(session, counters.TRANSACTION),
         components.take(session, transaction),
         components.writes_since(session, [key[1:] for key in tables], transaction) if checks_conflicts else None,
@@ -185,7 +185,7 @@ def _turn(
     already serves if it is for all the tables. Without `checks_conflicts` nobody looks for what was committed.
     """
     while True:
-        tables = frozenset(TableKey.of(each) for each in _changes(intents))
+        tables = frozenset(TableKey.of(each) for each in _row_changes(intents))
         if turn is not None and tables <= turn.tables and not write_ids.make_missing(session, tables, turn.held):
             return turn.mark(), intents, _writes(turn.committed)
         turn = _ask_turn(session, transaction, tables, checks_conflicts=checks_conflicts)
@@ -196,13 +196,13 @@ def _writes(committed: Answer | None) -> list[Write]:
     return [] if committed is None else [Write(*row) for row in committed.rows]
 
 
-def _held_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
+def _locked_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
     """Lock the table of which the commit sets a parameter; return its parameters as they will be. MetaError."""
     wanted: CommitTxnKeyValue = request.keyValue  # type: ignore[assignment]  # the caller looked
     where = f"commit of txnid:{request.txnid} can not set parameter {wanted.key} of the table with id {wanted.tableId}"
     if not (wanted.key or "").startswith(KEY_PREFIX):
         raise MetaError(f"{where}: key should start with {KEY_PREFIX}")
-    parameters = tables.hold_parameters(session, wanted.tableId)
+    parameters = tables.lock_parameters(session, wanted.tableId)
     if parameters is None or wanted.key not in parameters:
         raise MetaError(f"{where}: the table is not there or has no such parameter; set it before")
     return {**parameters, wanted.key: wanted.value}
@@ -212,7 +212,7 @@ def latest_in_conflict(call: Call, key: int) -> int:
     """Return the highest committed transaction that changed an object which an open one means to change too; 0 for none."""
 
     def work(session: Session) -> int:
-        changes = _changes(_intents(components.of(session, key)))
+        changes = _row_changes(_intents(components.of(session, key)))
         if not changes:
             return 0
         tables = {(each.database, each.table or "") for each in changes}

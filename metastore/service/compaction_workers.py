@@ -50,7 +50,7 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
     before = now_ms() - int(call.config.compactor_pool_timeout * 1000)
 
     def work(session: Session) -> Entry | None:
-        entry = compactions.hold_next(session, INITIATED, pool, before)
+        entry = compactions.lock_next(session, INITIATED, pool, before)
         if entry is None:
             return None
         now = now_ms()
@@ -96,9 +96,9 @@ def _struct(entry: Entry) -> CompactionInfoStruct:
     )
 
 
-def _held(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> Entry:
+def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> Entry:
     """Lock the entry that a worker speaks of. MetaError when it is not in one of the states, or another worker's by now."""
-    entry = compactions.hold(session, info.id or 0)
+    entry = compactions.lock(session, info.id or 0)
     if entry is None:
         raise MetaError(f"No compaction with id {info.id}: it can not be {doing}; ask for other work")
     if entry.state not in states:
@@ -124,7 +124,7 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             raise TransactionAborted(f"Transaction txnid:{transaction} was aborted: compaction {info.id} can not go on in it")
         if found is None or found.state != TRANSACTION_OPEN:
             raise NoSuchTransaction(f"No such transaction txnid:{transaction}: open one for compaction {info.id}")
-        entry = _held(session, info, [WORKING], "worked on")
+        entry = _locked(session, info, [WORKING], "worked on")
         compactions.update(
             session,
             [entry.id],
@@ -134,7 +134,7 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             transaction_id=transaction,
             heartbeat_ms=now_ms(),
         )
-        transactions.hold_many(session, [transaction], COMPONENTS)
+        transactions.add_holds_of_many(session, [transaction], COMPONENTS)
         components.insert(session, [(transaction, (*entry.object, COMPACTION, info.highestWriteId))])
 
     call.database.write(work)
@@ -150,7 +150,7 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
     """Note that a worker has finished. Its files count once its transaction commits; the cleaner waits for older readers. MetaError."""
 
     def work(session: Session) -> None:
-        entry = _held(session, info, FOLLOWS[READY], "marked as compacted")
+        entry = _locked(session, info, FOLLOWS[READY], "marked as compacted")
         now = now_ms()
         date = following_transaction(entry, compactions.clock(session, entry.transaction))
         compactions.update(
@@ -178,7 +178,7 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
     """Note that a cleaner has deleted what a compaction made useless, and forget the writes that it reached. MetaError."""
 
     def work(session: Session) -> None:
-        entry = _held(session, info, FOLLOWS[SUCCEEDED], "marked as cleaned")
+        entry = _locked(session, info, FOLLOWS[SUCCEEDED], "marked as cleaned")
         succeed(session, entry, info.highestWriteId or entry.highest_write_id)
 
     call.database.write(work)
@@ -218,7 +218,7 @@ def mark_refused(call: Call, info: CompactionInfoStruct) -> None:
 
 def _end(call: Call, info: CompactionInfoStruct, state: str, doing: str) -> None:
     def work(session: Session) -> None:
-        entry = _held(session, info, FOLLOWS[state], doing)
+        entry = _locked(session, info, FOLLOWS[state], doing)
         compactions.update(session, [entry.id], FOLLOWS[state], state=state, ended_ms=now_ms(), error=info.errorMessage)
 
     call.database.write(work)

@@ -121,7 +121,7 @@ def abort(call: Call, keys: Sequence[int]) -> dict[int, AbortCompactionResponseE
     """Take entries that no worker has yet off the queue; tell for each what became of it."""
 
     def work(session: Session) -> dict[int, str]:
-        found = compactions.hold_all(session, keys)
+        found = compactions.lock_all(session, keys)
         waiting = [key for key, state in found.items() if state in FOLLOWS[ABORTED]]
         if waiting:
             compactions.update(session, waiting, FOLLOWS[ABORTED], state=ABORTED, ended_ms=now_ms(), error=ABORT_REASON)

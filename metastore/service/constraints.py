@@ -22,7 +22,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.events import AddConstraints, DropConstraint
-from metastore.rules.columns import Change, renamed_in
+from metastore.rules.columns import ColumnsDifference, renamed_in
 from metastore.rules.names import normalize
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -224,11 +224,11 @@ def drop(call: Call, name: TableName, constraint: str | None) -> None:
         current.write(work)
 
 
-def follow_columns(session: Session, table_id: int, change: Change) -> None:
+def follow_columns(session: Session, table_id: int, difference: ColumnsDifference) -> None:
     """Let the constraints of a table, and the foreign keys that refer to it, follow its columns; one that needs a dropped column goes."""
     changed, gone = [], []
     for row in rows.referring(session, table_id):
-        body = _followed(row, table_id, change)
+        body = _followed(row, table_id, difference)
         if body is None:
             gone.append(row.id)
         elif body != row.decoded():
@@ -236,15 +236,15 @@ def follow_columns(session: Session, table_id: int, change: Change) -> None:
     rows.replace(session, changed, gone)
 
 
-def _followed(row: rows.Stored, table_id: int, change: Change) -> dict[str, Any] | None:
+def _followed(row: rows.Stored, table_id: int, difference: ColumnsDifference) -> dict[str, Any] | None:
     body = row.decoded()
     lists = [*(["columns"] if row.table_id == table_id else ()), *(["parent_columns"] if row.parent_table_id == table_id else ())]
     for columns in lists:
-        body[columns] = change.of(body[columns])
+        body[columns] = difference.of(body[columns])
         if body[columns] is None:
             return None
     if row.kind == CHECK and body.get("value"):
-        body["value"] = renamed_in(body["value"], change)
+        body["value"] = renamed_in(body["value"], difference)
         return None if body["value"] is None else body
     return body
 

@@ -1,4 +1,4 @@
-"""What a call carries: the server's parts and the client that speaks. It never does anything itself."""
+"""What a call carries: the server's parts and the client that speaks. This module never does anything itself."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ class Call:
 
     @property
     def info(self) -> ClientInfo:
-        """What listeners are told of the client."""
+        """What listeners see of the client."""
         client = self.client
         return ClientInfo(client.address, client.user, tuple(client.groups), self.method, client.mechanism, client.real_user)

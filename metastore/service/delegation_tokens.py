@@ -45,6 +45,8 @@ class ValidToken:
 
 def issue(call: Call, owner: str | None, renewer: str | None) -> str:
     """Return the text of a new token. MetaError for a client without login or with a token's, and for an owner it may not act for."""
+    if MECHANISM not in call.config.authentication:
+        raise MetaError("This server gives out no delegation tokens, for it would take none: add token to its setting authentication")
     login = _proved(call, "gets")
     wanted = _short_name(call.config, owner or login.user)
     if wanted not in (login.user, call.client.user) and not may_act_for(call.config, login.user, wanted, call.client.address):
@@ -167,4 +169,8 @@ def _short_name(config: Config, name: str) -> str:
 
 
 def _own_name(config: Config) -> str:
-    return _short_name(config, config.kerberos_principal) if config.kerberos_principal is not None else ""
+    """Return the short name of the server itself, "" if it has none."""
+    try:
+        return _short_name(config, config.kerberos_principal or "")
+    except MetaError:
+        return ""

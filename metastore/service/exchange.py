@@ -48,7 +48,7 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
         call.listeners.before(dropping)
 
         def work(session: Session) -> tuple[Table, list[Partition], Moves]:
-            there, here = _hold(call, session, new_table, old_table)
+            there, here = _lock(call, session, new_table, old_table)
             _check_schemas(there, here)
             _check_databases(session, source, target)
             assert here.id is not None
@@ -98,11 +98,11 @@ def _values(spec: Mapping[str, str], table: Table) -> list[str]:
     return values
 
 
-def _hold(call: Call, session: Session, target: Table, source: Table) -> tuple[Table, Table]:
+def _lock(call: Call, session: Session, target: Table, source: Table) -> tuple[Table, Table]:
     """Hold both tables, in the order of their names as every exchange does; return (target, source) as they are now."""
     held: dict[int | None, Table] = {}
     for table in sorted((target, source), key=lambda table: (table.dbName, table.tableName)):
-        found = tables.held(call.database, session, table, tables.hold(session, table))
+        found = tables.locked(call.database, session, table, tables.lock_known(session, table))
         if found is None:
             raise MetaError(f"The table {table.dbName}.{table.tableName} was dropped meanwhile")
         held[table.id] = found

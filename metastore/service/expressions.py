@@ -1,6 +1,6 @@
 """Partitions that an expression of Hive's selects: read, list, drop. Source: Hive's ObjectStore.getPartitionsByExprInternal.
 
-What can not be judged is kept and told as unknown: the client then filters the rows again. A drop refuses it. Bytes that are no
+What can not be evaluated is kept and reported as unknown: the client then filters the rows again. A drop refuses it. Bytes that are no
 serialised expression are read as a filter string, which Hive's MSCK REPAIR sends.
 """
 
@@ -138,7 +138,7 @@ def _select(call: Call, session: Session, table: Table, expression: bytes, defau
 def _judge(
     expression: bytes, keys: Sequence[tuple[str, str]], default_name: str, *, exactly: bool
 ) -> tuple[list[str] | None, Judge | None]:
-    """Return prefixes of the names that may match, None for any, and what judges values: None if nothing can."""
+    """Return prefixes of the names that may match, None for any, and what evaluates values: None if nothing can."""
     try:
         tree = read_expression(expression)
     except NotUnderstood:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from metastore.idl import CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, AllocateWriteIds, CommitTransaction, Event, OpenTransactions
 from metastore.listeners.notifications.packing import EVENTS
-from metastore.rules.transactions import CHANGES, WITHOUT_CONFLICTS, Intent
+from metastore.rules.transactions import ROW_CHANGES, WITHOUT_CONFLICTS, Intent
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import fast_paths
@@ -25,7 +25,7 @@ from metastore.store.transactions import RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import TableKey, is_range
 
 MAX_ABORTED = EVENTS
-"""Transactions that are aborted in one round trip: the log tells of them in one row."""
+"""Transactions that are aborted in one round trip: the log has them in one row."""
 MAX_ALLOCATED = 1000
 """Transactions that get write ids in one round trip: the message of the log holds them all."""
 MAX_NOTED_WRITE_IDS = 10
@@ -51,16 +51,16 @@ def try_commit(call: Call, request: CommitTxnRequest) -> Ended | None:
     if request.replPolicy or request.keyValue or request.replLastIdInfo or not call.listeners.only_log:
         return None
     key, hint = request.txnid, call.client.hints.of(request.txnid).summary()
-    if hint.changes and (hint.intent is None or hint.type in WITHOUT_CONFLICTS):
+    if hint.row_changes and (hint.intent is None or hint.type in WITHOUT_CONFLICTS):
         return None
     event = _row(call, hint.type, CommitTransaction(client=call.info, transaction=key, type=TxnType.DEFAULT))
     checks_conflicts = not request.exclWriteEnabled
     return fast_paths.of(call.database).try_commit(call.database, key, hint, now_ms(), event, checks_conflicts=checks_conflicts)
 
 
-def tables_to_change(call: Call, transaction: int) -> frozenset[TableKey]:
+def tables_with_row_changes(call: Call, transaction: int) -> frozenset[TableKey]:
     """Return the tables of which the client means to update or delete rows: a commit has to take its turn in them."""
-    return call.client.hints.of(transaction).changes
+    return call.client.hints.of(transaction).row_changes
 
 
 def try_abort(call: Call, keys: Sequence[int]) -> list[int] | None:
@@ -121,10 +121,10 @@ def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -
     hint = call.client.hints.of(transaction)
     hint.holds |= bits
     hint.intents += intents
-    hint.changes |= {TableKey.of(each) for each in intents if each.operation in CHANGES}
+    hint.row_changes |= {TableKey.of(each) for each in intents if each.operation in ROW_CHANGES}
 
 
-def holds(call: Call, transaction: int, bits: int) -> None:
+def note_holds(call: Call, transaction: int, bits: int) -> None:
     """Note that there are rows of a transaction elsewhere (bits of `store.transactions`)."""
     call.client.hints.of(transaction).holds |= bits
 

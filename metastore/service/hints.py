@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from metastore.idl import TxnType
-from metastore.rules.transactions import CHANGES, Intent
+from metastore.rules.transactions import ROW_CHANGES, Intent
 from metastore.store.fast_paths import PLAIN, Hint
 from metastore.store.locks import KnownWriteId
 from metastore.store.transactions import RANGES
@@ -27,15 +27,15 @@ class TransactionHint:
     holds: int = 0
     """Bits of `store.transactions`."""
     intents: list[Intent] = field(default_factory=list)
-    changes: frozenset[TableKey] = frozenset()
+    row_changes: frozenset[TableKey] = frozenset()
     """The tables of which it updates or deletes rows: the commit has conflicts to look for."""
     write_ids: dict[TableKey, KnownWriteId] = field(default_factory=dict)
 
     def summary(self) -> Hint:
         """Return what the database's fast paths go by."""
         intent = self._only_intent()
-        changes = bool(self.changes) if intent is None else intent.operation in CHANGES
-        return Hint(self.type, self.holds, len(self.intents), intent, changes)
+        row_changes = bool(self.row_changes) if intent is None else intent.operation in ROW_CHANGES
+        return Hint(self.type, self.holds, len(self.intents), intent, row_changes)
 
     def _only_intent(self) -> Intent | None:
         """Return the one object that it writes to, with the write id that the client was given; None for none or several."""

@@ -149,7 +149,7 @@ def delete_ended(metastore: Metastore) -> dict[str, int]:
         ),
         "aborted transactions": batches(lambda session: rows.empty_aborted(session, before, BATCH), rows.delete_transactions),
         "completed components": batches(lambda session: rows.superseded(session, min_open, MAX_RANKED_COMPONENTS), rows.delete_components),
-        "rebuilds": database.change(lambda session: rebuilds.expire(session, before)),
+        "rebuilds": database.autocommit(lambda session: rebuilds.expire(session, before)),
     }
     needed = database.read(lambda session: rows.lowest_needed(session, min_open))
     low = min_open if needed is None else min(needed, min_open)

@@ -1,4 +1,4 @@
-"""Who a client is: what a login proved, and whom its calls act for. It never checks a credential."""
+"""Who a client is: what a login proved, and whom its calls act for. This module never checks a credential."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ NAME = "metastore"
 
 
 class _Known(NamedTuple):
-    """A table with what is needed to judge it and its partitions."""
+    """A table with what is needed to decide on it and its partitions."""
 
     table: Table
     pool: str | None
@@ -91,7 +91,7 @@ def _candidates(metastore: Metastore, since: int | None) -> set[Object]:
 
 
 def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[Object]) -> _Known | None:
-    """Read what is needed to judge objects of one table; None for a table that is gone or is not compacted by itself."""
+    """Read what is needed to decide on objects of one table; None for a table that is gone or is not compacted by itself."""
     table = tables.find(metastore.database, session, *name)
     if table is None or not is_transactional(table):
         return None
@@ -107,7 +107,7 @@ def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], w
 
 
 def _initiate(metastore: Metastore, known: _Known, where: Object) -> bool:
-    """Queue one object if it is due, or note why that can not be told; tell whether it was queued."""
+    """Queue one object if it is due, or note why that is not known; tell whether it was queued."""
     own = [entry for entry in known.entries if entry.partition == where.partition]
     if any(entry.state in QUEUED for entry in own):
         return False
@@ -121,7 +121,7 @@ def _initiate(metastore: Metastore, known: _Known, where: Object) -> bool:
 
 
 def _note(metastore: Metastore, where: Object, error: Exception) -> None:
-    """Note in the history why an object was not judged, unless that is the last that it says."""
+    """Note in the history why an object was not considered, unless that is the last that it says."""
     reason = str(error) or type(error).__name__
     found = metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
     last = next((entry for entry in found if entry.partition == where.partition), None)

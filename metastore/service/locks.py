@@ -15,7 +15,7 @@ from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, S
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import canonical_name
-from metastore.rules.transactions import CHANGES, INSERT, UPDATE, Intent, operation_of
+from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
 from metastore.service import fast_paths, house_keeping
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -97,10 +97,10 @@ def _add(
 ) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
     """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
     now, transaction = now_ms(), wanted.transaction
-    held = transactions.hold(session, transaction, wanted.bits, now) if transaction else None
+    held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None
     tables = {TableKey.of(each) for each in wanted.intents}
     numbers = write_ids.of_transaction(session, transaction, tables) if tables else None
-    met = _living(locks.meeting(session, wanted.components, wanted.types))
+    met = _living(locks.overlapping(session, wanted.components, wanted.types))
     if held is not None and not held():
         raise ended_error(transaction, transactions.find(session, transaction), session)
     found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
@@ -130,7 +130,7 @@ def check_lock(call: Call, key: int) -> LockResponse:
         blocked = _held_back(own, before) if own[0].state != ACQUIRED else None
         if blocked is None or not _gives_up(call, before, blocked, now):
             break
-    if blocked is None and own[0].state != ACQUIRED and not call.database.change(lambda session: locks.acquire(session, key, now_ms())):
+    if blocked is None and own[0].state != ACQUIRED and not call.database.autocommit(lambda session: locks.acquire(session, key, now_ms())):
         raise _unknown(key)
     _beat(call, own[0], now)
     return LockResponse(lockid=key, state=LockState.ACQUIRED if blocked is None else LockState.WAITING)
@@ -166,7 +166,7 @@ def _beat(call: Call, own: Held, now: int) -> None:
     if own.transaction:
         if (own.transaction_heartbeat or 0) + BEAT <= now:
             heartbeat_transaction(call, own.transaction)
-    elif own.heartbeat + BEAT <= now and not call.database.change(lambda session: locks.heartbeat(session, own.id, now)):
+    elif own.heartbeat + BEAT <= now and not call.database.autocommit(lambda session: locks.heartbeat(session, own.id, now)):
         raise _unknown(own.id)
 
 
@@ -208,7 +208,7 @@ def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list
             continue
         if each.isDynamicPartitionWrite:
             key = TableKey(component.catalog, component.database, component.table or "")
-            whole[key] = whole.get(key, False) or operation in CHANGES
+            whole[key] = whole.get(key, False) or operation in ROW_CHANGES
         else:
             out[Intent(*component[:4], operation, None)] = None
     for key, changes in whole.items():
@@ -229,7 +229,7 @@ def _unknown(key: int) -> NoSuchLock:
 
 def unlock(call: Call, key: int) -> None:
     """Release a lock; one that is not there is released already. TransactionOpen for one that a transaction has acquired."""
-    if not call.database.change(lambda session: locks.release(session, key)) and call.database.read(
+    if not call.database.autocommit(lambda session: locks.release(session, key)) and call.database.read(
         lambda session: locks.exists(session, key)
     ):
         raise TransactionOpen(f"Unlocking lockid:{key} is not possible: it belongs to an open transaction and ends with it")
@@ -239,7 +239,7 @@ def heartbeat(call: Call, key: int, transaction: int) -> None:
     """Keep a lock and a transaction alive; 0 stands for none. NoSuchLock, NoSuchTransaction, TransactionAborted."""
     if transaction > 0:
         heartbeat_transaction(call, transaction)
-    if key > 0 and not call.database.change(lambda session: locks.heartbeat(session, key, now_ms())):
+    if key > 0 and not call.database.autocommit(lambda session: locks.heartbeat(session, key, now_ms())):
         raise _unknown(key)
 
 
@@ -248,7 +248,7 @@ def show_locks(
 ) -> list[ShowLocksResponseElement]:
     """Return the components of all living locks, or of those on one object or of one transaction, ascending by id.
 
-    A table may be told as `database.table`, as Hive does for `SHOW LOCKS`; its database then counts.
+    A table may be named `database.table`, as Hive does for `SHOW LOCKS`; its database then counts.
     """
     if table and "." in table:
         before, table = table.rsplit(".", 1)

@@ -1,4 +1,4 @@
-"""The notification log as clients see it: read events, count them, tell of writes, forget old ones. Never says what a message holds.
+"""The notification log as clients see it: read events, count them, report writes, forget old ones. Never says what a message holds.
 
 Source: Hive's ObjectStore.getNextNotification and getNotificationEventsCount, HMSHandler.fire_listener_event and
 add_write_notification_log, and the cleaner of DbNotificationListener.
@@ -43,8 +43,13 @@ def _number(metastore: Metastore) -> None:
 
 def current_id(call: Call) -> int:
     """Return the id of the last event, 0 before the first."""
-    _number(call.metastore)
-    return call.database.read(notifications.last_id)
+    return last_id(call.metastore)
+
+
+def last_id(metastore: Metastore) -> int:
+    """Return the same outside of a call."""
+    _number(metastore)
+    return metastore.database.read(notifications.last_id)
 
 
 def get_next(call: Call, request: NotificationEventRequest) -> list[NotificationEvent]:
@@ -177,7 +182,7 @@ def _tell_writes(call: Call, name: TableName, requests: Sequence[WriteNotificati
 
 
 def writes(call: Call, transaction: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-    """Return which files a transaction wrote, as its writer told; `*` or None stands for any database or table."""
+    """Return which files a transaction wrote, as its writer reported; `*` or None stands for any database or table."""
     told = call.database.read(lambda session: notifications.writes(session, transaction))
     wanted = [None if name in (None, "*") else _name(name) for name in (database, table)]
     found = [each for each in told if wanted[0] in (None, each.database) and wanted[1] in (None, each.table)]

@@ -1,6 +1,6 @@
 """Marks by which loaders tell readers that a partition is complete. Source: Hive's ObjectStore (markPartitionForEvent, cleanupEvents).
 
-A mark is for values, so a partition that is not there can have one. Listeners are not told of it.
+A mark is for values, so a partition that is not there can have one. Listeners are not notified of it.
 """
 
 from __future__ import annotations

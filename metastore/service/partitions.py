@@ -285,7 +285,7 @@ class Selected(NamedTuple):
 
 
 def rows_by_filter(call: Call, session: Session, table: Table, text: str | None, default_name: str | None = None) -> Selected:
-    """Return what a filter string selects; what it can not judge is there too, since clients filter again. MetaError."""
+    """Return what a filter string selects; what it can not evaluate is there too, since clients filter again. MetaError."""
     keys = [(key.name, key.type) for key in table.partitionKeys]
     node = parse(text, [name for name, _ in keys])
     default_name = default_name or call.config.default_partition_name

@@ -10,7 +10,7 @@ import json
 from metastore.errors import MetaError
 from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization, UpdateTransactionalStatsRequest
 from metastore.rules.snapshots import NEVER, Snapshot, WriteIds, of_table_reply, parse_transactions, parse_write_ids
-from metastore.rules.transactions import CHANGES
+from metastore.rules.transactions import ROW_CHANGES
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -30,7 +30,7 @@ def lock_rebuild(call: Call, database: str, table: str, transaction: int) -> Loc
 
     def work(session: Session) -> bool:
         now = now_ms()
-        if not transactions.hold(session, transaction, REBUILD, now)():
+        if not transactions.add_holds(session, transaction, REBUILD, now)():
             raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         rebuilds.expire_one(session, name.database, name.table, now - int(call.config.txn_timeout * 1000))
         if rebuilds.find(session, name.database, name.table) is not None:
@@ -45,13 +45,13 @@ def lock_rebuild(call: Call, database: str, table: str, transaction: int) -> Loc
 def heartbeat_rebuild(call: Call, database: str, table: str, transaction: int) -> bool:
     """Keep a rebuild alive; tell whether the transaction does it."""
     name = table_name(database, table, None, call.config.default_catalog)
-    return call.database.change(lambda session: rebuilds.heartbeat(session, name.database, name.table, transaction, now_ms()))
+    return call.database.autocommit(lambda session: rebuilds.heartbeat(session, name.database, name.table, transaction, now_ms()))
 
 
 def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions: str) -> Materialization | None:
     """Tell whether rows of a view's sources were updated or deleted, or compacted, since it was made.
 
-    None when that can not be told, so that the view is rebuilt as a whole. MetaError.
+    None when that is not known, so that the view is rebuilt as a whole. MetaError.
     """
     if not metadata.tablesUsed:
         return None
@@ -72,7 +72,7 @@ def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions
     def work(session: Session) -> Materialization:
         changed = any(
             key in then and current.is_valid(transaction) and not then[key].is_valid(NEVER if write_id is None else write_id)
-            for key, transaction, write_id in rebuilds.changes(session, keys, CHANGES)
+            for key, transaction, write_id in rebuilds.committed(session, keys, ROW_CHANGES)
         )
         compacted = any(
             key in then and (state in RUNNING or (highest is not None and not then[key].is_valid(highest)))

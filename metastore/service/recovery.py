@@ -1,6 +1,6 @@
 """Take back what a killed process made: empty directories, and moves, that no row knows of. Never deletes a file.
 
-It goes by what the rows say, not by what the process wanted: a call that was committed keeps all, one that was not keeps nothing.
+Recovery goes by what the rows say, not by what the process wanted: a call that was committed keeps all, one that was not keeps nothing.
 """
 
 from __future__ import annotations

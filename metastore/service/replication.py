@@ -75,7 +75,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
         if aborted:
             ids = transactions.take_ids(session, len(aborted))()
             transactions.insert(session, ids, ABORTED, TxnType.DEFAULT, (request.user, request.hostName, None), now_ms())
-            transactions.hold_many(session, ids, WRITE_IDS | COMPONENTS)
+            transactions.add_holds_of_many(session, ids, WRITE_IDS | COMPONENTS)
             write_ids.insert(session, key, zip(ids, aborted, strict=True))
             write_ids.set_last(session, key, ids[-1])
             components.insert(

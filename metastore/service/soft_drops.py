@@ -1,4 +1,5 @@
-"""Leave the files of a dropped transactional table or partition to the cleaner: who reads them still may. It deletes nothing itself.
+"""Leave the files of a dropped transactional table or partition to the cleaner: who reads them still may. This module deletes nothing
+itself.
 
 Hive 4 drops so where readers take no locks: the request asks for no data to be deleted, and names the transaction that drops.
 Source: Hive's AcidEventListener.

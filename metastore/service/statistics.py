@@ -50,7 +50,7 @@ def get_table(
         else:
             table = tables.find(call.database, session, *name)
             key = None if table is None else table.id
-            if table is not None and is_transactional(table) and not statistics_validity.holds(table.parameters, table.writeId, seen):
+            if table is not None and is_transactional(table) and not statistics_validity.is_valid(table.parameters, table.writeId, seen):
                 return {}
         if key is None:
             raise NoSuchObject(f"{name} table not found")
@@ -129,7 +129,7 @@ def _read(
         return call.database.read(lambda session: statistics.of_partitions(session, key, names, engine or ENGINE))
     found = call.database.read(lambda session: statistics.states_of_partitions(session, key, names, engine or ENGINE))
     return {
-        partition: raw if statistics_validity.holds(parameters, write_id, seen) else None
+        partition: raw if statistics_validity.is_valid(parameters, write_id, seen) else None
         for partition, (raw, parameters, write_id) in found.items()
     }
 

@@ -22,7 +22,7 @@ from metastore.service.tables import find_table
 def show_validity_of_table(table: Table, seen: Snapshot) -> None:
     """Judge a transactional table without partitions; others have theirs, or no write ids."""
     if is_transactional(table) and not table.partitionKeys:
-        table.isStatsCompliant = statistics_validity.holds(table.parameters, table.writeId, seen)
+        table.isStatsCompliant = statistics_validity.is_valid(table.parameters, table.writeId, seen)
         if not table.isStatsCompliant:
             table.parameters = statistics_validity.without_mark(table.parameters)
 
@@ -30,11 +30,11 @@ def show_validity_of_table(table: Table, seen: Snapshot) -> None:
 def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
     """Judge those of the partitions that were written under a write id: they are of a transactional table.
 
-    Hive's server judges only single partitions, and says it in isStatsCompliant, which no client reads.
+    Hive's server checks only single partitions, and says it in isStatsCompliant, which no client reads.
     """
     for partition in partitions:
         parameters = partition.parameters or {}
-        if statistics_validity.ACCURATE in parameters and not statistics_validity.holds(parameters, partition.writeId, seen):
+        if statistics_validity.ACCURATE in parameters and not statistics_validity.is_valid(parameters, partition.writeId, seen):
             partition.parameters = statistics_validity.without_mark(parameters)
 
 

@@ -42,7 +42,7 @@ def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> 
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
     `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any
-    but the notification log, which is told inside the transaction, the table is read. NoSuchObject, and what `work` raises.
+    but the notification log, which is notified inside the transaction, the table is read. NoSuchObject, and what `work` raises.
     """
     database, listeners = call.database, call.listeners
     known = tables.cached(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
@@ -166,7 +166,7 @@ def drop_table(
     with change(call, event) as current:
 
         def work(session: Session) -> tuple[Table, list[str]]:
-            held = _held(call, session, name, table)
+            held = _locked(call, session, name, table)
             used = view_sources.made_from_table(session, name)
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
@@ -179,9 +179,9 @@ def drop_table(
     deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
 
 
-def _held(call: Call, session: Session, name: TableName, table: Table) -> Table:
+def _locked(call: Call, session: Session, name: TableName, table: Table) -> Table:
     """Lock a table that was read before; return it as it is now. NoSuchObject."""
-    held = tables.held(call.database, session, table, tables.hold(session, table, exclusively=True))
+    held = tables.locked(call.database, session, table, tables.lock_known(session, table, exclusively=True))
     if held is None or held.id is None:
         raise NoSuchObject(f"{name} table not found")
     return held
@@ -224,7 +224,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
     with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment)) as current:
 
         def work(session: Session) -> dict[str, list[str]]:
-            held = _held(call, session, name, table)
+            held = _locked(call, session, name, table)
             if held.partitionKeys:
                 chosen, current.event = _truncate_partitions(call, session, name, held, partition_names, environment)
                 return chosen
@@ -293,7 +293,7 @@ def update_creation_metadata(call: Call, name: TableName, metadata: CreationMeta
     if table.tableType != "MATERIALIZED_VIEW" or table.id is None:
         raise MetaError(f"{name} is not a materialized view")
     key = table.id
-    call.database.write(lambda session: view_sources.change(session, key, metadata))
+    call.database.write(lambda session: view_sources.set_sources(session, key, metadata))
 
 
 def materialized_views(call: Call, catalog: str, database: str) -> list[str]:

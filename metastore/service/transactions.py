@@ -165,7 +165,7 @@ def _wrote(session: Session, found: Transaction) -> bool:
 
 def heartbeat_transaction(call: Call, key: int) -> None:
     """Keep a transaction alive. NoSuchTransaction, TransactionAborted."""
-    if not call.database.change(lambda session: transactions.heartbeat(session, key, now_ms())):
+    if not call.database.autocommit(lambda session: transactions.heartbeat(session, key, now_ms())):
         raise call.database.read(lambda session: ended_error(key, transactions.find(session, key), session))
 
 
@@ -173,7 +173,7 @@ def heartbeat_range(call: Call, low: int, high: int) -> HeartbeatTxnRangeRespons
     """Keep all transactions from `low` to `high`, both included, alive; tell which are aborted, and which unknown or committed."""
     if high - low >= LARGEST_RANGE:
         raise MetaError(f"heartbeat for the transactions {low} to {high}: at most {LARGEST_RANGE} at a time")
-    beaten = call.database.change(lambda session: transactions.heartbeat_range(session, low, high, now_ms()))
+    beaten = call.database.autocommit(lambda session: transactions.heartbeat_range(session, low, high, now_ms()))
     aborted: list[int] = []
     gone: list[int] = []
     if beaten < high - low + 1:

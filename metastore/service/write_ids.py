@@ -33,7 +33,7 @@ from metastore.store.write_id_snapshots import Mark
 from metastore.store.write_ids import Range, TableKey
 
 MAX_EXCEPTIONS = 1000
-"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and judged here."""
+"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and evaluated here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 
@@ -124,7 +124,7 @@ def _insert_new(session: Session, key: TableKey, new: Mapping[int, int], owners:
         return
     write_ids.insert(session, key, new.items())
     if any(not each.holds & WRITE_IDS for each in owners):
-        transactions.hold_many(session, ids, WRITE_IDS)
+        transactions.add_holds_of_many(session, ids, WRITE_IDS)
 
 
 def _event(call: Call, key: TableKey, new: Mapping[int, int]) -> AllocateWriteIds:
@@ -172,7 +172,7 @@ def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -
 
 
 def _database_mark(seen: Snapshot) -> int:
-    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are judged here.
+    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are evaluated here.
 
     Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
     """
@@ -280,13 +280,13 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
     keys = {key_of(call, name): write_id for name, write_id in lowest.items()}
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, transaction, HISTORY, now_ms())():
+        if not transactions.add_holds(session, transaction, HISTORY, now_ms())():
             raise MetaError(ended_error(transaction, transactions.find(session, transaction), session).message)
         write_ids.insert_history(session, transaction, keys.items())
 
     if keys:
         call.database.write(work)
-        fast_paths.holds(call, transaction, HISTORY)
+        fast_paths.note_holds(call, transaction, HISTORY)
 
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
@@ -296,7 +296,7 @@ def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
     names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())
 
     def work(session: Session) -> None:
-        if not transactions.hold(session, request.txnid, COMPONENTS, now_ms())():
+        if not transactions.add_holds(session, request.txnid, COMPONENTS, now_ms())():
             raise ended_error(request.txnid, transactions.find(session, request.txnid), session)
         if operation is not None:
             components.insert(session, ((request.txnid, Intent(*key, name, operation, request.writeid)) for name in names))

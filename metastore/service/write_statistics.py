@@ -85,14 +85,14 @@ def update_table(
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             old = State(found.parameters, found.writeId or -1)
-            change = _change(str(name), old, columns.names, by, transactional=is_transactional(found), merged=merged)
-            if change.columns:
+            effect = _effect(str(name), old, columns.names, by, transactional=is_transactional(found), merged=merged)
+            if effect.columns:
                 there = {key: statistics.of_table(session, key, engine)}
-                written = _together(there, {key: change.columns}, {key: columns}, merged=merged)
+                written = _together(there, {key: effect.columns}, {key: columns}, merged=merged)
                 statistics.write_table(session, key, engine, written[key])
-            if change.state != old:
-                tables.set_parameters(session, key, change.state.parameters, change.state.write_id)
-            return change.joins
+            if effect.state != old:
+                tables.set_parameters(session, key, effect.state.parameters, effect.state.write_id)
+            return effect.joins
 
         return current.write(work)
 
@@ -112,11 +112,11 @@ class Effect(NamedTuple):
     joins: bool = True
 
 
-def _change(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Effect:
+def _effect(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Effect:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
-        if transactional and by.seen is not None and not statistics_validity.holds(old.parameters, old.write_id, by.seen):
+        if transactional and by.seen is not None and not statistics_validity.is_valid(old.parameters, old.write_id, by.seen):
             return Effect(State(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
         exact = statistics_validity.exact_columns(old.parameters)
         new = tuple(column for column in new if column in exact)
@@ -164,7 +164,7 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
             places = {row[1]: row[0] for row in rows}
             if missing := set(names) - places.keys():
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-            changed, written, joins = _changes(table, statistics.locked(rows), new, by, merged=merged)
+            changed, written, joins = _effects(table, statistics.locked(rows), new, by, merged=merged)
             if changed:
                 statistics.set_parameters(session, table.id, changed)
             stored = _stored(old(), written, new, merged=merged)
@@ -185,7 +185,7 @@ def _stored(
     return {each: statistics.stored({**old[each], **new[each].encoded}) if each in old else new[each].stored() for each in written}
 
 
-def _changes(
+def _effects(
     table: Table, locked: Iterable[statistics.Partition], new: Mapping[str, Columns], by: Writer, *, merged: bool
 ) -> tuple[list[statistics.Partition], dict[str, tuple[str, ...]], bool]:
     """Return the partitions whose rows change, the columns that are written, by partition, and whether all could be joined. MetaError."""
@@ -193,23 +193,10 @@ def _changes(
     changed: list[statistics.Partition] = []
     written: dict[str, tuple[str, ...]] = {}
     joins = True
-    marked: dict[tuple[str, ...], str] = {}
-    """By columns that are written, how a mark stands in parameters that say so already: hundreds of partitions have the same one."""
     for each in locked:
         columns = new[each.name].names
-        if not transactional and not merged:  # as `_change` does it, of hundreds of partitions in a fraction of the time
-            if columns not in marked or marked[columns] not in each.parameters:
-                before = each.decoded()
-                after = statistics_validity.with_columns(before, columns)
-                if after is before:
-                    marked[columns] = statistics.part_of_parameters(statistics_validity.ACCURATE, before)
-                else:
-                    changed.append(each.changed(after, each.write_id))
-            if columns:
-                written[each.name] = columns
-            continue
         old = State(each.decoded(), each.write_id)
-        of = _change(
+        of = _effect(
             f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
         )
         if of.state != old:

@@ -1,4 +1,5 @@
-"""Rewrite the buckets of a folder by Python on the executors: one Spark job, a task for each bucket. It places no file and ends nothing.
+"""Rewrite the buckets of a folder by Python on the executors: one Spark job, a task for each bucket. This module places no file and ends
+nothing.
 
 Spark's own ORC writer parses the type of the column `row` for every row, which is most of the time that a compaction would take with it.
 """

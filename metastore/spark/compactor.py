@@ -28,7 +28,7 @@ VERSION = "metastore-spark"
 KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
 
 Progress = Callable[[str], None]
-"""Is told what the worker is doing."""
+"""Is called with what the worker is doing."""
 
 
 def open_session(uri: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:

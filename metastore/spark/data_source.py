@@ -10,7 +10,7 @@ Rows are read and written by Python on the executors, which read one bucket of a
 ORC source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
 those to read, apart by commas, `partitions`, a filter by which the metastore chooses partitions, as in get_partitions_by_filter.
 
-It takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps what it planned with a filter for the next query of the same
+The format takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps what it planned with a filter for the next query of the same
 DataFrame, which may have another, and by default refuses a reader that takes any.
 """
 

@@ -1,4 +1,6 @@
-"""The files that one task of the format `hive_acid` writes aside, on an executor. It knows of no other task and gives no file its place."""
+"""The files that one task of the format `hive_acid` writes aside, on an executor. This module knows of no other task and gives no file its
+place.
+"""
 
 from __future__ import annotations
 

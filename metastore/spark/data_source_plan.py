@@ -1,4 +1,4 @@
-"""What the tasks and the commit of one write of the format `hive_acid` know together. It writes nothing."""
+"""What the tasks and the commit of one write of the format `hive_acid` know together. This module writes nothing."""
 
 from __future__ import annotations
 

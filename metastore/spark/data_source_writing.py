@@ -167,7 +167,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         finish(plan, _files(messages), batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
-        """Abort the transaction and remove what was written; where no task told of it, the query's open transactions."""
+        """Abort the transaction and remove what was written; where no task reported it, the query's open transactions."""
         plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
         for plan in plans.values() or self._open_plans():
             give_up(plan)

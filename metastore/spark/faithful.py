@@ -1,6 +1,7 @@
 """Refuse to write anew what would not stay what it is: times of more than microseconds, columns of which values would be lost.
 
-Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time as text in full, by which they are found. It writes nothing.
+Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time as text in full, by which they are found. This module writes
+nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Send heartbeats for a transaction that another process began. It never ends the transaction."""
+"""Send heartbeats for a transaction that another process began. This module never ends the transaction."""
 
 from __future__ import annotations
 

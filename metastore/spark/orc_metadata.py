@@ -1,7 +1,7 @@
 """Give the ORC files that Spark has written what Hive's own writer notes in them, see `acid/event_file.py`.
 
-It is appended to a finished file, of which only the end and one row of each stripe are read; where a file system can not append, as S3, the
-file stays as it is.
+The metadata is appended to a finished file, of which only the end and one row of each stripe are read; where a file system can not append,
+as S3, the file stays as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tell how ORC files themselves call their columns: Hive takes a table's columns by position, Spark by name. It reads ends of files alone.
+"""Tell how ORC files themselves call their columns: Hive takes a table's columns by position, Spark by name. This module reads ends of
+files alone.
 
 All files of one base or delta directory are written by one statement, so that one of them tells it for all.
 """

@@ -1,4 +1,4 @@
-"""How Spark reads and writes the files of insert-only tables, so that Hive and Spark see the same values. It moves no file.
+"""How Spark reads and writes the files of insert-only tables, so that Hive and Spark see the same values. This module moves no file.
 
 Text is read and written field by field, as Hive's LazySimpleSerDe does; what that can not tell apart is refused. Times in text and JSON are
 wall-clock times of the JVM's zone, as in ORC. Parquet has the days of the calendar that is Julian before 1582-10-15, as Hive takes them to

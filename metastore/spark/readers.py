@@ -1,4 +1,4 @@
-"""Keep the files of a DataFrame from the cleaner by a transaction, for as long as somebody may read them. It reads no row.
+"""Keep the files of a DataFrame from the cleaner by a transaction, for as long as somebody may read them. This module reads no row.
 
 A reader ends when the first of these is so:
 

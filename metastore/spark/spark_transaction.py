@@ -1,4 +1,4 @@
-"""A transaction and what of Spark it needs: locks, snapshots and statement numbers of tables. It knows no operation on a table."""
+"""A transaction and what of Spark it needs: locks, snapshots and statement numbers of tables. This module knows no operation on a table."""
 
 from __future__ import annotations
 

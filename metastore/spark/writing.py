@@ -1,4 +1,4 @@
-"""Write rows and delete events of one statement into delta directories, exactly as Hive lays them out. It never commits.
+"""Write rows and delete events of one statement into delta directories, exactly as Hive lays them out. This module never commits.
 
 Spark writes into a hidden folder of the table, `.staging_txn_N_S`; then each file is renamed to its place:
 

@@ -93,7 +93,7 @@ def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
 def unsynced(clause: sa.Update | sa.Delete) -> dict[str, sa.Update | sa.Delete]:
     """Return an update or delete, by kind of database, whose commit PostgreSQL reports before it is on disk: a crash may undo it.
 
-    It ends the wait for the disk of the whole transaction that it is in, so it has to be alone in one.
+    The statement ends the wait for the disk of its whole transaction, so it has to be alone in one.
     """
     off = sa.func.set_config(*(sa.literal_column(text) for text in ("'synchronous_commit'", "'off'", "true")))
     return {**dict.fromkeys(DRIVERS, clause), "postgresql": clause.returning(off)}

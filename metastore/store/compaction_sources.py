@@ -1,6 +1,6 @@
 """What compactions are started and cleaned by: completed writes, aborted transactions' writes, write ids; and the metrics of workers.
 
-One function per statement. It reads the rows of transactions and removes those that a finished cleaning makes useless.
+One function per statement. This module reads the rows of transactions and removes those that a finished cleaning makes useless.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
 def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
     """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
 
-    Changes that an open transaction may be judged by stay.
+    Changes that an open transaction may conflict with stay.
     """
     session.execute(DELETE_COMPLETED, **named_object(where), high=high, min_open=min_open(session))
     session.execute(DELETE_ABORTED, **named_object(where), high=high, kept=[-1, *kept])
@@ -147,7 +147,7 @@ def delete_transactions(session: Session, where: Object, keys: Sequence[int], ke
 
 
 def delete_all(session: Session, where: Object) -> None:
-    """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may be judged by."""
+    """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may conflict with."""
     session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
     session.execute(DELETE_ALL_ABORTED, **named_object(where))
 

@@ -41,9 +41,9 @@ FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
 OF_TRANSACTION = sa.select(compactions).where(C.transaction_id == sa.bindparam("key")).limit(1)
-HOLD = sa.select(compactions).where(C.id == sa.bindparam("key")).with_for_update()
+LOCK = sa.select(compactions).where(C.id == sa.bindparam("key")).with_for_update()
 NAMED = sa.select(compactions).where(Among(C.id, "keys"))
-HOLD_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
+LOCK_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
 CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
     sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
 )
@@ -195,7 +195,7 @@ class Entry(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The last transaction id given out, and the state and commit id of one transaction (None where it is not there), at one moment."""
+    """The last transaction id issued, and the state and commit id of one transaction (None where it is not there), at one moment."""
 
     last: int
     state: str | None
@@ -248,7 +248,7 @@ def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
     return session.exists(PEEKS[pool is not None], **_pool(state, pool, before))
 
 
-def hold_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
+def lock_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
     """Lock the first entry that `peek` would find and nobody else holds."""
     row = session.row(CLAIMS[pool is not None], **_pool(state, pool, before))
     return None if row is None else Entry(*row)
@@ -258,9 +258,9 @@ def _pool(state: str, pool: str | None, before: int) -> dict[str, Any]:
     return {"state_key": state, **({"before": before} if pool is None else {"pool_key": pool})}
 
 
-def hold(session: Session, key: int) -> Entry | None:
+def lock(session: Session, key: int) -> Entry | None:
     """Lock an entry and return it, None when it is not there."""
-    row = session.row(HOLD, key=key)
+    row = session.row(LOCK, key=key)
     return None if row is None else Entry(*row)
 
 
@@ -269,9 +269,9 @@ def find(session: Session, keys: Sequence[int]) -> list[Entry]:
     return [Entry(*row) for row in session.rows(NAMED, keys=list(keys))]
 
 
-def hold_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
+def lock_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
     """Lock entries and return the states of those that are there."""
-    return {int(key): str(state) for key, state in session.rows(HOLD_NAMED, keys=list(keys))}
+    return {int(key): str(state) for key, state in session.rows(LOCK_NAMED, keys=list(keys))}
 
 
 @cache

@@ -1,6 +1,6 @@
 """Rows that say what transactions write: a row for each object, from when a transaction means to write until that was compacted.
 
-A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are judged.
+A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are detected.
 One function per statement; what is in conflict is decided in `rules.transactions`.
 """
 
@@ -33,7 +33,7 @@ COMPLETE = (
     .where(C.transaction_id == sa.bindparam("key"))
     .values(
         committed_ms=sa.bindparam("now"),
-        commit_id=sa.case((Among(C.operation, "changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+        commit_id=sa.case((Among(C.operation, "row_changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
     )
 )
 """Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
@@ -68,7 +68,7 @@ Write = tuple[str, str, str, str | None, int, int, str]
 
 
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
-    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.hold`)."""
+    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.add_holds`)."""
     session.enqueue_insert(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
@@ -100,13 +100,13 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
     return found
 
 
-def complete(session: Session, transaction: int, changes: Collection[str], commit_id: int | None, now: int) -> None:
-    """Note that a transaction commits what it meant to write; what it did by the operations `changes`, others are judged by."""
-    session.enqueue(COMPLETE, key=transaction, changes=list(changes), number=commit_id, now=now)
+def complete(session: Session, transaction: int, row_changes: Collection[str], commit_id: int | None, now: int) -> None:
+    """Note that a transaction commits what it meant to write; what it did by the operations `row_changes`, others may conflict with."""
+    session.enqueue(COMPLETE, key=transaction, row_changes=list(row_changes), number=commit_id, now=now)
 
 
 def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
-    """Add what a transaction wrote that commits, and that nobody is judged by."""
+    """Add what a transaction wrote that commits, and that nobody conflicts with."""
     rows = [(transaction, *intent, now) for intent in intents]
     session.enqueue_insert(transaction_components, (*COLUMNS, "committed_ms"), rows)
 
@@ -114,7 +114,7 @@ def insert_completed(session: Session, transaction: int, intents: Iterable[Inten
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
     """Ask for what was committed at or after a commit id to tables (database, table), and perhaps to others, in order.
 
-    It goes together with the next statement.
+    The query goes together with the next statement.
     """
     pairs = list(tables)
     return session.enqueue(

@@ -1,4 +1,4 @@
-"""Numbers that are given out once: each has a row that who takes some holds until its transaction ends. Never gives one back."""
+"""Numbers that are issued once: each has a row that who takes some holds until its transaction ends. Never gives one back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ RAISE = (
 
 
 def value(session: Session, name: str) -> int:
-    """Return the last number given out, 0 before the first."""
+    """Return the last number issued, 0 before the first."""
     return session.number(VALUE, key=name) or 0
 
 
@@ -86,7 +86,7 @@ def lock(session: Session, name: str) -> int:
 
 
 def set_last(session: Session, name: str, number: int) -> None:
-    """Let a number be the last given out of a locked counter."""
+    """Let a number be the last issued by a locked counter."""
     session.execute(SET, key=name, new=number)
 
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from metastore.store.clauses import constant
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import credentials
 
 C = credentials.c
-FIELDS = (C.id, C.user_name, C.kind, C.hash, C.groups, C.comment, C.create_time, C.expire_time)
-OF_USER = sa.select(*FIELDS).where(C.user_name == sa.bindparam("name")).order_by(C.id)
-ALL = sa.select(*FIELDS).order_by(C.user_name, C.id)
+OF_USER = sa.select(credentials).where(C.user_name == sa.bindparam("name")).order_by(C.id)
+ALL = sa.select(credentials).order_by(C.user_name, C.id)
 VALID = sa.select(C.id).where(C.id == sa.bindparam("key"), sa.or_(C.expire_time.is_(None), C.expire_time > sa.bindparam("now")))
 DELETE = sa.delete(credentials).where(C.id == sa.bindparam("key"))
 DELETE_OF_USER = sa.delete(credentials).where(C.user_name == sa.bindparam("name"))
-DELETE_PASSWORD = sa.delete(credentials).where(C.user_name == sa.bindparam("name"), C.kind == sa.literal_column("'password'"))
+DELETE_PASSWORD = sa.delete(credentials).where(C.user_name == sa.bindparam("name"), C.kind == constant("password"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def everybody(session: Session) -> list[Credential]:
 
 def is_valid(session: Session, key: int, now: int) -> bool:
     """Tell whether a password or key is there and has not expired."""
-    return session.row(VALID, key=key, now=now) is not None
+    return session.exists(VALID, key=key, now=now)
 
 
 def insert(session: Session, new: Credential) -> None:

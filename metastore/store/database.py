@@ -194,7 +194,7 @@ class Session:
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
-    """By a construct, its text for one database and the literals that it holds. It is compiled when it is first asked for."""
+    """By a construct, its text for one database and the literals that it holds. A construct is compiled at its first use."""
 
     MAX_STATEMENTS = 5000
 
@@ -247,8 +247,8 @@ class Database:
         """
         return self._changing(work, self.driver.begin)
 
-    def change(self, work: Callable[[Session], T]) -> T:
-        """Run a single statement that changes rows; it commits by itself, so it takes one round trip. It may run more than once."""
+    def autocommit(self, work: Callable[[Session], T]) -> T:
+        """Run a single statement that changes rows; it commits by itself, so it takes one round trip. `work` may run more than once."""
         return self._changing(work, None)
 
     def _changing(self, work: Callable[[Session], T], begin: str | None) -> T:

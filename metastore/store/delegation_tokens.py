@@ -33,7 +33,7 @@ DELETE_KEY = sa.delete(foreign_master_keys).where(K.id == sa.bindparam("number")
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A token that was given out; times are in milliseconds since 1970."""
+    """A token that was issued; times are in milliseconds since 1970."""
 
     password: bytes
     owner: str
@@ -75,7 +75,7 @@ def delete(session: Session, identifier: bytes) -> None:
 
 def expired(session: Session, now: int, most: int) -> list[str]:
     """Return the keys of some tokens that nobody can renew any more."""
-    return [row[0] for row in session.rows(EXPIRED, now=now, most=most)]
+    return session.column(EXPIRED, now=now, most=most)
 
 
 def delete_many(session: Session, keys: list[str]) -> None:
@@ -86,7 +86,7 @@ def delete_many(session: Session, keys: list[str]) -> None:
 def add_foreign(session: Session, identifier: str, token: str) -> bool:
     """Keep a token of another server; tell whether it was not there."""
     key = _hash(identifier.encode())
-    if session.row(FIND_FOREIGN, key=key) is not None:
+    if session.exists(FIND_FOREIGN, key=key):
         return False
     session.insert(foreign_tokens, hash=key, identifier=identifier, token=token)
     return True
@@ -105,7 +105,7 @@ def delete_foreign(session: Session, identifier: str) -> bool:
 
 def foreign_identifiers(session: Session) -> list[str]:
     """Return the identifiers of all tokens of other servers."""
-    return [row[0] for row in session.rows(FOREIGN_IDENTIFIERS)]
+    return session.column(FOREIGN_IDENTIFIERS)
 
 
 def add_key(session: Session, text: str) -> int:
@@ -125,4 +125,4 @@ def delete_key(session: Session, number: int) -> bool:
 
 def keys(session: Session) -> list[str]:
     """Return the master keys of other servers, ascending by number."""
-    return [row[0] for row in session.rows(KEYS)]
+    return session.column(KEYS)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from metastore.store import locks
 from metastore.store import write_ids as write_ids_rows
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.schema import (
     compaction_metrics,
@@ -63,7 +63,7 @@ RENAME_PARTITION = [
     .values(partition=sa.bindparam("new_partition"))
     for table in (*PARTITIONED, lock_components)
 ]
-_HAS_FILES = compactions.c.properties.like(sa.literal_column("'%8:location%'"))
+_HAS_FILES = compactions.c.properties.like(constant("%8:location%"))
 """An entry by which files of something that was dropped are deleted: it outlives what it is named for."""
 
 
@@ -86,7 +86,7 @@ def invalidate(session: Session, catalog: str, database: str, table: str | None 
     """
     if table is not None:
         session.caches.tables.discard((catalog, database, table))
-    session.before_commit(locks.change, locks.queue(catalog, database))
+    session.before_commit(locks.raise_changes, locks.queue(catalog, database))
 
 
 def rename_table(session: Session, old: TableKey, new: TableKey) -> None:

@@ -140,9 +140,10 @@ def delete_write_ids(session: Session, low: int, found: Sequence[tuple[TableKey,
 
 
 def superseded(session: Session, min_open: int, most: int) -> list[int]:
-    """Return completed components by which no open transaction is judged, and that have one of the same object and operation above them.
+    """Return completed components with which no open transaction may conflict, and that have one of the same object and operation above
+    them.
 
-    What is above is told by the write ids; of those without one, as clients before Hive 3 have none, by the order in which they came.
+    What is above is known by the write ids; of those without one, as clients before Hive 3 have none, by the order in which they came.
     """
     return session.column(SUPERSEDED, min_open=min_open, most=most)
 

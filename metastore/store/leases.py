@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among
+from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.schema import leases
 
@@ -17,7 +17,7 @@ TAKE = (
     .where(L.name == sa.bindparam("key"), sa.or_(L.holder == sa.bindparam("who"), L.expires_ms <= sa.bindparam("now")))
     .values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
 )
-GIVE_BACK = sa.update(leases).where(Among(L.name, "names"), L.holder == sa.bindparam("who")).values(expires_ms=sa.literal_column("0"))
+GIVE_BACK = sa.update(leases).where(Among(L.name, "names"), L.holder == sa.bindparam("who")).values(expires_ms=constant(0))
 
 
 def find(session: Session, name: str) -> tuple[str | None, int] | None:

@@ -35,7 +35,7 @@ def all_of(session: Session) -> list[LocationGrant]:
 
 def of(session: Session, names: Sequence[str], kind: int) -> list[str]:
     """Return the locations of principals of one type."""
-    return [location for (location,) in session.rows(OF, names=list(names), type_key=kind)]
+    return session.column(OF, names=list(names), type_key=kind)
 
 
 def insert(session: Session, new: LocationGrant) -> None:

@@ -1,6 +1,6 @@
 """Rows of locks. One function per statement; what may be granted is not decided here.
 
-Requests on one database take their turn by locking its row in `lock_queues` first. Ids are given out while that row is held, so their
+Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their
 order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
 there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
 
@@ -21,7 +21,7 @@ from metastore.idl import LockType
 from metastore.store import components
 from metastore.store.answer import Answer
 from metastore.store.caches import QuietQueue
-from metastore.store.clauses import Among, unsynced
+from metastore.store.clauses import Among, constant, unsynced
 from metastore.store.components import Intent
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Row
@@ -33,7 +33,7 @@ ACQUIRED, WAITING = "a", "w"
 COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
 QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
-CHANGE = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + sa.literal_column("1"))
+RAISE_CHANGES = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + constant(1))
 FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
 """Those of `Held`."""
 JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
@@ -51,27 +51,23 @@ HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(
 ACQUIRE = (
     sa.update(locks)
     .where(L.id == sa.bindparam("key"))
-    .values(state=sa.literal_column("'a'"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
+    .values(state=constant("a"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
 )
 EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
-RELEASE = unsynced(
-    sa.delete(locks).where(
-        L.id == sa.bindparam("key"), sa.or_(L.transaction_id == sa.literal_column("0"), L.state == sa.literal_column("'w'"))
-    )
-)
+RELEASE = unsynced(sa.delete(locks).where(L.id == sa.bindparam("key"), sa.or_(L.transaction_id == constant(0), L.state == constant("w"))))
 """A lock that a crash of the database brings back goes when its heartbeat is missed."""
 EXPIRED = (
     sa.select(L.id)
-    .where(L.transaction_id == sa.literal_column("0"), L.heartbeat_ms < sa.bindparam("since"))
+    .where(L.transaction_id == constant(0), L.heartbeat_ms < sa.bindparam("since"))
     .order_by(L.id)
     .limit(sa.bindparam("most"))
 )
-HOLD = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
+LOCK_SILENT = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
 DELETE = sa.delete(locks).where(Among(L.id, "keys"))
 ORPHANS = (
     sa.select(L.id)
     .select_from(locks.outerjoin(transactions, T.id == L.transaction_id))
-    .where(L.transaction_id > sa.literal_column("0"), sa.or_(T.id.is_(None), T.state != sa.literal_column("'o'")))
+    .where(L.transaction_id > constant(0), sa.or_(T.id.is_(None), T.state != constant("o")))
     .order_by(L.id)
     .limit(sa.bindparam("most"))
 )
@@ -122,7 +118,9 @@ Component = tuple[str, str, str | None, str | None, int]
 
 
 class Reach(NamedTuple):
-    """What components may meet: the queues of their databases, whether they are all on tables, and the parameters of these statements."""
+    """What components may overlap: the queues of their databases, whether they are all on tables, and the parameters of these
+    statements.
+    """
 
     queues: list[str]
     within_tables: bool
@@ -130,7 +128,7 @@ class Reach(NamedTuple):
 
 
 def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
-    """Return what components may meet of these types."""
+    """Return what components may overlap of these types."""
     tables = {each[2] for each in parts}
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
@@ -185,45 +183,45 @@ def _reached(wanted: Reach) -> Hashable:
     return (tuple(wanted.values["types"]), tuple(wanted.values["tables"]) if wanted.within_tables else None)
 
 
-def change(session: Session, queues: Collection[str]) -> None:
+def raise_changes(session: Session, queues: Collection[str]) -> None:
     """Let nobody rely any more on what was seen of queues."""
     session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
-    session.enqueue(CHANGE, names=sorted(queues))
+    session.enqueue(RAISE_CHANGES, names=sorted(queues))
 
 
 def _note_counted(session: Session, parts: Collection[Component]) -> None:
     """Count the components that are about to be added as changes of their queues, together with the next statement."""
     if session.notes_changes and (counted := {queue(*part[:2]) for part in parts if part[-1] in COUNTED}):
-        session.enqueue(CHANGE, names=sorted(counted))
+        session.enqueue(RAISE_CHANGES, names=sorted(counted))
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
-    """Wait for the turn in queues, together with the next statement; the answer has those that are there. It lasts until the end."""
+    """Wait for the turn in queues, together with the next statement; the answer has those that are there. The turn lasts until the end."""
     return session.enqueue(QUEUES, names=list(queues))
 
 
-def met(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return what holds for each component that those of a `reach` may meet."""
+def in_reach(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return what holds for each component that those of a `reach` may overlap."""
     return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
 
 
-def meeting(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
-    """Return the components of these types, of all locks, that may meet some, ascending, when it is their turn in the databases' queues.
+def overlapping(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
+    """Return the components of these types, of all locks, that may overlap some, ascending, when it is their turn in the databases' queues.
 
-    It stays their turn until the transaction ends.
+    The turn lasts until the transaction ends.
     """
     wanted = reach(parts, types)
     turn = wait_turn(session, wanted.queues)
-    found = _meeting(session, wanted)
+    found = _overlapping(session, wanted)
     if len(turn.rows) < len(wanted.queues):
         session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in wanted.queues])
         wait_turn(session, wanted.queues)
-        found = _meeting(session, wanted)
+        found = _overlapping(session, wanted)
     return _held(found)
 
 
-def _meeting(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
-    """Return those that may be met, of all locks or of those with a smaller id."""
+def _overlapping(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
+    """Return those that may overlap, of all locks or of those with a smaller id."""
     if before is None:
         return session.rows(ON_TABLES if wanted.within_tables else IN_DATABASES, **wanted.values)
     return session.rows(BEFORE_ON_TABLES if wanted.within_tables else BEFORE_IN_DATABASES, key=before, **wanted.values)
@@ -235,8 +233,8 @@ def of(session: Session, key: int) -> list[Held]:
 
 
 def before(session: Session, key: int, parts: Collection[Component], types: Collection[int]) -> list[Held]:
-    """Return the components of these types, of the locks with a smaller id, that may meet some, ascending."""
-    return _held(_meeting(session, reach(parts, types), key))
+    """Return the components of these types, of the locks with a smaller id, that may overlap some, ascending."""
+    return _held(_overlapping(session, reach(parts, types), key))
 
 
 def all_of(session: Session) -> list[Held]:
@@ -247,7 +245,7 @@ def all_of(session: Session) -> list[Held]:
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
     """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id.
 
-    It has to be their turn in the databases' queues.
+    The caller has the turn in the databases' queues.
     """
     _note_counted(session, parts)
     answer = session.insert_keyed(locks, **lock._asdict())
@@ -293,7 +291,7 @@ def orphans(session: Session, most: int) -> list[int]:
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
     """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
-    held = session.column(HOLD, keys=list(keys), since=since)
+    held = session.column(LOCK_SILENT, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)
     return len(held)

@@ -1,6 +1,7 @@
 """Bring a database's schema up to date with Alembic, under a lock, so that several servers may start at once.
 
-The check at start is one query; Alembic itself is loaded only when there is something to do. It fills new columns and else changes no data.
+The check at start is one query; Alembic itself is loaded only when there is something to do. An upgrade fills new columns and else changes
+no data.
 """
 
 from __future__ import annotations

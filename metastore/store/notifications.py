@@ -201,7 +201,7 @@ def count(session: Session, wanted: Filter) -> int:
 
 
 def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
-    """Return what a transaction wrote, one struct for each write id, table and partition, in the order in which it was told."""
+    """Return what a transaction wrote, one struct for each write id, table and partition, in the order in which it was reported."""
     found: dict[tuple[Any, ...], WriteEventInfo] = {}
     for write_id, database, table, partition, body in session.rows(WRITES, transaction=transaction):
         told = orjson.loads(body)

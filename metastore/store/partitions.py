@@ -12,7 +12,7 @@ from metastore.idl import Partition, Table
 from metastore.places import END, LENGTH, is_in, place_of
 from metastore.store import descriptors, tables
 from metastore.store.answer import Answer
-from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.clauses import Among, ascending, constant, looked_up
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Retry, Row
 from metastore.store.partition_structs import FIELDS, INSERTED, Rows, rows_of
@@ -37,11 +37,11 @@ NAMES_RANGE = (
     sa.select(P.name, P.partition_values).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
 )
 COUNT = sa.select(sa.func.count()).where(OF_TABLE)
-OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(sa.literal_column("'./%'"))))
+OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(constant("./%"))))
 OUTSIDE_IN = (
     sa.select(P.table_id, P.location)
     .select_from(partitions.join(tables_table, P.table_id == tables_table.c.id))
-    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(sa.literal_column("'./%'"))))
+    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(constant("./%"))))
 )
 DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
@@ -52,7 +52,7 @@ HAND_OVER_STATISTICS = (
 _BELOW = sa.func.substr(P.location, 3, type_=sa.String())
 DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
     sa.update(partitions)
-    .where(OF_TABLE, P.location.like(sa.literal_column("'./%'")))
+    .where(OF_TABLE, P.location.like(constant("./%")))
     .ordered_values(
         (P.place, sa.func.coalesce(P.place, sa.func.substr(sa.bindparam("base_place", type_=sa.String()) + _BELOW, 1, LENGTH))),
         (P.location, sa.bindparam("base", type_=sa.String()) + _BELOW),
@@ -91,11 +91,11 @@ def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
 
 
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
-    """Hold a table as `tables.hold` does and return it with those of the names that it has, in one round trip; no table when it is gone."""
+    """Lock a table as `tables.lock_known` does; return it, None when it is gone, and those of the names that it has: one round trip."""
     assert table.id is not None
-    answer = tables.hold(session, table)
+    answer = tables.lock_known(session, table)
     there = existing(session, table.id, names)
-    return tables.held(database, session, table, answer), there
+    return tables.locked(database, session, table, answer), there
 
 
 def find(database: Database, session: Session, table: Table, name: str) -> Partition | None:
@@ -127,11 +127,11 @@ class Locked(NamedTuple):
 
 
 class Locking:
-    """Holds a table as `tables.hold` does and locks its named partitions, in one round trip, which may be that of the next statement."""
+    """Locks a table as `tables.lock_known` does and its named partitions, in one round trip, which may be that of the next statement."""
 
     def __init__(self, session: Session, table: Table, names: Sequence[str], state: Row | None = None) -> None:
         self._session, self._table, self._names, self._state = session, table, names, state
-        self._held = tables.hold(session, table)
+        self._held = tables.lock_known(session, table)
         self._rows = _enqueue_lock(session, table, names)
 
     def rows(self) -> list[Row] | None:
@@ -140,12 +140,12 @@ class Locking:
         Retry as in `_locked_rows`.
         """
         rows = _locked_rows(self._session, self._table, self._names, self._rows)
-        return rows if tables.is_held(self._table, self._held, self._state) else None
+        return rows if tables.is_locked(self._table, self._held, self._state) else None
 
     def locked(self, database: Database) -> Locked | None:
         """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
-        held = tables.held(database, self._session, self._table, self._held, self._state)
+        held = tables.locked(database, self._session, self._table, self._held, self._state)
         return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows))
 
 

@@ -1,4 +1,4 @@
-"""Lend connections: the one that came back last goes out first, so few stay warm. It never looks at what is done with them."""
+"""Lend connections: the one that came back last goes out first, so few stay warm. This module never looks at what is done with them."""
 
 from __future__ import annotations
 

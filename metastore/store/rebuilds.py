@@ -19,7 +19,7 @@ HEARTBEAT = (
 )
 EXPIRE = sa.delete(materialization_rebuilds).where(M.heartbeat_ms < sa.bindparam("since"))
 EXPIRE_ONE = EXPIRE.where(*VIEW)
-CHANGES = sa.select(C.catalog, C.database, C.table, C.transaction_id, C.write_id).where(
+COMMITTED = sa.select(C.catalog, C.database, C.table, C.transaction_id, C.write_id).where(
     Among(C.database, "databases"), Among(C.table, "tables"), C.committed_ms.is_not(None), Among(C.operation, "operations")
 )
 COMPACTIONS = sa.select(Q.catalog, Q.database, Q.table, Q.state, Q.highest_write_id).where(
@@ -52,10 +52,10 @@ def expire_one(session: Session, database: str, table: str, since: int) -> None:
     session.execute(EXPIRE_ONE, database_key=database, table_key=table, since=since)
 
 
-def changes(session: Session, tables: Sequence[TableKey], operations: Collection[str]) -> list[tuple[TableKey, int, int | None]]:
+def committed(session: Session, tables: Sequence[TableKey], operations: Collection[str]) -> list[tuple[TableKey, int, int | None]]:
     """Return table, transaction and write id of what was committed by some operations to tables, and perhaps to others."""
     names = {"databases": [key.database for key in tables], "tables": [key.table for key in tables]}
-    rows = session.rows(CHANGES, **names, operations=list(operations))
+    rows = session.rows(COMMITTED, **names, operations=list(operations))
     return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]
 
 

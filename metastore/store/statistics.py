@@ -1,4 +1,4 @@
-"""Rows of column statistics: one for each table or partition and engine, with all its columns as JSON. Never joins or judges them.
+"""Rows of column statistics: one for each table or partition and engine, with all its columns as JSON. Never joins or evaluates them.
 
 JSON: column name -> [type, when analysed in seconds, its ColumnStatisticsData in Thrift's binary protocol as base64].
 """
@@ -165,11 +165,6 @@ def write_partitions(session: Session, table_id: int, engine: str, statistics: M
 def locked(rows: Iterable[Row]) -> list[Partition]:
     """Return the partitions of rows that were locked (`partition_structs.FIELDS`)."""
     return [Partition(row[0], row[1], row[6], row[9], row) for row in rows]
-
-
-def part_of_parameters(name: str, parameters: Mapping[str, str]) -> str:
-    """Return how a parameter stands in the JSON. A text holds that only where it has the parameter with that value: quotes are escaped."""
-    return orjson.dumps({name: parameters[name]})[1:-1].decode()
 
 
 def set_parameters(session: Session, table_id: int, changed: Sequence[Partition]) -> None:

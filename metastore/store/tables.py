@@ -67,9 +67,9 @@ LOCK_ALL = sa.select(T.id).where(T.database_id == sa.bindparam("key")).order_by(
 STATE = tuple(field for field in FIELDS if field.table is tables)
 """What the row of a table says itself."""
 _state = itemgetter(*map(FIELDS.index, STATE))
-HELD = sa.select(*STATE).where(*_IS_NAMED)
-HOLD = HELD.with_for_update(read=True)
-HOLD_EXCLUSIVELY = HELD.with_for_update()
+_KNOWN = sa.select(*STATE).where(*_IS_NAMED)
+SHARE_KNOWN = _KNOWN.with_for_update(read=True)
+LOCK_KNOWN = _KNOWN.with_for_update()
 NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
 NAMES_OF_TYPE = NAMES.where(T.type == sa.bindparam("type_key"))
 META = (
@@ -86,7 +86,7 @@ FACTS = (
     .order_by(T.name)
 )
 UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values(bound(T.keys(), but={"id"}))
-HOLD_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
+LOCK_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
 SET_PARAMETERS = (
     sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment"))
 )
@@ -238,17 +238,17 @@ def lock_all(session: Session, database_id: int) -> None:
     session.rows(LOCK_ALL, key=database_id)
 
 
-def hold(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
+def lock_known(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
     """Lock a table that was read before: against its removal and change, or against every change of its partitions too.
 
-    It goes together with the next statement; `held` reads the answer.
+    The statement goes together with the next one; `locked` reads the answer.
     """
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
-    return session.enqueue(HOLD_EXCLUSIVELY if exclusively else HOLD, **where)
+    return session.enqueue(LOCK_KNOWN if exclusively else SHARE_KNOWN, **where)
 
 
-def held(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
-    """Return a table that `hold` locked, as it is now; None when it was dropped or renamed. `state` is what its row said, if known."""
+def locked(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
+    """Return a table that `lock_known` locked, as it is now; None when it was dropped or renamed. `state` is what its row said."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
@@ -257,8 +257,8 @@ def held(database: Database, session: Session, table: Table, answer: Answer, sta
     return find(database, session, table.catName or "", table.dbName, table.tableName)
 
 
-def is_held(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Tell whether `hold` found that very table, and its row said no other than `state`, if that is known."""
+def is_locked(table: Table, answer: Answer, state: Row | None) -> bool:
+    """Tell whether `lock_known` found that very table, and its row said no other than `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 
@@ -314,9 +314,9 @@ def set_parameters(session: Session, key: int, parameters: dict[str, str], write
         session.execute(SET_STATE, key=key, write_id=write_id, **values)
 
 
-def hold_parameters(session: Session, key: int) -> dict[str, str] | None:
+def lock_parameters(session: Session, key: int) -> dict[str, str] | None:
     """Lock a table's row by its key; return its parameters, or None."""
-    row = session.row(HOLD_PARAMETERS, key=key)
+    row = session.row(LOCK_PARAMETERS, key=key)
     return None if row is None else dict(orjson.loads(row[0]))
 
 

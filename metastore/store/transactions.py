@@ -80,13 +80,10 @@ HEARTBEAT_RANGE = (
     .where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN))
     .values(heartbeat_ms=sa.bindparam("now"))
 )
-HOLD = (
-    sa.update(transactions)
-    .where(T.id == sa.bindparam("key"), IS_OPEN)
-    .values(heartbeat_ms=sa.bindparam("now"), holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer())))
-)
-HOLD_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(holds=T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer())))
-HELD = {
+_MORE_HOLDS = T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+ADD_HOLDS = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now"), holds=_MORE_HOLDS)
+ADD_HOLDS_OF_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(holds=_MORE_HOLDS)
+DELETE_HELD = {
     LOCKS: sa.delete(locks).where(Among(locks.c.transaction_id, "keys")),
     HISTORY: sa.delete(min_history).where(Among(min_history.c.transaction_id, "keys")),
     REBUILD: sa.delete(materialization_rebuilds).where(Among(materialization_rebuilds.c.transaction_id, "keys")),
@@ -185,7 +182,7 @@ def lowest_open(session: Session) -> int | None:
 
 
 def min_open(session: Session) -> int:
-    """Return the lowest id that is open or yet to be given out."""
+    """Return the lowest id that is open or yet to be issued."""
     return session.number(MIN_OPEN) or 1
 
 
@@ -224,7 +221,7 @@ def end(session: Session, ended: Sequence[Transaction], state: str, now: int, co
     holds = 0
     for each in ended:
         holds |= each.holds
-    for bit, statement in HELD.items():
+    for bit, statement in DELETE_HELD.items():
         if holds & bit:
             session.enqueue(statement, keys=keys)
     session.enqueue(END, keys=keys, new_state=state, now=now, number=commit_id)
@@ -245,18 +242,18 @@ def states(session: Session, low: int, high: int) -> dict[int, str]:
     return dict(session.rows(RANGE, low=low, high=high))
 
 
-def hold(session: Session, key: int, bits: int, now: int) -> Later[bool]:
+def add_holds(session: Session, key: int, bits: int, now: int) -> Later[bool]:
     """Note that there are rows of an open transaction elsewhere, and that its owner lives, together with the next statement.
 
-    It tells whether the transaction is open, and locks it.
+    The transaction is locked; what is returned tells whether it is open.
     """
-    answer = session.enqueue(HOLD, key=key, bits=bits, now=now)
+    answer = session.enqueue(ADD_HOLDS, key=key, bits=bits, now=now)
     return lambda: answer.count > 0
 
 
-def hold_many(session: Session, keys: Sequence[int], bits: int) -> None:
+def add_holds_of_many(session: Session, keys: Sequence[int], bits: int) -> None:
     """Note that there are rows elsewhere of transactions that are locked."""
-    session.enqueue(HOLD_MANY, keys=list(keys), bits=bits)
+    session.enqueue(ADD_HOLDS_OF_MANY, keys=list(keys), bits=bits)
 
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:

@@ -25,7 +25,7 @@ NAME_OF = _NAMED.with_only_columns(D.catalog, D.name, T.name).where(_IS_ONE)
 ANY = sa.select(T.id).where(_IS_VIEW).limit(constant(1))
 LOCK = sa.select(T.creation_metadata).where(_IS_ONE).with_for_update()
 LOCK_ALL = sa.select(T.id, T.creation_metadata).where(_IS_VIEW).order_by(T.id).with_for_update()
-CHANGE = sa.update(tables).where(_IS_ONE).values(creation_metadata=sa.bindparam("creation_metadata"))
+WRITE = sa.update(tables).where(_IS_ONE).values(creation_metadata=sa.bindparam("creation_metadata"))
 
 
 def decode(text: str) -> CreationMetadata:
@@ -60,9 +60,9 @@ def encode(metadata: CreationMetadata | None) -> str | None:
     return orjson.dumps(raw).decode()
 
 
-def change(session: Session, key: int, metadata: CreationMetadata) -> None:
+def set_sources(session: Session, key: int, metadata: CreationMetadata) -> None:
     """Change what a materialized view was made from."""
-    session.execute(CHANGE, key=key, creation_metadata=encode(metadata))
+    session.execute(WRITE, key=key, creation_metadata=encode(metadata))
 
 
 Names = tuple[str, str, str]
@@ -112,11 +112,11 @@ def rename_table(session: Session, old: Names, new: Names) -> None:
         raw = orjson.loads(row[0]) if row is not None and row[0] else {}
         used = [".".join(new[1:]) if tuple(old) in _names(old[0], each) else each for each in raw.get("tablesUsed") or ()]
         sources = [[*(new if tuple(source[:3]) == old else source[:3]), *source[3:]] for source in raw.get("sourceTables") or ()]
-        _change(session, view.id, {**raw, "tablesUsed": used, **({"sourceTables": sources} if sources else {})})
+        _write(session, view.id, {**raw, "tablesUsed": used, **({"sourceTables": sources} if sources else {})})
 
 
-def _change(session: Session, key: int, raw: Mapping[str, Any]) -> None:
-    session.execute(CHANGE, key=key, creation_metadata=orjson.dumps(raw).decode())
+def _write(session: Session, key: int, raw: Mapping[str, Any]) -> None:
+    session.execute(WRITE, key=key, creation_metadata=orjson.dumps(raw).decode())
 
 
 def has_views(session: Session) -> bool:
@@ -138,4 +138,4 @@ def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
             for source in raw.get("sourceTables") or ()
         ]
         if sources and sources != raw["sourceTables"]:
-            _change(session, view, {**raw, "sourceTables": sources})
+            _write(session, view, {**raw, "sourceTables": sources})

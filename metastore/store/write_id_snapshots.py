@@ -1,6 +1,6 @@
-"""What snapshots of transactions make of the write ids of tables. It only reads.
+"""What snapshots of transactions make of the write ids of tables. This module only reads.
 
-A table of which a snapshot sees all write ids is told by its counter; the others are read by one query.
+A table of which a snapshot sees all write ids is read from its counter; the others are read by one query.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
-from metastore.store.clauses import Among, bare, listed
+from metastore.store.clauses import Among, bare, constant, listed
 from metastore.store.database import Session
 from metastore.store.write_ids import AMONG, COUNTER, LAST_OF_RANGE, LAST_WRITE_ID, NAMES, RANGE_COLUMNS, I, N, R, TableKey, naming, same
 
 _LAST_OF = sa.select(N.catalog, N.database, N.table, LAST_WRITE_ID.label("last"), N.last_transaction)
 LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(AMONG)}
 """For one table, or for many."""
-_NO: sa.ColumnElement[int] = sa.literal_column("0")
+_NO: sa.ColumnElement[int] = constant(0)
 
 
 def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
@@ -29,7 +29,7 @@ def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
 
 
 _THEIRS = sa.and_(*same(I, N), _unranged(I.transaction_id) <= sa.bindparam("mark"))
-_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(sa.literal_column("1")).scalar_subquery()
+_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(constant(1)).scalar_subquery()
 _SETTLED = sa.bindparam("settled", type_=sa.BigInteger())
 _SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*same(R, N), R.last_transaction <= _SETTLED).scalar_subquery()
 
@@ -37,7 +37,7 @@ _SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*same(R, N), R.last
 def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
     """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
     first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
-    comma: sa.ColumnElement[str] = sa.literal_column("','")
+    comma: sa.ColumnElement[str] = constant(",")
     text = first.concat(comma).concat(last).concat(comma).concat(number)
     return sa.select(listed(kind, text)).where(*same(R, N), R.last_transaction > _SETTLED).scalar_subquery()
 
@@ -48,17 +48,17 @@ _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 
 @cache
 def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
-    """Return the query of a snapshot with or without exceptions, for one table or many: first what is told of tables, then write ids.
+    """Return the query of a snapshot with or without exceptions, for one table or many: first a row for each table, then write ids.
 
     What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
-    others' may come first in the heap. Ranges are told of their table as one text, which costs a tenth of a row for each; but not those of
+    others' may come first in the heap. Ranges come with their table as one text, which costs a tenth of a row for each; but not those of
     which all transactions are settled, which are seen as a whole.
     """
     seen = (
-        sa.select(sa.literal_column("1"))
+        sa.select(constant(1))
         .where(_THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ()))
         .order_by(I.write_id)
-        .limit(sa.literal_column("1"))
+        .limit(constant(1))
         .scalar_subquery()
     )
     theirs = (
@@ -104,8 +104,8 @@ class Mark(NamedTuple):
 class Snapshot(NamedTuple):
     """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
 
-    Ranges of which it may not see all are left for the caller to judge, as (first transaction, last one, first write id); marks and write
-    ids tell of the others only.
+    Ranges of which it may not see all are left for the caller to evaluate, as (first transaction, last one, first write id); marks and
+    write ids tell of the others only.
     """
 
     marks: dict[TableKey, Mark]

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from metastore.store import counters
 from metastore.store.answer import Answer, Later
-from metastore.store.clauses import Among, AmongKeys, bare
+from metastore.store.clauses import Among, AmongKeys, bare, constant
 from metastore.store.components import Intent
 from metastore.store.database import Session
 from metastore.store.schema import min_history, write_id_counters, write_id_ranges, write_ids
@@ -47,7 +47,7 @@ def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElemen
     )
     number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
     within = sa.select(number).where(*same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
-    return sa.func.coalesce(single, within.limit(sa.literal_column("1")).scalar_subquery())
+    return sa.func.coalesce(single, within.limit(constant(1)).scalar_subquery())
 
 
 def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
@@ -75,8 +75,8 @@ OWNER = sa.select(
         .scalar_subquery(),
     )
 )
-COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(sa.literal_column("1"))
-LAST_WRITE_ID = N.next - sa.literal_column("1")
+COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(constant(1))
+LAST_WRITE_ID = N.next - constant(1)
 LAST = sa.select(LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
@@ -85,8 +85,8 @@ FORGET = [sa.delete(table).where(*is_table(table.c)) for table in (write_ids, wr
 DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
 DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
 AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
-HOLD = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
-HOLD_ONE = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
+LOCK_COUNTERS = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
+LOCK_COUNTER = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
 _OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
 OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(AMONG)}
 """For one table, or for many; those without a counter have no write ids."""
@@ -179,7 +179,7 @@ def owner(session: Session, key: TableKey, write_id: int) -> int | None:
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
-    """Tell whether a transaction has a write id, of any table, within a range. It reads all ranges: for errors only."""
+    """Tell whether a transaction has a write id, of any table, within a range. The query reads all ranges: for errors only."""
     return session.exists(COVERED, key=transaction)
 
 
@@ -227,12 +227,12 @@ def seed(session: Session, key: TableKey, following: int) -> None:
     session.insert(write_id_counters, **key._asdict(), next=following)
 
 
-def hold(session: Session, keys: Collection[TableKey]) -> Answer:
+def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
     """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
 
-    It goes together with the next statement; `make_missing` reads the answer.
+    The statement goes together with the next one; `make_missing` reads the answer.
     """
-    return session.enqueue(HOLD_ONE if len(keys) == 1 else HOLD, **naming(keys))
+    return session.enqueue(LOCK_COUNTER if len(keys) == 1 else LOCK_COUNTERS, **naming(keys))
 
 
 def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> bool:

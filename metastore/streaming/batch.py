@@ -289,7 +289,7 @@ class TransactionBatch:
             )
 
     def _check_not_overtaken(self, txn: int, write_id: int) -> None:
-        """Raise Overtaken where an overwrite with a higher write id has committed: write ids are given out when the batch is opened.
+        """Raise Overtaken where an overwrite with a higher write id has committed: write ids are allocated when the batch is opened.
 
         The lock of the transaction keeps other overwrites away until it commits.
         """

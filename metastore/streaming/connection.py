@@ -1,4 +1,6 @@
-"""A stream's view of one transactional table: its columns, partitions and buckets, and batches of transactions on it. It writes no file."""
+"""A stream's view of one transactional table: its columns, partitions and buckets, and batches of transactions on it. This module writes no
+file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. It writes nothing.
+"""Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. This module writes
+nothing.
 
 What does not fit its column exactly is refused: nothing is cut, rounded or made null. Floats take the nearest number, as they do anywhere,
 but no infinity and no other whole number. A column that a record does not name is null.

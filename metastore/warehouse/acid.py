@@ -1,4 +1,4 @@
-"""List the folder of a transactional table or partition, and add up what directories in it hold. Never judges or deletes them."""
+"""List the folder of a transactional table or partition, and add up what directories in it hold. Never decides on or deletes them."""
 
 from __future__ import annotations
 

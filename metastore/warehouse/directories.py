@@ -289,7 +289,7 @@ class Warehouse:
         for root in (self.root, self.external_root):
             if root is None or (key := parse(root).key)[:2] != (protocol, authority):
                 continue
-            if _holds(path, key[2]) or (protocol == "file" and _holds(place, real(key[2]))):
+            if _contains(path, key[2]) or (protocol == "file" and _contains(place, real(key[2]))):
                 raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
 
     def _to_trash(self, location: str, files: Files, path: str) -> bool:
@@ -330,7 +330,7 @@ class Warehouse:
         return join(catalog_root or self.external_root or self.root, f"{name}.db")
 
 
-def _holds(path: str, other: str) -> bool:
+def _contains(path: str, other: str) -> bool:
     """Tell whether a path is another or one of its parents."""
     return other.startswith(path) and (other == path or other[len(path)] == "/")
 

@@ -19,7 +19,9 @@ class Unreachable(MetaError):
 
 
 class Reach:
-    """What is said of storage for one object; where the server need not reach it, each file system that it can not reach is told once."""
+    """What is said of storage for one object; where the server need not reach it, each file system that it can not reach is reported
+    once.
+    """
 
     def __init__(self, subject: object, *, required: bool) -> None:
         self._subject = subject

@@ -38,7 +38,7 @@ class Shares:
     def each_local(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Do it for a few, and from what those took decide how many threads take the others in shares.
 
-        For each core as many as wait while one computes: a disk that is told of every freed block lets its callers wait, a search
+        For each core as many as wait while one computes: a disk that hears of every freed block lets its callers wait, a search
         for a free inode does not.
         """
         began, computed = time.perf_counter(), time.thread_time()

@@ -1,1 +1,1 @@
-"""Serve the Thrift interface: sockets, transports, protocols, limits, dispatch. It never runs SQL or touches files."""
+"""Serve the Thrift interface: sockets, transports, protocols, limits, dispatch. This package never runs SQL or touches files."""

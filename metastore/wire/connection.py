@@ -1,6 +1,6 @@
 """Serve one connection: read a message, answer it, send the reply, until the client leaves.
 
-It never runs a method itself.
+This module never runs a method itself.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from thriftpy2.thrift import TApplicationException, TMessageType
 
@@ -20,11 +21,13 @@ from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.service.identity import Login
+from metastore.wire import metrics
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.dispatch import Dispatcher
-from metastore.wire.protocol import Dialect, Unreadable, read_message, recognise, write_message
+from metastore.wire.pages import Pages
+from metastore.wire.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.tls import Certificates
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
@@ -35,6 +38,8 @@ _HANDSHAKE = 30.0
 """Seconds for each step of TLS and of a login."""
 _RECHECK = 5.0
 """Seconds after which a login by a credential that can be revoked is looked at again."""
+_MAX_UNKNOWN = 1 << 16
+"""Bytes of a first message of a client that is not let in."""
 _TLS_HANDSHAKE = b"\x16"
 _OUT_OF_TIME = (BlockingIOError, TimeoutError)
 """What a socket raises at the end of the time that the system, or Python, lets it wait."""
@@ -51,9 +56,10 @@ class Connection:
 
     def __init__(
         self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, tls: Certificates | None,
+        authenticator: Authenticator, pages: Pages, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
+        self._pages = pages
         self._dispatcher = dispatcher
         self._settings = settings
         self._authenticator = authenticator
@@ -69,6 +75,8 @@ class Connection:
         self._feed = self._received
         self._frames: Frames | None = None
         self._speak: Callable[[], bool] | None = None
+        self._counted: tuple[str, str] | None = None
+        """Under which transport and mechanism the connection is counted as open."""
         self._dialect: Dialect | None = None
         self._recheck_at = math.inf
         self._state = threading.Lock()
@@ -98,7 +106,7 @@ class Connection:
             self._log.debug("client left", client=self._client.address)
         except _OUT_OF_TIME:
             self._log.info("silent within a message, closed", client=self._client.address)
-        except (Malformed, Refused, OSError) as error:
+        except (Malformed, Refused, Unreadable, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
         except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
@@ -163,11 +171,18 @@ class Connection:
         elif not self._authenticator.anonymous:
             return self._send_away()
         self._patience = self._settings.idle_timeout
+        self._count("tls" if self._peer.encrypted else "plain", self._client.mechanism or "anonymous")
         return self._serve_one()
 
     def _negotiate(self) -> bool:
-        done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
+        try:
+            done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
+        except Refused:
+            metrics.count_login("sasl", "refused")
+            raise
+        metrics.count_login(done.login.mechanism, "ok")
         self._admit(done.login)
+        self._count("sasl", done.login.mechanism)
         self._frames = Frames(self._received, done.layer, self._settings.max_message_size)
         self._feed = Feed(self._frames.receive)
         self._patience = self._settings.idle_timeout
@@ -178,9 +193,14 @@ class Connection:
         from metastore.wire.http import HttpConversation
 
         self._patience = self._settings.idle_timeout
-        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer)
+        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages)
+        self._count("http", "")
         self._speak = lambda: http.serve_one() and self._go_on()
         return self._speak()
+
+    def _count(self, transport: str, mechanism: str) -> None:
+        self._counted = (transport, mechanism)
+        metrics.count_connection(transport, mechanism, 1)
 
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
@@ -191,14 +211,19 @@ class Connection:
         )
 
     def _send_away(self) -> bool:
-        """Answer a first message that no login came before with an error. Raises Refused."""
+        """Answer a first message that no login came before with an error, and end the connection. Raises Unreadable, Malformed."""
         self._dialect = recognise(self._feed)
-        message = read_message(self._feed, self._dialect, self._settings, lambda *_: None)
-        error = self._authenticator.login_missing()
-        body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
+        limits = replace(self._settings, max_message_size=min(_MAX_UNKNOWN, self._settings.max_message_size))
+        return self._refuse_call(read_message(self._feed, self._dialect, limits, lambda *_: None), self._authenticator.login_missing())
+
+    def _refuse_call(self, message: Message, reason: Refused) -> bool:
+        """Answer a call with why its client is turned away."""
+        assert self._dialect is not None
+        self._log.warning("connection refused", client=self._client.address, reason=str(reason))
+        body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(reason))
         self._send(write_message(self._dialect, message.name, TMessageType.EXCEPTION, message.seqid, body))
         self._linger()
-        raise error
+        return False
 
     def _go_on(self) -> bool:
         """Note that a message is answered; return whether the connection can go on."""
@@ -226,7 +251,10 @@ class Connection:
             assert self._dialect is not None
             return self._refuse(error, self._dialect)
         if time.monotonic() >= self._recheck_at:
-            self._check_again()
+            try:
+                self._check_again()
+            except Refused as reason:
+                return self._refuse_call(message, reason)
         try:
             outcome = self._dispatcher.answer(message, self._client, self._dialect)
         except MissingArgument as error:
@@ -273,5 +301,8 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket."""
+        counted, self._counted = self._counted, None
+        if counted is not None:
+            metrics.count_connection(*counted, -1)
         with contextlib.suppress(OSError):
             self.sock.close()

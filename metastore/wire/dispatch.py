@@ -1,6 +1,6 @@
 """Answer one message: find the handler, run it, tell the listeners, encode the result or the error, log it.
 
-It never reads from or writes to a socket, and no error of a handler leaves it.
+This module never reads from or writes to a socket, and no error of a handler leaves it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire import audit
+from metastore.wire import audit, metrics
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
@@ -42,6 +42,8 @@ class Outcome:
     seconds: float
     result: str
     """"ok", or what went wrong."""
+    received: int
+    """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
 
@@ -71,7 +73,7 @@ class Dispatcher:
         handler = self._methods.get(method)
         if handler is None or message.type not in _CALLS:
             reply, result = self._refuse(message, dialect)
-            return Outcome(reply, method, "", time.perf_counter() - started, result)
+            return Outcome(reply, method, "", time.perf_counter() - started, result, len(message.raw))
         called = signature(method)
         if called.tells_release:
             note_release(client, method)
@@ -85,7 +87,7 @@ class Dispatcher:
             reply = self._success(message, dialect, client, called, value)
         except errors.MissingArgument as missing:
             self._tell_end(call, subject, missing)
-            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__))
+            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__, len(message.raw)))
             raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
@@ -93,10 +95,13 @@ class Dispatcher:
         if self._metastore.listeners.end:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
-        return Outcome(None if called.oneway else reply, method, subject, time.perf_counter() - started, result, call.refused)
+        seconds = time.perf_counter() - started
+        return Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused)
 
     def record(self, client: Client, outcome: Outcome) -> None:
-        """Write the line of the log, and that of the audit log."""
+        """Count the call, and write the line of the log and that of the audit log."""
+        known = outcome.method if outcome.method in self._methods else metrics.UNKNOWN
+        metrics.count_call(known, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result

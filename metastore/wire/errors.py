@@ -1,4 +1,4 @@
-"""Put an error into the field of a method's result that declares it. It never sends, logs, or decides what is an error.
+"""Put an error into the field of a method's result that declares it. This module never sends, logs, or decides what is an error.
 
 An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
 TApplicationException INTERNAL_ERROR, as Java's servers do.

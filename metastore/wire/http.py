@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import h11
 
@@ -19,6 +18,7 @@ from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.dispatch import Dispatcher, Outcome
+from metastore.wire.pages import Answer, Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed, frame_feed
@@ -32,22 +32,12 @@ MAX_SKIPPED = 1 << 20
 """Bytes of a body that nobody wants which are read all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
-
-
 class HttpConversation:
     """The requests of one connection in turn."""
 
     def __init__(
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, peer: Peer,
+        authenticator: Authenticator, peer: Peer, pages: Pages,
     ) -> None:  # fmt: skip
         self._feed = feed
         self._send = send
@@ -55,6 +45,7 @@ class HttpConversation:
         self._settings = settings
         self._authenticator = authenticator
         self._peer = peer
+        self._pages = pages
         self._client = Client(peer.address)
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
@@ -105,11 +96,30 @@ class HttpConversation:
     def _answer(self, request: h11.Request) -> Answer:
         """Return the answer to a request. One whose body was not read ends the connection. Raises h11.RemoteProtocolError."""
         path = request.target.decode("ascii", "replace").partition("?")[0]
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+        page = self._pages.find(path)
+        if page is not None:
+            return self._page(request, path, page, headers)
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
             return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":
             return Answer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+        refused = self._refused(headers)
+        if refused is not None:
+            return refused
+        body = self._body()
+        if body is None:
+            return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
+        return self._call(body)
+
+    def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
+        if request.method not in (b"GET", b"HEAD"):
+            return Answer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
+        refused = self._refused(headers) if path in self._pages.asking_for_login else None
+        return page() if refused is None else refused
+
+    def _refused(self, headers: dict[str, str]) -> Answer | None:
+        """Let the client in that a request names; return what it is told if it may not come in."""
         try:
             self._admit(headers)
         except Refused as error:
@@ -117,10 +127,7 @@ class HttpConversation:
             return Answer(401, str(error).encode(), headers=self._challenges())
         except MetastoreError as error:
             return Answer(403, error.message.encode())
-        body = self._body()
-        if body is None:
-            return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
-        return self._call(body)
+        return None
 
     def _body(self) -> bytes | None:
         """Return a request's body, None if it is too long. Raises h11.RemoteProtocolError, EndOfStream."""

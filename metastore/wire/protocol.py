@@ -1,6 +1,6 @@
 """Recognise what a connection speaks, read its messages into structs, write replies into bytes.
 
-It never calls a method.
+This module never calls a method.
 """
 
 from __future__ import annotations

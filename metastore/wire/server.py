@@ -1,6 +1,6 @@
 """Run the worker processes: open the port, fork, replace those that die, drain on SIGTERM.
 
-It never serves a call itself.
+This module never serves a call itself.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Supervisor:
         for pid in self._workers:
             os.kill(pid, signal.SIGTERM)
         signals = self._stop_signals
-        until = time.monotonic() + self._settings.drain_timeout + 5
+        until = time.monotonic() + self._settings.drain_notice + self._settings.drain_timeout + 5
         while self._workers:
             if self._stop_signals > signals + 1 or time.monotonic() > until:
                 for pid in self._workers:

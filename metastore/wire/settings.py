@@ -1,6 +1,6 @@
 """The settings of the wire: where it listens, how many processes serve, which limits a message has.
 
-It never reads a file.
+This module never reads a file.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class WireSettings:
     """A worker process whose main thread does not run for so long (a hostile message can do that) is replaced."""
     drain_timeout: float = 30.0
     """How long calls in flight may go on after SIGTERM."""
+    drain_notice: float = 0.0
+    """How long after SIGTERM new connections are still taken, while `/readyz` sends clients elsewhere."""
     backlog: int = 1024
     tls_certificate: Path | None = None
     tls_key: Path | None = None

@@ -1,6 +1,6 @@
 """What the interface says of each method: its argument and result structs, its request, and where its arguments name what it is about.
 
-It never looks at a server's own methods.
+This module never looks at a server's own methods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Feed bytes to the protocols, and put back what was read beyond a message. It never decodes a field."""
+"""Feed bytes to the protocols, and put back what was read beyond a message. This module never decodes a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read and write the few structs whose fields changed their type since release 2.3. It never guesses beyond them.
+"""Read and write the few structs whose fields changed their type since release 2.3. This module never guesses beyond them.
 
 `docs/interface.md` lists the conflicts.
 """

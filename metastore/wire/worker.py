@@ -1,6 +1,6 @@
 """Accept connections on a listening socket and give each that speaks a thread; the silent ones wait in one selector.
 
-It never forks: `server.py` runs one `Worker` in each process.
+This module never forks: `server.py` runs one `Worker` in each process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods.table import Handler
+from metastore.wire.pages import Pages
 from metastore.wire.settings import WireSettings
 from metastore.wire.tls import Certificates
 
@@ -57,6 +58,7 @@ class Worker:
         self._tls = tls
         self._dispatcher = Dispatcher(metastore, methods, settings)
         self._authenticator = Authenticator(metastore)
+        self._pages = Pages(metastore, lambda: self._ends_at is not None)
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
@@ -65,7 +67,8 @@ class Worker:
         self._parked: dict[Connection, float] = {}
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
-        self._stopping = False
+        self._ends_at: float | None = None
+        """When the loop ends, by the monotonic clock; None before `stop`."""
         self._log = log.get("metastore.worker")
 
     def run(self, parent: int | None = None, watchdog: bool = False) -> None:
@@ -78,7 +81,7 @@ class Worker:
         self._selector.register(self._wake, selectors.EVENT_READ)
         if parent is not None:
             self._selector.register(parent, selectors.EVENT_READ)
-        while not self._stopping:
+        while self._ends_at is None or time.monotonic() < self._ends_at:
             if watchdog:
                 faulthandler.dump_traceback_later(self._settings.watchdog_timeout, exit=True)
             for key, _ in self._selector.select(_TICK):
@@ -88,7 +91,7 @@ class Worker:
                     with contextlib.suppress(BlockingIOError):
                         self._wake.recv(4096)
                 elif key.fileobj == parent:
-                    self._stopping = True
+                    self._ends_at = 0.0
                 else:
                     self._resume(key.data)
             self._park()
@@ -97,8 +100,9 @@ class Worker:
         self._drain()
 
     def stop(self) -> None:
-        """Let `run` end."""
-        self._stopping = True
+        """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""
+        if self._ends_at is None:
+            self._ends_at = time.monotonic() + self._settings.drain_notice
         self._poke()
 
     def _poke(self) -> None:
@@ -118,7 +122,7 @@ class Worker:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client = f"{address[0]}:{address[1]}"
-        self._start(Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._tls))
+        self._start(Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._pages, self._tls))
 
     def _start(self, connection: Connection) -> None:
         with self._changed:

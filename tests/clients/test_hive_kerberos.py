@@ -15,7 +15,10 @@ pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metast
 from tests.support.hive_client import hive_client
 from tests.support.jars import HIVE, STREAMING
 from tests.support.kdc import REALM, Kdc
-from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
+from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
+
+LARGE = 300_000
+"""Bytes that do not fit into one frame of Java's, which takes 64 KiB."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -65,10 +68,12 @@ def hive(request: pytest.FixtureRequest, secured: Secured, tmp_path: Path) -> Hi
 
 @pytest.mark.parametrize("protection", PROTECTIONS)
 def test_tickets_and_tokens_under_each_protection(hive: HiveUser, protection: str) -> None:
-    made, owner, token, dropped = hive.run("create:mine", "owner:mine", "token:alice:alice", "drop:mine", protection=protection)
-    assert (made, owner, dropped) == ("created", "alice", "dropped")
+    commands = ["create:mine", "owner:mine", "drop:mine", f"long:large:{LARGE}", "drop:large"]
+    answers = ["created", "alice", "dropped", str(LARGE), "dropped"]
+    *found, token = hive.run(*commands, "token:alice:alice", protection=protection)
+    assert found == answers
     assert read_identifier(read_token(token).identifier).owner == "alice"
-    assert hive.run_with(token, "create:mine", "owner:mine", "drop:mine", protection=protection) == ["created", "alice", "dropped"]
+    assert hive.run_with(token, *commands, protection=protection) == answers
 
 
 def test_a_token_is_renewed_and_cancelled(hive: HiveUser) -> None:
@@ -92,3 +97,12 @@ def test_a_client_that_takes_the_server_for_another_is_refused(hive: HiveUser, k
     kdc.keytab(f"other/localhost@{REALM}")
     (refused,) = hive.run("databases", principal=f"other/_HOST@{REALM}")
     assert "the client asked for another server" in refused
+
+
+def test_hiveserver2_keeps_its_tokens_and_keys(hive: HiveUser) -> None:
+    kept = hive.run("addtoken:id:text", "addtoken:id:text", "gettoken:id", "tokens", "removetoken:id", "addkey:one", user=HIVE_SERVER)
+    assert kept[:5] == ["true", "false", "text", "id", "true"]
+    number = kept[5]
+    assert hive.run(f"updatekey:{number}:two", "keys", f"removekey:{number}", user=HIVE_SERVER) == ["updated", "two", "true"]
+    for refused in hive.run("addtoken:id:text", "gettoken:id", "tokens", "addkey:one", "keys", f"removekey:{number}"):
+        assert "alice (by kerberos) may not see or change stored tokens and master keys" in refused

@@ -60,7 +60,7 @@ def spark_sql(secured: Secured, folder: Path, *statements: str, options: tuple[s
 def test_a_keytab(secured: Secured, tmp_path: Path, protection: str) -> None:
     options = ("--principal", ALICE, "--keytab", str(secured.kdc.keytab(ALICE)))
     name = f"by_keytab_{protection}"
-    statements = f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t AS SELECT 1 AS a", f"SELECT a + 1 FROM {name}.t"
+    statements = f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t USING parquet AS SELECT 1 AS a", f"SELECT a + 1 FROM {name}.t"
     assert spark_sql(secured, tmp_path, *statements, options=options, protection=protection).split() == ["2"]
     with secured.kerberos() as client:
         assert client.get_database(name).ownerName == "alice"
@@ -69,7 +69,7 @@ def test_a_keytab(secured: Secured, tmp_path: Path, protection: str) -> None:
 @pytest.mark.parametrize("protection", ["authentication", "privacy"])
 def test_a_proxy_user_with_a_token(secured: Secured, tmp_path: Path, protection: str) -> None:
     name = f"by_proxy_{protection}"
-    statements = f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t AS SELECT 1 AS a", f"SELECT a + 1 FROM {name}.t"
+    statements = f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t USING parquet AS SELECT 1 AS a", f"SELECT a + 1 FROM {name}.t"
     cache = secured.kdc.tickets(OOZIE)
     assert spark_sql(secured, tmp_path, *statements, options=("--proxy-user", "alice"), protection=protection, cache=cache).split() == ["2"]
     with secured.kerberos() as client:

@@ -16,6 +16,7 @@ from metastore.service.context import Metastore
 from metastore.store import leases
 from metastore.store.database import Database
 from tests.support.servers import serving
+from tests.support.statement_counts import counting
 
 PATIENCE = 60.0
 
@@ -177,18 +178,15 @@ def test_a_job_that_is_switched_off_does_not_run(make: Callable[..., Metastore])
     nothing.stop()
 
 
-def test_statements_of_a_look_are_few(make: Callable[..., Metastore]) -> None:
+def test_statements_of_a_look_are_few(make: Callable[..., Metastore], request: pytest.FixtureRequest) -> None:
     metastore = make(compactor_cleaner_interval=0.1)
     leader, follower = Runner(metastore, [job(Counting())]), Runner(metastore, [job(Counting())])
     (state,), (waiting,) = leader._states, follower._states
-    seen: list[str] = []
     leader._lease(state)
-    metastore.database.observer = seen.append
-    leader._lease(state)
-    assert (state.holds, len(seen)) == (True, 1)
-    assert follower._lease(waiting) > 0
-    assert (waiting.holds, len(seen)) == (False, 2)
-    metastore.database.observer = None
+    with counting(request, metastore.database) as counts:
+        counts("keep a lease", lambda: leader._lease(state))
+        assert counts("look at another's lease", lambda: follower._lease(waiting)) > 0
+    assert (state.holds, waiting.holds) == (True, False)
 
 
 def test_every_job_has_settings_and_a_name_of_its_own() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from metastore.idl import FieldSchema, Order, SkewedInfo, StorageDescriptor
 from metastore.rules import columns as rules
-from metastore.rules.columns import Change
+from metastore.rules.columns import ColumnsDifference
 
 
 def fields(text: str) -> list[FieldSchema]:
@@ -36,7 +36,7 @@ def fields(text: str) -> list[FieldSchema]:
     ],
 )
 def test_a_column_is_renamed_at_its_place(old: str, new: str, renamed: dict[str, str], dropped: set[str]) -> None:
-    assert rules.change_of(fields(old), fields(new)) == Change(renamed, frozenset(dropped))
+    assert rules.difference(fields(old), fields(new)) == ColumnsDifference(renamed, frozenset(dropped))
 
 
 def test_a_name_comes_twice_in_any_case_and_among_keys() -> None:
@@ -91,11 +91,11 @@ def test_columns_that_storage_names_follow_a_rename() -> None:
     ],
 )
 def test_expressions_follow(expression: str, expected: str | None) -> None:
-    assert rules.renamed_in(expression, Change({"a": "n"}, frozenset({"d"}))) == expected
+    assert rules.renamed_in(expression, ColumnsDifference({"a": "n"}, frozenset({"d"}))) == expected
 
 
 def test_a_new_name_that_is_no_word_is_quoted() -> None:
-    assert rules.renamed_in("a > 0", Change({"a": "my col"}, frozenset())) == "`my col` > 0"
+    assert rules.renamed_in("a > 0", ColumnsDifference({"a": "my col"}, frozenset())) == "`my col` > 0"
 
 
 def test_what_is_known_of_values_is_lost_with_name_or_type() -> None:

@@ -13,7 +13,7 @@ from metastore.config import Config
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call, Metastore
 from tests.support.catalog import MetastoreMaker, Statements, call_of
-from tests.support.statement_counts import StatementCounts
+from tests.support.statement_counts import StatementCounts, counting
 
 
 @pytest.fixture
@@ -77,8 +77,5 @@ def statements(metastore: Metastore) -> Statements:
 @pytest.fixture
 def counts(call: Call, request: pytest.FixtureRequest) -> Iterator[StatementCounts]:
     """Counts the statements of operations: `counts("drop", lambda: ...)`. The numbers have to be those of statement_counts.json."""
-    update = bool(request.config.getoption("update_statement_counts"))
-    counted = StatementCounts(f"{request.path.stem}.{request.node.originalname}", call.database, update=update)
-    yield counted
-    if update:
-        counted.write()
+    with counting(request, call.database) as counted:
+        yield counted

@@ -50,9 +50,9 @@ def test_answers_come_in_any_order(call: Call) -> None:
 
 
 def test_what_waits_at_the_end_of_a_change_that_commits_by_itself_is_run(call: Call) -> None:
-    call.database.change(lambda session: session.enqueue_insert(lock_queues, ("name",), [("a",), ("b",)]))
+    call.database.autocommit(lambda session: session.enqueue_insert(lock_queues, ("name",), [("a",), ("b",)]))
     assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("a",), ("b",)]
-    call.database.change(lambda session: session.enqueue(RENAME, old="a", new="c"))
+    call.database.autocommit(lambda session: session.enqueue(RENAME, old="a", new="c"))
     assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("b",), ("c",)]
 
 

@@ -120,7 +120,7 @@ def test_a_descriptor_is_decoded_once(call: Call) -> None:
     assert len({id(each.sd.serdeInfo) for each in found}) == len({id(each.sd.cols) for each in found}) == 1
 
 
-@pytest.mark.parametrize("how", ["write", "change"])
+@pytest.mark.parametrize("how", ["write", "autocommit"])
 def test_what_is_to_be_done_before_the_commit_is_done_once_and_last(call: Call, how: str) -> None:
     done: list[object] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from metastore.service.context import Call
 from metastore.store import components, schema
 from metastore.store.database import Database, Session
 from metastore.store.fast_paths import mysql_statements
-from metastore.store.transactions import COMPONENTS, hold
+from metastore.store.transactions import COMPONENTS, add_holds
 from tests.service.changes import completed, events, judged_by, left, of_another
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
@@ -48,12 +49,12 @@ def state(call: Call, key: int) -> object:
 
 def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Callable[[], None], other: Callable[[], Any]) -> Any:
     """Run `end`; when all that it does but COMMIT is done, begin with `other`, and go on when that waits. Return what `other` returns."""
-    real = Database._commit
+    real, own = Database._commit, current_thread()
     begun: list[Future[Any]] = []
     with ThreadPoolExecutor(1) as pool:
 
         def commit_beside(database: Database, cursor: Any) -> None:
-            if not begun:
+            if not begun and current_thread() is own:
                 database.driver.sync(cursor)
                 begun.append(pool.submit(other))
                 while not waited_for(Session(database, cursor)):
@@ -236,7 +237,7 @@ def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call
     number = write(call, key)
 
     def change(session: Session) -> None:
-        assert hold(session, key, COMPONENTS, 1)()
+        assert add_holds(session, key, COMPONENTS, 1)()
         components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
 
     beside(call, change, lambda: commit(call, key))

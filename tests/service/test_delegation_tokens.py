@@ -20,7 +20,7 @@ from tests.support.catalog import MetastoreMaker, call_of
 
 HOUR = 3600_000
 DAY = 24 * HOUR
-PRINCIPAL = "hive/_HOST@EXAMPLE.COM"
+SECURED = {"authentication": ("kerberos", "token"), "kerberos_principal": "hive/_HOST@EXAMPLE.COM"}
 
 
 def logged_in(metastore: Metastore, user: str, mechanism: str = "kerberos", real_user: str | None = None) -> Call:
@@ -32,7 +32,7 @@ def logged_in(metastore: Metastore, user: str, mechanism: str = "kerberos", real
 @pytest.fixture
 def secured(make_metastore: MetastoreMaker) -> Metastore:
     proxies = {"oozie": {"hosts": "127.0.0.1", "users": "alice"}}
-    return make_metastore(kerberos_principal=PRINCIPAL, proxy_users=proxies, delegation_token_store_users=("hiveserver",))
+    return make_metastore(**SECURED, proxy_users=proxies, delegation_token_store_users=("hiveserver",))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_token_lets_in_its_owner_on_every_server(alice: Call, make_metastore: 
     identifier = read_identifier(token.identifier)
     assert (identifier.owner, identifier.renewer, identifier.real_user) == ("alice", "yarn", "")
     assert near(identifier.max_date, now_ms() + 7 * DAY)
-    other = make_metastore(kerberos_principal=PRINCIPAL)
+    other = make_metastore(**SECURED)
     assert service.find_valid(other, token.identifier) == service.ValidToken(token.password, Login("alice", "token"))
 
 
@@ -97,10 +97,20 @@ def test_a_name_that_no_rule_fits_is_refused(alice: Call) -> None:
         service.issue(alice, "alice", "y" * 300)
 
 
-def test_without_kerberos_names_are_taken_as_they_are(metastore: Metastore) -> None:
-    call = logged_in(metastore, "alice@example.com", "ldap")
+def test_without_kerberos_names_are_taken_as_they_are(make_metastore: MetastoreMaker) -> None:
+    call = logged_in(make_metastore(authentication=("ldap", "token")), "alice@example.com", "ldap")
     identifier = read_identifier(read_token(service.issue(call, "alice@example.com", "bob@x/y")).identifier)
     assert (identifier.owner, identifier.renewer) == ("alice@example.com", "bob@x/y")
+
+
+def test_a_server_that_takes_no_tokens_gives_none(metastore: Metastore) -> None:
+    with pytest.raises(MetaError, match="gives out no delegation tokens, for it would take none: add token to its setting"):
+        service.issue(logged_in(metastore, "alice"), "alice", "")
+
+
+def test_a_server_whose_own_name_no_rule_fits_gives_tokens(make_metastore: MetastoreMaker) -> None:
+    call = logged_in(make_metastore(**SECURED, kerberos_name_rules="RULE:[1:$1]"), "alice")
+    assert read_identifier(read_token(service.issue(call, "alice@EXAMPLE.COM", "")).identifier).owner == "alice"
 
 
 def valid_until(metastore: Metastore, token: Token) -> int:
@@ -129,7 +139,7 @@ def test_a_token_expires_unless_its_renewer_renews_it(secured: Metastore, alice:
 
 
 def test_a_token_is_not_renewed_beyond_its_end(make_metastore: MetastoreMaker) -> None:
-    metastore = make_metastore(delegation_token_max_lifetime=60.0)
+    metastore = make_metastore(authentication=("kerberos", "token"), delegation_token_max_lifetime=60.0)
     call = logged_in(metastore, "alice")
     text = service.issue(call, "alice", "alice")
     last = read_identifier(read_token(text).identifier).max_date

@@ -22,7 +22,7 @@ from metastore.store import transactions as transaction_rows
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.locks import NewLock
-from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, hold
+from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, add_holds
 from tests.service.changes import of_another
 from tests.service.waiting import beside
 from tests.support.txns import (
@@ -50,7 +50,7 @@ def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
     number = write(call, key, INSERT)
 
     def change(session: Session) -> None:
-        assert hold(session, key, COMPONENTS | LOCKS, 1)()
+        assert add_holds(session, key, COMPONENTS | LOCKS, 1)()
         components.insert(session, [(key, Intent("hive", "db", "t", "p=1", UPDATED, number))])
 
     beside(call, change, lambda: commit(call, key))
@@ -62,7 +62,7 @@ def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
 
 def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
     key = begin_one(call)
-    beside(call, lambda session: None if hold(session, key, 0, 1)() else pytest.fail("not open"), lambda: commit(call, key))
+    beside(call, lambda session: None if add_holds(session, key, 0, 1)() else pytest.fail("not open"), lambda: commit(call, key))
     assert transactions.get_open_transactions(call).open_txns == []
 
 
@@ -76,7 +76,7 @@ def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call, ap
     last = notifications.current_id(logged)
 
     def change(session: Session) -> None:
-        assert hold(session, keys[1], COMPONENTS, 1)()
+        assert add_holds(session, keys[1], COMPONENTS, 1)()
         components.insert(session, [(keys[1], Intent("hive", "other", "t", None, UPDATED, number))])
 
     beside(logged, change, lambda: transactions.abort_transactions(logged, keys))
@@ -159,7 +159,7 @@ def test_a_lock_meets_what_was_added_while_it_waited_for_its_turn(call: Call) ->
     ask(call, component(READ, "other"))  # the database has its queue
 
     def change(session: Session) -> None:
-        assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
+        assert lock_rows.overlapping(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
         lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
         lock_rows.insert(session, lock, [("hive", "db", "t", None, EXCLUSIVE)], [])
 
@@ -172,7 +172,7 @@ def test_an_abort_tells_what_is_noted_while_it_waits(logged: Call) -> None:
     key = begin_one(logged)
 
     def change(session: Session) -> None:
-        assert hold(session, key, COMPONENTS, 1)()
+        assert add_holds(session, key, COMPONENTS, 1)()
         components.insert(session, [(key, Intent("hive", "other", "t", None, UPDATED, None))])
 
     beside(logged, change, lambda: abort(logged, key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 
 import pytest
@@ -17,10 +18,13 @@ from metastore.service.names import TableName
 from metastore.store import locks as lock_rows
 from metastore.store import schema
 from metastore.store.caches import QuietQueue
+from metastore.store.components import Intent
 from metastore.store.database import Session
+from metastore.store.fast_paths import mysql
 from metastore.store.locks import NewLock
 from tests.service.waiting import beside
-from tests.support.catalog import MetastoreMaker, Statements, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.statement_counts import StatementCounts
 from tests.support.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
@@ -64,13 +68,14 @@ def quiet(call: Call) -> Call:
 
 
 @pytest.mark.parametrize("kind", [READ, WRITE])
-def test_it_does_not_look_again(quiet: Call, statements: Statements, kind: int) -> None:
+def test_it_does_not_look_again(quiet: Call, counts: StatementCounts, kind: int) -> None:
     if quiet.database.driver.name != "mysql":
         pytest.skip("the others look in the statement that adds the lock")
-    with statements() as seen:
-        assert ask(quiet, component(kind), transaction=begin_one(quiet))[1] == ACQUIRED
-    assert not [text for text in seen if "FROM lock_components" in text]
-    assert len([text for text in seen if "INTO lock_components" in text]) == 1
+    key = begin_one(quiet)
+    assert counts("a lock where nothing was seen", lambda: ask(quiet, component(kind), transaction=key))[1] == ACQUIRED
+    quiet.database.caches.lock_queues.clear()
+    key = begin_one(quiet)
+    assert counts("a lock that looks", lambda: ask(quiet, component(kind), transaction=key))[1] == ACQUIRED
 
 
 @pytest.mark.parametrize(
@@ -114,7 +119,7 @@ def test_one_table_is_quiet_beside_another_that_is_not(quiet: Call, other: Call)
 
 def test_it_waits_for_what_was_added_while_it_waited_for_its_turn(quiet: Call) -> None:
     def change(session: Session) -> None:
-        assert lock_rows.meeting(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
+        assert lock_rows.overlapping(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
         lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
         lock_rows.insert(session, lock, [("hive", "db", "t", None, EXCLUSIVE)], [])
 
@@ -183,20 +188,36 @@ def to_insert(call: Call, key: int, name: str = "t") -> None:
     assert ask(call, component(READ, name, operation=INSERT), transaction=key)[1] == ACQUIRED
 
 
-def test_a_known_write_id_is_noted(quiet: Call, statements: Statements) -> None:
+def test_a_known_write_id_is_noted(quiet: Call) -> None:
     for _ in range(3):  # the first makes the counter
         key = begin_one(quiet)
         number = allocate(quiet, [key])[key]
-        with statements() as seen:
-            ask(quiet, component(READ, operation=INSERT), component(WRITE, "u", operation=UPDATE), transaction=key)
-            ask(quiet, component(READ, operation=INSERT), transaction=key)
+        ask(quiet, component(READ, operation=INSERT), component(WRITE, "u", operation=UPDATE), transaction=key)
+        ask(quiet, component(READ, operation=INSERT), transaction=key)
         assert rows(quiet, schema.transaction_components, "table", "write_id", transaction_id=key) == [
             ("t", number),
             ("u", None),
             ("t", number),
         ]
-    if quiet.database.driver.name == "mysql":
-        assert len([text for text in seen if "FROM write_ids" in text]) == 1  # of the table in which it has none
+
+
+def test_a_known_write_id_is_not_looked_up(quiet: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    if quiet.database.driver.name != "mysql":
+        pytest.skip("the others look it up in the statement that adds the lock")
+    looked_up: list[str | None] = []
+    note = mysql._note
+
+    def noting(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
+        looked_up.extend(intent[2] for intent in intents)
+        note(session, transaction, intents)
+
+    monkeypatch.setattr(mysql, "_note", noting)
+    for _ in range(3):  # the first makes the counter, the second sees that there is nothing to wait for
+        key = begin_one(quiet)
+        allocate(quiet, [key])
+        looked_up.clear()
+        ask(quiet, component(READ, operation=INSERT), component(WRITE, "u", operation=UPDATE), transaction=key)
+    assert looked_up == ["u"]  # in which it has none
 
 
 def test_locks_follow_a_renamed_table(quiet: Call, other: Call, table: TableName) -> None:

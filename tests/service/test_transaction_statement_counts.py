@@ -258,7 +258,7 @@ def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Cal
         "key": 7,
         "keys": convert([7]),
         "kept": convert([-1]),
-        "changes": convert(["u"]),
+        "row_changes": convert(["u"]),
         "number": 1,
         "now": 1,
         "catalog_key": "hive",
@@ -302,8 +302,8 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
 @pytest.mark.parametrize(
     "statement_of",
     [
-        lambda _: write_id_rows.HOLD,
-        lambda _: write_id_rows.HOLD_ONE,
+        lambda _: write_id_rows.LOCK_COUNTERS,
+        lambda _: write_id_rows.LOCK_COUNTER,
         *(partial(snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     ],
 )

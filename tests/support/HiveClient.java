@@ -13,7 +13,9 @@ import org.apache.hadoop.security.alias.CredentialProviderFactory;
 /**
  * Hive's own metastore client: `HiveClient CONFIGURATION COMMAND...` prints one line for each command, "error: ..." for one that failed.
  *
- * Commands: databases, create:NAME, owner:NAME, drop:NAME, token:OWNER:RENEWER, cancel:TOKEN, renew:TOKEN. A password for PLAIN comes as
+ * Commands: databases, create:NAME, owner:NAME, drop:NAME, long:NAME:LENGTH (a database with such a description; its length as it was read),
+ * token:OWNER:RENEWER, cancel:TOKEN, renew:TOKEN; of tokens and keys that a server keeps for another one: tokens, addtoken:ID:TOKEN,
+ * gettoken:ID, removetoken:ID, keys, addkey:KEY, updatekey:NUMBER:KEY, removekey:NUMBER. A password for PLAIN comes as
  * the system property `plain.password`, a keytab as `login.keytab` with `login.principal`.
  */
 public class HiveClient {
@@ -57,6 +59,28 @@ public class HiveClient {
       case "drop":
         client.dropDatabase(command[1]);
         return "dropped";
+      case "long":
+        char[] text = new char[Integer.parseInt(command[2])];
+        Arrays.fill(text, 'x');
+        client.createDatabase(new Database(command[1], new String(text), null, null));
+        return String.valueOf(client.getDatabase(command[1]).getDescription().length());
+      case "tokens":
+        return String.join(",", client.getAllTokenIdentifiers());
+      case "addtoken":
+        return String.valueOf(client.addToken(command[1], command[2]));
+      case "gettoken":
+        return client.getToken(command[1]);
+      case "removetoken":
+        return String.valueOf(client.removeToken(command[1]));
+      case "keys":
+        return String.join(",", client.getMasterKeys());
+      case "addkey":
+        return String.valueOf(client.addMasterKey(command[1]));
+      case "updatekey":
+        client.updateMasterKey(Integer.parseInt(command[1]), command[2]);
+        return "updated";
+      case "removekey":
+        return String.valueOf(client.removeMasterKey(Integer.parseInt(command[1])));
       case "token":
         return client.getDelegationToken(command[1], command[2]);
       case "renew":

@@ -17,6 +17,8 @@ from tests.support.servers import free_port
 
 REALM = "TEST.EXAMPLE"
 SERVICE = f"hive/localhost@{REALM}"
+LOCAL = {"libdefaults": {"dns_canonicalize_hostname": "false", "rdns": "false", "dns_lookup_realm": "false"}}
+"""Of krb5.conf: names are taken as they are."""
 PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 
 
@@ -54,23 +56,33 @@ class Kdc:
         self._realm.kinit(principal, flags=flags)
         return cache
 
+    def trust(self, other: Kdc, krbtgt: str, password: str) -> Path:
+        """Let both realms know a ticket-granting principal, by which the one's users come to the other; return a krb5.conf with both."""
+        for each in (self, other):
+            each._realm.addprinc(krbtgt, password)
+        addresses = [{"kdc": f"127.0.0.1:{each._realm.portbase}"} for each in (self, other)]
+        realms = dict(zip((self._realm.realm, other._realm.realm), addresses, strict=True))
+        self._realm.special_env("trusting", has_kdc_conf=False, krb5_conf={"realms": realms, **LOCAL})
+        return self.folder / "krb5.conf.trusting"
+
     def configured(self, name: str, **libdefaults: str) -> Path:
         """Write another krb5.conf of the realm, with further defaults."""
-        self._realm.special_env(name, has_kdc_conf=False, krb5_conf={"libdefaults": libdefaults})
+        conf = {"libdefaults": {**LOCAL["libdefaults"], **libdefaults}, "realms": {"$realm": {"kdc": f"127.0.0.1:{self._realm.portbase}"}}}
+        self._realm.special_env(name, has_kdc_conf=False, krb5_conf=conf)
         return self.folder / f"krb5.conf.{name}"
 
 
 @contextmanager
-def realm() -> Iterator[Kdc]:
+def realm(name: str = REALM) -> Iterator[Kdc]:
     """Yield a realm with a running KDC, or skip where its programs are missing."""
-    missing = [name for name in PROGRAMS if shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") is None]
+    missing = [each for each in PROGRAMS if shutil.which(each, path="/usr/sbin:/usr/bin:/sbin:/bin") is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} missing: they are in the packages krb5-kdc, krb5-admin-server and krb5-user")
     port = free_port()
     made = MITRealm(
-        realm=REALM, portbase=port, create_user=False, create_host=False, get_creds=False,
+        realm=name, portbase=port, create_user=False, create_host=False, get_creds=False,
         krb5_conf={
-            "libdefaults": {"dns_canonicalize_hostname": "false", "rdns": "false", "dns_lookup_realm": "false"},
+            **LOCAL,
             "realms": {"$realm": {"kdc": f"127.0.0.1:{port}", "admin_server": "127.0.0.1:$port1", "kpasswd_server": "127.0.0.1:$port2"}},
             "domain_realm": {"localhost": "$realm", ".localhost": "$realm"},
         },

@@ -13,7 +13,7 @@ from metastore.client_login.token import Token
 from tests.support.kdc import REALM, SERVICE, Kdc
 from tests.support.servers import Server, free_port, serving
 
-ALICE, OOZIE = f"alice@{REALM}", f"oozie@{REALM}"
+ALICE, OOZIE, HIVE_SERVER = (f"{user}@{REALM}" for user in ("alice", "oozie", "hiveserver"))
 PROTECTIONS = ("authentication", "integrity", "privacy")
 
 
@@ -39,6 +39,7 @@ class Secured:
             "hadoop.rpc.protection": ",".join(PROTECTIONS),
             "hadoop.proxyuser.oozie.hosts": "127.0.0.1",
             "hadoop.proxyuser.oozie.users": "alice",
+            "delegation_token_store_users": "hiveserver",
             **more,
         }
         return [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]

@@ -1,6 +1,8 @@
 """The numbers of SQL statements that operations run, kept in one file.
 
-    pytest tests/service --update-statement-counts      writes the numbers of the tests that run; say in the commit why they changed
+    pytest tests/service tests/jobs --update-statement-counts
+
+writes the numbers of the tests that run; say in the commit why they changed.
 
 A test counts operations under names. On each kind of database the numbers have to be those of the file, whatever else the test is
 parametrised with: one that runs with one partition and with fifty shows that the number does not grow.
@@ -10,9 +12,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 from metastore.store.database import Database
 
@@ -71,6 +76,16 @@ class StatementCounts:
             file.seek(0)
             file.truncate()
             file.write(_as_text(numbers))
+
+
+@contextmanager
+def counting(request: pytest.FixtureRequest, database: Database) -> Iterator[StatementCounts]:
+    """Count statements of a database in the test that makes the request."""
+    update = bool(request.config.getoption("update_statement_counts"))
+    counted = StatementCounts(f"{request.path.stem}.{request.node.originalname}", database, update=update)
+    yield counted
+    if update:
+        counted.write()
 
 
 def _as_text(numbers: Numbers) -> str:

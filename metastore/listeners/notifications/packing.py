@@ -1,8 +1,9 @@
-"""Pack what a change tells of many partitions or transactions into few rows, each with what its messages are made of when they are read.
+"""Pack what a change reports of many partitions or transactions into few rows, each with what its messages are made of when they are read.
 
 A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them.
 A row's payload is JSON: of partitions the table, and for up to EVENTS of them what differs, beside the storage descriptors that they
-share; of ids that follow each other the ends. It never decides what a message says: `messages.py` does, of the event that is unpacked.
+share; of ids that follow each other the ends. This module never decides what a message says: `messages.py` does, of the event that is
+unpacked.
 """
 
 from __future__ import annotations

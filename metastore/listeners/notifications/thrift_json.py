@@ -1,4 +1,4 @@
-"""Write structs as Thrift's JSON protocol does: the text of the `*ObjJson` values in a message. It never reads such text.
+"""Write structs as Thrift's JSON protocol does: the text of the `*ObjJson` values in a message. This module never reads such text.
 
 A field is `"number":{"type":value}`, a list `["type",size,item,...]`, a map `["key type","value type",size,{...}]`, a boolean 0 or 1, and
 binary is base64 without padding. Source: Apache Thrift's TJSONProtocol.

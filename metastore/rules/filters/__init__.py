@@ -4,7 +4,7 @@
 `leading_prefixes` says which ranges of partition names a filter can select from. Nothing here reads a database: what
 the tree says is the truth, and whatever a store does to narrow its reading must agree with it.
 
-Hive's own clients serialise their expressions instead: `read_expression` reads those, `compile_expression` judges partitions by them.
+Hive's own clients serialise their expressions instead: `read_expression` reads those, `compile_expression` evaluates partitions by them.
 """
 
 from metastore.rules.filters.expressions import read_expression

@@ -1,4 +1,4 @@
-"""Turn what Hive's clients serialise into a small tree of columns, constants and calls. It judges no partition.
+"""Turn what Hive's clients serialise into a small tree of columns, constants and calls. This module evaluates no partition.
 
 A function that is not known here stays in the tree under the name of its class: what it says is unknown, not wrong.
 """

@@ -2,7 +2,7 @@
 
 The union of Hive's Filter.g (2.3, 3.1) and PartitionFilter.g4 (4.x): keywords in any case, `==`, back-quoted keys,
 `date2020-01-31` as well as `DATE '2020-01-31'`. The lexer never decides what a word means; a column may be called
-`date` or `in`. Keys of which the grammar makes no word (`my-key`, `a b`) are told to it: Spark writes them bare.
+`date` or `in`. Keys of which the grammar makes no word (`my-key`, `a b`) are passed to it: Spark writes them bare.
 """
 
 from __future__ import annotations

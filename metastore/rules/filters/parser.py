@@ -10,7 +10,7 @@ Source: Hive's Filter.g (2.3, 3.1), PartitionFilter.g4 and PartFilterVisitor (4.
                  | "(" key ")" ["not"] "in" "(" constant, .. ")" | key ["not"] "in" "(" constant, .. ")"
                  | "(" "struct" "(" key, .. ")" ")" ["not"] "in" "(" ["const"] "struct" "(" constant, .. ")", .. ")"
 
-Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are no words, if they are told.
+Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are no words, if they are passed.
 Parentheses are held on a list of our own, so no filter exhausts Python's stack. Keys are not looked up here.
 """
 

@@ -1,12 +1,12 @@
 """Select partitions by a filter, term by term over all of them.
 
-Every term is two sets of partitions: those that match, and those that match or can not be judged. Sets are integers with a bit for each
+Every term is two sets of partitions: those that match, and those that match or can not be evaluated. Sets are integers with a bit for each
 partition, so a term costs the same few steps whatever the others are, and a thousand of them cost what a thousand lookups do.
 
 The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
 its padding, booleans false before true. The default partition is like SQL's null: no comparison with it holds, `!=` and `not in`
 included; one of a text key compares as the text that it is called, as on Java's server, so it may match. What is not of its key's type
-can not be judged: engines differ in what they read there, and all of them filter again. Nothing here asks how partitions are stored.
+can not be evaluated: engines differ in what they read there, and all of them filter again. Nothing here asks how partitions are stored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Selection(NamedTuple):
     """What a filter selects."""
 
     positions: list[int]
-    """Of the partitions that match or can not be judged, ascending."""
+    """Of the partitions that match or can not be evaluated, ascending."""
     is_certain: bool
     """Whether all of them match."""
 
@@ -123,7 +123,7 @@ class _Values:
 
     @staticmethod
     def _read(texts: _Texts, kind: KeyType, default_name: str) -> tuple[dict[Any, list[int]], list[list[int]]]:
-        """Return the partitions by value, without those that have none, and those whose values can not be judged."""
+        """Return the partitions by value, without those that have none, and those whose values can not be evaluated."""
         positions: dict[Any, list[int]] = {}
         unjudged: list[list[int]] = []
         for text, found in texts.positions.items():

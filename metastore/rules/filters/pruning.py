@@ -55,7 +55,7 @@ _TEXTS = frozenset(("string", "varchar", "char"))
 def compile_expression(
     expression: Expression, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION
 ) -> Callable[[Values], bool | None]:
-    """Return what judges the values of a partition, in the order of `keys` (name, Hive type): True, False, or None for "may match".
+    """Return what evaluates the values of a partition, in the order of `keys` (name, Hive type): True, False, or None for "may match".
 
     MetaError for a column that is no key.
     """

@@ -1,4 +1,4 @@
-"""Read what MariaDB and MySQL answer to statements from its bytes. It never touches a socket.
+"""Read what MariaDB and MySQL answer to statements from its bytes. This module never touches a socket.
 
 Values are those of PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart anew for
 each result: that is most of its work for a short one.

@@ -28,7 +28,7 @@ CHUNK = 65536
 """Bytes that are asked of the system at once."""
 Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Answer | None]
-"""A statement, and who is told what it returns."""
+"""A statement, and the answer that takes what it returns."""
 
 
 @cache

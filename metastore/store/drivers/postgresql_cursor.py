@@ -1,7 +1,7 @@
 """Connections to PostgreSQL whose cursors call libpq through psycopg's own layer for it (`psycopg.pq`), without psycopg's machinery above.
 
 A prepared statement costs the process 20 us instead of 60, and one that can wait goes out with the next, in libpq's pipeline
-mode: six statements that go as two take 110 us instead of 170. Errors are psycopg's. It never begins a transaction by itself.
+mode: six statements that go as two take 110 us instead of 170. Errors are psycopg's. This module never begins a transaction by itself.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Message(NamedTuple):
 
 
 Asked = tuple[_Message, Answer | None]
-"""A statement, and who is told what it returns."""
+"""A statement, and the answer that takes what it returns."""
 
 
 class _Pipeline:

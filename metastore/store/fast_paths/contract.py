@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What the caller believes of a transaction. It chooses the statements; they look for themselves whether it is true."""
+    """What the caller believes of a transaction. Hints choose the statements, which look for themselves whether they are true."""
 
     type: int
     holds: int
@@ -44,7 +44,7 @@ class Hint(NamedTuple):
     """How many objects it writes to."""
     intent: Intent | None
     """The object, with its write id, if it is the only one."""
-    changes: bool
+    row_changes: bool
     """Whether it updates or deletes rows: the commit then has conflicts to look for."""
 
 

@@ -20,7 +20,7 @@ from metastore.store.drivers.contract import FEW, BrokenAtCommit, Refused
 from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.notifications import LogRow
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, hold
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, add_holds
 from metastore.store.write_ids import TableKey
 
 Done = TypeVar("Done")
@@ -137,7 +137,7 @@ class MySQL(FastPaths):
 
 
 def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
-    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is judged first."""
+    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is checked for conflicts first."""
     if intent is None:
         return ()
     if intent[4] == INSERT:
@@ -161,7 +161,7 @@ def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
             unnumbered.append(intent)
 
     def work(session: Session) -> Answer:
-        _hold(session, new)
+        _add_holds(session, new)
         session.enqueue(sql.PASS[bool(transaction)], queue=wanted.queues[0], seen=quiet.changes)
         added = session.enqueue(sql.INSERT_IF_FOUND_ONE, **new.lock._asdict())
         locks.insert_below(session, added, new.lock, new.parts, numbered)
@@ -179,9 +179,9 @@ def _lock_looking(database: Database, new: LockAttempt) -> int | None:
     wanted, transaction = new.wanted, new.lock.transaction_id
 
     def work(session: Session) -> tuple[Answer, Answer]:
-        _hold(session, new)
+        _add_holds(session, new)
         turn = session.enqueue(sql.TURN[bool(transaction)], names=wanted.queues, queues=len(wanted.queues))
-        session.enqueue(sql.MET[wanted.within_tables], **wanted.values)
+        session.enqueue(sql.OVERLAPPING[wanted.within_tables], **wanted.values)
         added = locks.insert(session, new.lock, new.parts, ())
         _note(session, transaction, new.intents)
         return turn, added
@@ -195,9 +195,9 @@ def _lock_looking(database: Database, new: LockAttempt) -> int | None:
     return added.key
 
 
-def _hold(session: Session, new: LockAttempt) -> None:
+def _add_holds(session: Session, new: LockAttempt) -> None:
     if new.lock.transaction_id:
-        hold(session, new.lock.transaction_id, new.bits, new.lock.heartbeat_ms)
+        add_holds(session, new.lock.transaction_id, new.bits, new.lock.heartbeat_ms)
 
 
 def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:

@@ -127,7 +127,7 @@ COMPLETE = {
 }
 """Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
 
-With True also the commit id, which the statement before told. The transaction's own row gets a mark from the housekeeper.
+With True also the commit id, which the statement before returned. The transaction's own row gets a mark from the housekeeper.
 """
 _COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE)
 _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
@@ -135,7 +135,7 @@ _TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
 _COMMIT_ID = sa.func.last_insert_id(
     sa.select(N.value).where(N.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
 )
-"""The last id that was given out, as the id of a commit, which the next statement is given; from then on none is given out."""
+"""The last id that was issued, as the id of a commit, which the next statement is given; from then on none is issued."""
 _CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
 _LATER_CHANGE = sa.exists(
     sa.select(constant(1))
@@ -171,13 +171,15 @@ PASS = {
     .values(changes=Q.changes)
     for held in (True, False)
 }
-"""Wait for the turn in a queue that has not changed; with True, if the statement before found one row. It answers less than a query."""
+"""Wait for the turn in a queue that has not changed; with True, if the statement before found one row. An update returns no rows."""
 INSERT_IF_FOUND_ONE = inserting(lock_rows, locks.NewLock._fields).values(writers_wait=_if_found_one(sa.bindparam("writers_wait")))
-MET = {
-    within: sa.select(sa.func.exp(lock_components.c.number + constant(1000))).where(*locks.met(within_tables=within)).limit(constant(1))
+OVERLAPPING = {
+    within: sa.select(sa.func.exp(lock_components.c.number + constant(1000)))
+    .where(*locks.in_reach(within_tables=within))
+    .limit(constant(1))
     for within in (True, False)
 }
-"""Overflows for each component that may be met."""
+"""Overflows for each component that may overlap."""
 NOTE = sa.insert(transaction_components).values(
     {
         **bound(INTENT_COLUMNS[:-1]),

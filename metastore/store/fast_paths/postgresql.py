@@ -32,7 +32,7 @@ from metastore.store.fast_paths.contract import (
     LockAttempt,
 )
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import NewLock, met, wait_turn
+from metastore.store.locks import NewLock, in_reach, wait_turn
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
@@ -57,7 +57,7 @@ from metastore.store.transactions import (
     WRITE_IDS,
     WROTE,
     Who,
-    hold,
+    add_holds,
     is_open,
     may_be_range,
 )
@@ -221,11 +221,11 @@ def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -
 
 @cache
 def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
-    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may meet another."""
+    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may overlap with another."""
     waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
     conditions = [
         waiting == sa.bindparam("queues", type_=sa.BigInteger()),
-        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*met(within_tables=within_tables))),
+        ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*in_reach(within_tables=within_tables))),
     ]
     transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
     if in_transaction:
@@ -252,7 +252,7 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
 def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.CTE:
     """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
 
-    None can if no transaction from the lowest on has a write id, which is judged by the counter as it is once its row is held: who
+    None can if no transaction from the lowest on has a write id, which the counter shows as it is once its row is held: who
     allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
     statement began and the counter is still the version of then: ranges only come together with another one.
     """
@@ -305,7 +305,7 @@ class PostgreSQL(FastPaths):
 
     def try_open(self, database: Database, count: int, kind: int, who: Who, now: int, most: int, event: LogRow | None) -> list[int] | None:
         user, host, agent = who
-        rows = database.change(
+        rows = database.autocommit(
             lambda session: session.rows(
                 _opening(event is not None),
                 counter=counters.TRANSACTION,
@@ -324,17 +324,17 @@ class PostgreSQL(FastPaths):
     def try_commit(
         self, database: Database, key: int, hint: Hint, now: int, event: LogRow | None, *, checks_conflicts: bool
     ) -> Ended | None:
-        if hint.changes:  # the portable way takes as long
+        if hint.row_changes:  # the portable way takes as long
             return None
         parameters = {"key": key, "now": now, "new_state": COMMITTED, "inserting": INSERT, **_event(event)}
-        row = database.change(lambda session: session.row(_ending(True, event is not None), **parameters))
+        row = database.autocommit(lambda session: session.row(_ending(True, event is not None), **parameters))
         return None if row is None else Ended(*row)
 
     def try_abort(self, database: Database, keys: Sequence[int], hint: Hint, now: int, event: LogRow | None) -> list[int] | None:
         logs, which = event is not None, {"key": keys[0], "lowest": keys[0], "highest": keys[-1], "keys": list(keys)}
         statement = _ending(False, logs) if len(keys) == 1 else _aborting(logs, is_range(keys))
         parameters = {**which, "count": len(keys), "now": now, "new_state": ABORTED, **_event(event)}
-        row = database.change(lambda session: session.row(statement, **parameters))
+        row = database.autocommit(lambda session: session.row(statement, **parameters))
         return list(keys) if row is not None and row[0] else None
 
     def try_allocate(
@@ -342,7 +342,7 @@ class PostgreSQL(FastPaths):
     ) -> int | None:
         ends = {"count": len(transactions), "lowest": transactions[0], "highest": transactions[-1]}
         statement = (_allocating if len(transactions) == 1 else _allocating_range)(event is not None)
-        row = database.change(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
+        row = database.autocommit(lambda session: session.row(statement, **ends, **key._asdict(), **_event(event)))
         return None if row is None else int(row[0])
 
     def try_lock(self, database: Database, new: LockAttempt) -> int | None:
@@ -354,7 +354,7 @@ class PostgreSQL(FastPaths):
 
         def work(session: Session) -> Answer:
             if transaction:
-                hold(session, transaction, new.bits, new.lock.heartbeat_ms)
+                add_holds(session, transaction, new.bits, new.lock.heartbeat_ms)
             wait_turn(session, queues)
             return session.enqueue(
                 _locking(bool(new.intents), bool(transaction), within_tables),

@@ -146,7 +146,7 @@ class Authenticator:
             raise Refused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
 
     def login_missing(self) -> Refused:
-        """Return what a client is told that begins to call without a login."""
+        """Return what is answered to a client that begins to call without a login."""
         return Refused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
 
 

@@ -71,6 +71,9 @@ class KerberosLayer:
 
 def error_text(error: GSSError) -> str:
     """Return what went wrong in one line: Kerberos' own text, and what to do where that is known."""
-    minor = error.min_code
-    said = " ".join(error.get_all_statuses(minor, False) if minor else error.get_all_statuses(error.maj_code, True))
+    minor, said = error.min_code, ""
+    if minor:
+        said = " ".join(error.get_all_statuses(minor, False))
+    if said in ("", "Success", "Unknown error"):  # then the major code has it, such as a frame that came twice
+        said = " ".join(error.get_all_statuses(error.maj_code, True))
     return f"{said}; {_ADVICE[minor]}" if minor in _ADVICE else said

@@ -38,7 +38,7 @@ def login_message(status: int, payload: bytes = b"") -> bytes:
 def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> Done:
     """Let a client log in and return what came of that. `choose` makes the mechanism of a name, or raises Refused.
 
-    A failed login is told to the client. Raises Refused, EndOfStream, Malformed.
+    A failed login is reported to the client. Raises Refused, EndOfStream, Malformed.
     """
     try:
         status, name = read_login_message(feed)

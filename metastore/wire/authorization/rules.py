@@ -68,7 +68,7 @@ class Rule:
     """For the documentation: what of the reply is shown."""
     late: Late | None = None
     """From arguments and reply of a method that only reads a table, that table, if any privilege on it is enough: what the method has
-    read is judged first, and the request only where that may not be shown."""
+    read is decided first, and the request only where that may not be shown."""
     fill: Callable[[Decision, Any], None] | None = None
     """Puts what the server knows of the caller into the arguments, before the handler."""
     renews: bool = False

@@ -1,7 +1,7 @@
 """Check and decode messages of the binary and the compact protocol in Python: simple rather than fast.
 
 Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are no UTF-8 are noted with the
-name of their field while the rest of the message is read on. It never guesses: an unknown type ends the message.
+name of their field while the rest of the message is read on. This module never guesses: an unknown type ends the message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Print docs/methods.md: `python -m metastore.wire.methods > docs/methods.md`. It never starts a server."""
+"""Print docs/methods.md: `python -m metastore.wire.methods > docs/methods.md`. This module never starts a server."""
 
 import sys
 

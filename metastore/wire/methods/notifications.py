@@ -1,4 +1,4 @@
-"""Methods of the notification log, and those with which clients tell of their own writes."""
+"""Methods of the notification log, and those with which clients report their own writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Join the method tables of the nouns into one. It never runs a method."""
+"""Join the method tables of the nouns into one. This module never runs a method."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Speaker:
         """Tell whether the server closed the connection."""
         try:
             return self.sock.recv(1) == b""
-        except ConnectionResetError:
+        except ConnectionError:
             return True
 
 

@@ -137,7 +137,7 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     [
         ({"LOGIN": "token"}, "METASTORE_CLIENT_LOGIN=token needs METASTORE_CLIENT_TOKEN or HADOOP_TOKEN_FILE_LOCATION"),
         ({"LOGIN": "plain", "USER": "alice"}, "needs METASTORE_CLIENT_USER and METASTORE_CLIENT_PASSWORD"),
-        ({"LOGIN": "magic"}, "METASTORE_CLIENT_LOGIN=magic is none of kerberos, token, plain, none"),
+        ({"LOGIN": "magic"}, "METASTORE_CLIENT_LOGIN=magic is none of kerberos, token, plain, jwt, none"),
     ],
 )
 def test_what_is_missing_is_named(variables: dict[str, str], reason: str) -> None:

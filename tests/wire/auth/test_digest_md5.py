@@ -198,6 +198,23 @@ def test_a_server_that_does_not_know_the_password_is_told_apart() -> None:
         ours.step(b"rspauth=00000000000000000000000000000000")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"algorithm=md5-sess", b"algorithm=md5"),
+        (b'realm="default"', b'realm="other"'),
+        (b"nonce=", b"once="),
+        (b'qop="auth"', b'qop="secret"'),
+    ],
+)
+def test_a_client_refuses_a_challenge_that_does_not_fit(before: bytes, after: bytes) -> None:
+    changed = challenge(server()).replace(before, after)
+    with pytest.raises(LoginError, match=r"The server offers .* wanted: authentication, integrity, privacy"):
+        client().step(changed)
+    with pytest.raises(LoginError, match="can not be read from byte"):
+        client().step(b"=")
+
+
 def test_directives_are_read_as_they_may_be_written() -> None:
     assert parse(b' a = "x\\"y\\\\" ,\r\n b=c,D="",e=1,') == {"a": 'x"y\\', "b": "c", "d": "", "e": "1"}
 

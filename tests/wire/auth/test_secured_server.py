@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -14,14 +15,14 @@ import pytest
 
 from metastore.client import connect
 from metastore.client_login import LoginError
-from metastore.idl import Database, FieldSchema, MetaException, SerDeInfo, StorageDescriptor, Table
+from metastore.idl import Database, FieldSchema, MetaException, NoSuchObjectException, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import read_token
 from tests.support.kdc import REALM, Kdc
 from tests.support.servers import COMMAND, ROOT, Server, environment, serving
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
-from tests.support.secured import ALICE, OOZIE, PROTECTIONS, Secured
+from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +158,18 @@ def test_the_command_line_logs_in_as_the_environment_says(server: Server, secure
             [*COMMAND, "call", "getStatus"], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
         )
         assert (ran.returncode, ran.stdout.strip()) == (0, "2"), ran.stderr
+    variables = environment(secured.home, {**secured.kdc.variables, **login, "METASTORE_URI": secured.uri})
+    got = subprocess.run(
+        [*COMMAND, "call", "get_delegation_token", "alice", "alice"],
+        env=variables,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    with secured.token(json.loads(got.stdout)) as client:
+        assert client.getStatus() == 2
     ran = subprocess.run(
         [*COMMAND, "ls", "--uri", secured.uri],
         env=environment(secured.home),
@@ -188,6 +201,20 @@ def test_the_tokens_of_other_servers_are_for_whom_the_setting_names(server: Serv
         for ask in (client.get_master_keys, client.get_all_token_identifiers, lambda: client.add_master_key("k")):
             with pytest.raises(Exception, match=r"alice \(by kerberos\) may not see or change stored tokens"):
                 ask()
+
+
+def test_another_server_keeps_its_tokens_and_keys(server: Server, secured: Secured) -> None:
+    with secured.kerberos(HIVE_SERVER) as client:
+        assert client.add_token("id", "token")
+        assert not client.add_token("id", "token")
+        assert (client.get_token("id"), client.get_token("other"), client.get_all_token_identifiers()) == ("token", "", ["id"])
+        assert client.remove_token("id")
+        number = client.add_master_key("key")
+        client.update_master_key(number, "changed")
+        assert client.get_master_keys() == ["changed"]
+        assert client.remove_master_key(number)
+        with pytest.raises(NoSuchObjectException, match=f"No key found with keyId: {number}"):
+            client.update_master_key(number, "again")
 
 
 def test_a_frame_beyond_the_limit_and_one_that_is_forged_end_the_connection(server: Server, secured: Secured) -> None:

@@ -1,0 +1,65 @@
+"""What the port answers to GET: probes, metrics, the version. Probes never need a login, so that whoever restarts servers can ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import metastore
+from metastore import log
+from metastore.service.context import Metastore
+from metastore.service.health import Readiness
+from metastore.service.observations import Observation, Observer
+from metastore.store import migrate
+from metastore.wire import metrics
+from metastore.wire.codec import IMPLEMENTATION
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Pages:
+    """The pages of one worker process."""
+
+    def __init__(self, server: Metastore, is_draining: Callable[[], bool]) -> None:
+        self._readiness = Readiness(server, is_draining)
+        self._observer = Observer(server)
+        self._pages: dict[str, Callable[[], Answer]] = {
+            "/healthz": lambda: _json(200, status="ok"),
+            "/readyz": self._ready,
+            "/version": lambda: _json(200, version=metastore.__version__, codec=IMPLEMENTATION, schema=migrate.revisions()[-1]),
+            "/metrics": lambda: Answer(200, metrics.exposition(self._seen()), metrics.CONTENT_TYPE),
+        }
+        self.asking_for_login = frozenset({"/metrics"})
+        """Those that tell nothing to clients without a login where others need one."""
+
+    def find(self, path: str) -> Callable[[], Answer] | None:
+        """Return what makes a page, None if there is none at that path."""
+        return self._pages.get(path)
+
+    def _ready(self) -> Answer:
+        problem = self._readiness.problem()
+        return _json(503, status="not ready", reason=problem) if problem else _json(200, status="ready")
+
+    def _seen(self) -> Observation | None:
+        if self._readiness.problem():
+            return None
+        try:
+            return self._observer.look()
+        except Exception as error:  # noqa: BLE001  # the other metrics are asked for most when the database is down
+            log.get("metastore.metrics").warning("the database can not be asked", reason=str(error)[:300])
+            return None
+
+
+def _json(code: int, **content: str) -> Answer:
+    return Answer(code, json.dumps(content).encode() + b"\n", JSON)

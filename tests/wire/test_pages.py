@@ -1,0 +1,171 @@
+"""Probes and metrics over HTTP, on the port that Thrift is on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from metastore.client import connect
+from metastore.idl import Database, OpenTxnRequest
+from tests.support.certificates import Authority
+from tests.support.servers import COMMAND, ROOT, serving
+
+PROMTOOL = shutil.which("promtool")
+
+
+def get(uri: str, path: str) -> tuple[int, str]:
+    """Return status and text of a page."""
+    try:
+        with urllib.request.urlopen(uri.replace("thrift://", "http://") + path, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def sample(text: str, name: str) -> float:
+    """Return the value of a sample of the metrics."""
+    return next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name} "))
+
+
+def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path: Path) -> None:
+    with serving("--db", database_url, "--workers", "2", home=tmp_path) as server:
+        assert get(server.uri, "/healthz") == (200, '{"status": "ok"}\n')
+        assert get(server.uri, "/readyz") == (200, '{"status": "ready"}\n')
+        version = json.loads(get(server.uri, "/version")[1])
+        assert set(version) == {"version", "codec", "schema"}
+        assert get(server.uri, "/else")[0] == 404
+        request = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", data=b"x")
+        with pytest.raises(urllib.error.HTTPError, match="405"):
+            urllib.request.urlopen(request, timeout=20)
+
+
+def health(port: str, *options: str) -> tuple[int, str]:
+    """Return status and text of `metastore health`."""
+    done = subprocess.run([*COMMAND, "health", "--port", port, *options], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def test_the_command_line_asks_with_and_without_tls(tmp_path: Path) -> None:
+    certificate = Authority(tmp_path).issue("server")
+    for options in ((), ("--set", f"tls_certificate={certificate}")):
+        with serving("--workers", "1", *options, home=tmp_path / str(len(options))) as server:
+            port = server.uri.rpartition(":")[2]
+            assert health(port) == (0, "ready")
+            assert health(port, "--path", "/healthz") == (0, "ok")
+    status, text = health(port)
+    assert status == 1
+    assert "no server answers" in text
+
+
+def test_all_workers_count_together(database_url: str, tmp_path: Path) -> None:
+    with serving("--db", database_url, "--workers", "3", home=tmp_path) as server:
+        for number in range(12):  # a connection each: whichever process takes it
+            with connect(server.uri, timeout=20) as client:
+                client.create_database(Database(name=f"d{number}"))
+                with pytest.raises(Exception, match="nowhere"):
+                    client.get_database("nowhere")
+        with connect(server.uri, timeout=20) as client:
+            client.open_txns(OpenTxnRequest(num_txns=3, user="u", hostname="h"))
+            for _ in range(3):
+                text = get(server.uri, "/metrics")[1]
+                assert sample(text, 'metastore_call_seconds_count{method="create_database",outcome="ok"}') == 12
+                assert sample(text, 'metastore_call_seconds_count{method="get_database",outcome="NoSuchObject"}') == 12
+                assert sample(text, 'metastore_connections{mechanism="anonymous",transport="plain"}') == 1
+                assert sample(text, "metastore_open_transactions") == 3
+                assert sample(text, "metastore_oldest_open_transaction_seconds") >= 0
+                assert sample(text, 'metastore_objects{kind="databases"}') >= 1
+                assert sample(text, "metastore_last_event_id") >= 12
+                assert sample(text, "metastore_database_up") == 1
+                assert sample(text, "metastore_sent_bytes_total") > 0
+        if PROMTOOL is not None:
+            done = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_worker_that_died_holds_no_connections_open(tmp_path: Path) -> None:
+    with serving("--workers", "1", home=tmp_path) as server:
+        with connect(server.uri, timeout=20) as client:
+            assert client.get_all_databases() == ["default"]
+            before = get(server.uri, "/metrics")[1]
+            assert sample(before, 'metastore_connections{mechanism="anonymous",transport="plain"}') == 1
+            children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+            os.kill(int(children[0]), signal.SIGKILL)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            try:
+                text = get(server.uri, "/metrics")[1]
+                break
+            except OSError:
+                time.sleep(0.1)
+        assert 'metastore_connections{mechanism="anonymous",transport="plain"} 1.0' not in text
+        assert sample(text, 'metastore_call_seconds_count{method="get_all_databases",outcome="ok"}') == 1, "what it counted stays"
+
+
+def test_a_drain_is_told_before_the_port_closes(tmp_path: Path) -> None:
+    with serving("--workers", "1", "--set", "drain_notice=3s", home=tmp_path) as server:
+        assert get(server.uri, "/readyz")[0] == 200
+        server.process.send_signal(signal.SIGTERM)
+        told = [get(server.uri, "/readyz")]
+        while told[-1][0] == 200:
+            time.sleep(0.05)
+            told.append(get(server.uri, "/readyz"))
+        assert told[-1][0] == 503
+        assert "draining" in told[-1][1]
+        assert get(server.uri, "/healthz")[0] == 200
+        with connect(server.uri, timeout=20) as client:
+            assert client.get_all_databases() == ["default"]
+        assert server.process.wait(30) == 0
+
+
+def test_probes_need_no_login_and_metrics_do(tmp_path: Path) -> None:
+    with serving("--workers", "1", "--set", "authentication=users", home=tmp_path) as server:
+        assert get(server.uri, "/healthz")[0] == 200
+        assert get(server.uri, "/readyz")[0] == 200
+        status, text = get(server.uri, "/metrics")
+        assert status == 401
+        assert "asks for a login" in text
+
+
+@pytest.mark.slow
+def test_a_database_that_hangs_makes_the_server_unready_and_not_dead(tmp_path: Path) -> None:
+    """A PostgreSQL of its own is stopped (SIGSTOP) and goes on."""
+    folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    folder.chmod(0o755)
+    variables = {**os.environ, "METASTORE_TEST_DATABASES": str(folder)}
+    script = [sys.executable, str(ROOT / ".ci" / "databases")]
+    started = subprocess.run([*script, "start"], env=variables, capture_output=True, text=True, check=True).stdout
+    url = next(line.partition("=")[2] for line in started.splitlines() if line.startswith("METASTORE_TEST_POSTGRESQL="))
+    try:
+        postmaster = int(next(folder.rglob("postmaster.pid")).read_text().split()[0])
+        processes = [postmaster, *map(int, Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split())]
+        with serving("--db", url, "--workers", "1", home=tmp_path / "server") as server:
+            assert get(server.uri, "/readyz")[0] == 200
+            children = list(map(int, Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()))
+            for pid in (*processes, *children):
+                os.kill(pid, signal.SIGSTOP)
+            begun = time.monotonic()
+            status, text = get(server.uri, "/readyz")
+            assert (status, "gave no answer" in text) == (503, True)
+            assert get(server.uri, "/healthz")[0] == 200
+            assert sample(get(server.uri, "/metrics")[1], "metastore_database_up") == 0
+            assert time.monotonic() - begun < 20
+            for pid in {*processes, *children}:
+                os.kill(pid, signal.SIGCONT)
+            until = time.monotonic() + 30
+            while get(server.uri, "/readyz")[0] != 200:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+    finally:
+        subprocess.run([*script, "stop"], env=variables, check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
