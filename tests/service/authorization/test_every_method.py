@@ -108,7 +108,8 @@ def test_who_has_no_rights_changes_nothing_and_learns_nothing(world: World) -> N
 
 
 FAILS_FOR_ADMIN = {
-    **dict.fromkeys(("get_delegation_token", "renew_delegation_token"), "without a login"),
+    "get_delegation_token": "gives out no delegation tokens",
+    "renew_delegation_token": "without a login",
     "cancel_delegation_token": "base64",
     **dict.fromkeys(("add_token", "get_token", "remove_token", "get_all_token_identifiers"), "a client without login"),
     **dict.fromkeys(("add_master_key", "update_master_key", "remove_master_key", "get_master_keys"), "a client without login"),
