@@ -20,7 +20,7 @@ from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.warehouse import Journal, Warehouse
-from metastore.wire import audit, metrics
+from metastore.wire import audit
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
@@ -154,12 +154,11 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
             runner.stop()
         close(metastore)
 
-    supervisor = Supervisor(wire_settings(config), start, ready=ready, on_worker_death=metrics.forget, close_metastore=end)
+    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end)
     gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
     # Beside a call that computes for long each wait of a short one, for the database or its client, ends that much later.
     sys.setswitchinterval(0.0005)
-    with metrics.shared():
-        return supervisor.run()
+    return supervisor.run()

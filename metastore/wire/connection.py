@@ -21,10 +21,10 @@ from metastore import log
 from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.service.identity import Login
-from metastore.wire import metrics
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
+from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
@@ -56,10 +56,11 @@ class Connection:
 
     def __init__(
         self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, pages: Pages, tls: Certificates | None,
+        authenticator: Authenticator, pages: Pages, counts: Counts, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
         self._pages = pages
+        self._counts = counts
         self._dispatcher = dispatcher
         self._settings = settings
         self._authenticator = authenticator
@@ -178,9 +179,9 @@ class Connection:
         try:
             done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
         except Refused:
-            metrics.count_login("sasl", "refused")
+            self._counts.login("other", "refused")
             raise
-        metrics.count_login(done.login.mechanism, "ok")
+        self._counts.login(done.login.mechanism, "ok")
         self._admit(done.login)
         self._count("sasl", done.login.mechanism)
         self._frames = Frames(self._received, done.layer, self._settings.max_message_size)
@@ -194,13 +195,13 @@ class Connection:
 
         self._patience = self._settings.idle_timeout
         http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages)
-        self._count("http", "")
+        self._count("http", "other")
         self._speak = lambda: http.serve_one() and self._go_on()
         return self._speak()
 
     def _count(self, transport: str, mechanism: str) -> None:
         self._counted = (transport, mechanism)
-        metrics.count_connection(transport, mechanism, 1)
+        self._counts.connection(transport, mechanism, 1)
 
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
@@ -303,6 +304,6 @@ class Connection:
         """Close the socket."""
         counted, self._counted = self._counted, None
         if counted is not None:
-            metrics.count_connection(*counted, -1)
+            self._counts.connection(*counted, -1)
         with contextlib.suppress(OSError):
             self.sock.close()

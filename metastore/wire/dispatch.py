@@ -15,9 +15,10 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire import audit, metrics
+from metastore.wire import audit
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
+from metastore.wire.counts import Counts
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -51,9 +52,10 @@ class Outcome:
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
-    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings) -> None:
+    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, counts: Counts) -> None:
         self._metastore = metastore
         self._methods = methods
+        self._counts = counts
         self._settings = settings
         self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
@@ -100,8 +102,7 @@ class Dispatcher:
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""
-        known = outcome.method if outcome.method in self._methods else metrics.UNKNOWN
-        metrics.count_call(known, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
+        self._counts.call(outcome.method, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result

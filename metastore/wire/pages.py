@@ -12,8 +12,8 @@ from metastore.service.context import Metastore
 from metastore.service.health import Readiness
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
-from metastore.wire import metrics
 from metastore.wire.codec import IMPLEMENTATION
+from metastore.wire.counts import Counts
 
 JSON = "application/json"
 
@@ -31,14 +31,15 @@ class Answer:
 class Pages:
     """The pages of one worker process."""
 
-    def __init__(self, server: Metastore, is_draining: Callable[[], bool]) -> None:
+    def __init__(self, server: Metastore, counts: Counts, is_draining: Callable[[], bool]) -> None:
         self._readiness = Readiness(server, is_draining)
         self._observer = Observer(server)
+        self._counts = counts
         self._pages: dict[str, Callable[[], Answer]] = {
             "/healthz": lambda: _json(200, status="ok"),
             "/readyz": self._ready,
             "/version": lambda: _json(200, version=metastore.__version__, codec=IMPLEMENTATION, schema=migrate.revisions()[-1]),
-            "/metrics": lambda: Answer(200, metrics.exposition(self._seen()), metrics.CONTENT_TYPE),
+            "/metrics": self._metrics,
         }
         self.asking_for_login = frozenset({"/metrics"})
         """Those that tell nothing to clients without a login where others need one."""
@@ -50,6 +51,11 @@ class Pages:
     def _ready(self) -> Answer:
         problem = self._readiness.problem()
         return _json(503, status="not ready", reason=problem) if problem else _json(200, status="ready")
+
+    def _metrics(self) -> Answer:
+        from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
+
+        return Answer(200, metrics.exposition(self._counts, self._seen()), metrics.CONTENT_TYPE)
 
     def _seen(self) -> Observation | None:
         if self._readiness.problem():

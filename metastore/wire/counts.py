@@ -1,0 +1,117 @@
+"""Count calls, bytes, connections and logins, for all worker processes together, in memory that they share.
+
+Each worker has a part of its own, which nobody else writes into, so a count is an addition and no message. What a worker counted stays
+when it dies; its successor goes on in the same part. A count takes half a microsecond: a short call takes ninety.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from metastore.wire.errors import EXCEPTIONS
+from metastore.wire.methods.table import ALL
+
+SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper bounds of the histogram's buckets; one more has no bound."""
+OTHER = "other"
+"""In place of a method that the interface lacks, and of an error that is not one of ours: such names come from clients and libraries."""
+METHODS = (*sorted(ALL), OTHER)
+OUTCOMES = ("ok", *sorted({cls.__name__ for cls in EXCEPTIONS} | {"PermissionDenied", "MissingArgument", "TApplicationException"}), OTHER)
+TRANSPORTS = ("plain", "tls", "sasl", "http")
+MECHANISMS = ("anonymous", "kerberos", "token", "ldap", "users", "jwt", "certificate", OTHER)
+RESULTS = ("ok", "refused")
+
+_WIDTH = len(SECONDS) + 2
+"""Cells of a histogram: the buckets, then the sum of the seconds."""
+_CALLS = {pair: at * _WIDTH for at, pair in enumerate(product(METHODS, OUTCOMES))}
+_RECEIVED = len(_CALLS) * _WIDTH
+_SENT = _RECEIVED + 1
+_LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
+_OPEN = {pair: _SENT + 1 + len(_LOGINS) + at for at, pair in enumerate(product(TRANSPORTS, MECHANISMS))}
+_SIZE = _SENT + 1 + len(_LOGINS) + len(_OPEN)
+
+
+class Histogram(NamedTuple):
+    """Calls of one method with one outcome."""
+
+    method: str
+    outcome: str
+    buckets: tuple[int, ...]
+    """The calls of each bucket alone."""
+    seconds: float
+
+
+class Counts:
+    """The counts of some processes. The memory of all cells is reserved, but taken only where something is counted."""
+
+    def __init__(self, parts: int = 1) -> None:
+        self._cells = memoryview(mmap.mmap(-1, parts * _SIZE * 8)).cast("d")
+        self._parts = parts
+        self._base = 0
+        self._lock = threading.Lock()
+
+    def take(self, part: int) -> None:
+        """Count into a part from now on."""
+        self._base = part * _SIZE
+        self._lock = threading.Lock()  # another thread may have held it at the fork
+
+    def close_connections(self, part: int) -> None:
+        """Note that the process of a part has died, and that none of its connections is open."""
+        for at in _OPEN.values():
+            self._cells[part * _SIZE + at] = 0.0
+
+    def call(self, method: str, outcome: str, seconds: float, received: int, sent: int) -> None:
+        """Count an answered call and the bytes of its messages."""
+        at = _CALLS.get((method, outcome))
+        if at is None:
+            at = _CALLS[method if method in ALL else OTHER, outcome if outcome in OUTCOMES else OTHER]
+        cells, base = self._cells, self._base
+        at += base
+        with self._lock:
+            cells[at + bisect_left(SECONDS, seconds)] += 1.0
+            cells[at + _WIDTH - 1] += seconds
+            cells[base + _RECEIVED] += received
+            cells[base + _SENT] += sent
+
+    def connection(self, transport: str, mechanism: str, change: int) -> None:
+        """Count a connection that begins to speak (1) or ends (-1)."""
+        with self._lock:
+            self._cells[self._base + _OPEN[transport, mechanism if mechanism in MECHANISMS else OTHER]] += change
+
+    def login(self, mechanism: str, result: str) -> None:
+        """Count a login: "ok" or "refused"."""
+        with self._lock:
+            self._cells[self._base + _LOGINS[mechanism if mechanism in MECHANISMS else OTHER, result]] += 1.0
+
+    def _sum(self, at: int) -> float:
+        return sum(self._cells[part * _SIZE + at] for part in range(self._parts))
+
+    def calls(self) -> Iterator[Histogram]:
+        """Yield the histograms of what was called."""
+        for (method, outcome), at in _CALLS.items():
+            buckets = tuple(int(self._sum(at + place)) for place in range(_WIDTH - 1))
+            if any(buckets):
+                yield Histogram(method, outcome, buckets, self._sum(at + _WIDTH - 1))
+
+    @property
+    def received(self) -> int:
+        """Bytes of requests."""
+        return int(self._sum(_RECEIVED))
+
+    @property
+    def sent(self) -> int:
+        """Bytes of replies."""
+        return int(self._sum(_SENT))
+
+    def logins(self) -> dict[tuple[str, ...], int]:
+        """Return the logins by mechanism and result."""
+        return {pair: number for pair, at in _LOGINS.items() if (number := int(self._sum(at)))}
+
+    def connections(self) -> dict[tuple[str, ...], int]:
+        """Return the open connections by transport and mechanism."""
+        return {pair: int(self._sum(at)) for pair, at in _OPEN.items()}
