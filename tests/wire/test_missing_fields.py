@@ -20,6 +20,7 @@ from metastore.listeners.events import FunctionEnd
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Client, Metastore
 from metastore.store import migrate
+from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Dialect, Message, write_message
@@ -113,7 +114,7 @@ def arguments(method: str) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_missing_field_is_told_in_words(metastore: Metastore, method: str) -> None:
-    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0))
+    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Counts())
     (ends,) = metastore.listeners.end
     assert isinstance(ends, Ends)
     wrong = []
