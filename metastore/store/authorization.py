@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from metastore.idl import PrincipalType
 from metastore.places import END, LENGTH, above
 from metastore.store import places
-from metastore.store.clauses import Among, ascending, looked_up
+from metastore.store.clauses import Among, ascending, constant, looked_up
 from metastore.store.database import Session
 from metastore.store.privileges import COLUMNS, JOINED
 from metastore.store.privileges import P as PRIVILEGES
@@ -47,6 +48,11 @@ GRANTED = (
 )
 WITH_OWN_TABLES = sa.select(D.catalog, D.name).where(
     sa.exists(sa.select(T.id).where(T.database_id == D.id, Among(T.owner, "names"), T.owner_type == sa.bindparam("type_key")))
+)
+OWN_TABLES = (
+    sa.select(T.name)
+    .select_from(tables.join(databases, T.database_id == D.id))
+    .where(DATABASE, Among(T.owner, "names"), sa.func.coalesce(T.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key"))
 )
 USERS_OF_TRANSACTIONS = sa.select(X.id, X.user).where(Among(X.id, "keys"))
 USERS_OF_RANGE = sa.select(X.id, X.user).where(X.id >= sa.bindparam("low"), X.id <= sa.bindparam("high"))
@@ -149,6 +155,11 @@ def granted(session: Session, names: Sequence[str], kind: int) -> list[Granted]:
 def with_own_tables(session: Session, names: Sequence[str], kind: int) -> set[tuple[str, str]]:
     """Return the databases, as (catalog, name), in which principals of one type own a table."""
     return {(catalog, name) for catalog, name in session.rows(WITH_OWN_TABLES, names=list(names), type_key=kind)}
+
+
+def own_tables(session: Session, catalog: str, database: str, names: Sequence[str], kind: int) -> set[str]:
+    """Return the names of the tables of a database that belong to one of the principals of a kind."""
+    return {name for (name,) in session.rows(OWN_TABLES, catalog_key=catalog, database_key=database, names=list(names), type_key=kind)}
 
 
 def users_of_transactions(session: Session, keys: Sequence[int]) -> dict[int, str | None]:

@@ -69,6 +69,10 @@ class Authorizer:
         """Tell whether `who` sees all tables of a database, those too that will be made: their names are then not asked for one by one."""
         return False
 
+    def seen_tables(self, who: Who, catalog: str, database: str) -> set[str] | None:  # noqa: ARG002  # for those that can tell
+        """Return the names of the tables of a database that `who` sees; None where they have to be asked for one by one."""
+        return None
+
     def renew(self) -> None:
         """Forget what may be outdated: this process has changed roles, privileges, locations or the owner of a database."""
 

@@ -83,6 +83,13 @@ class Rights:
         """Tell whether an owner is the user, one of its groups or roles."""
         return owner is not None and (owner.name, owner.type or PrincipalType.USER) in self.principals
 
+    def by_type(self) -> dict[int, list[str]]:
+        """Return the names of the principals by their types."""
+        out: dict[int, list[str]] = defaultdict(list)
+        for name, kind in self.principals:
+            out[kind].append(name)
+        return out
+
 
 class _Snapshot:
     """What was true at one count of changes."""
@@ -121,6 +128,21 @@ class Grants(Authorizer):
         snapshot = self._current()
         rights = self._rights(snapshot, who)
         return rights.is_admin or _covers(snapshot, rights, (catalog, database), SEE)
+
+    def seen_tables(self, who: Who, catalog: str, database: str) -> set[str]:
+        """Return the names of the tables that the user owns, or on which something was granted."""
+        rights = self._rights(self._current(), who)
+        granted = [key for key, held in rights.tables.items() if key is not None and not held.isdisjoint(ON_TABLES)]
+        keys = [*granted, *(key for key in rights.columns if key is not None)]
+
+        def work(session: Session) -> set[str]:
+            named = authorization.names_of(session, keys).values() if keys else ()
+            seen = {name for *where, name in named if where == [catalog, database]}
+            for kind, names in rights.by_type().items():
+                seen |= authorization.own_tables(session, catalog, database, names, kind)
+            return seen
+
+        return self._database.read(work)
 
     def _current(self) -> _Snapshot:
         found, now = self._snapshot, time.monotonic()
@@ -177,9 +199,7 @@ class Grants(Authorizer):
             return True
         now = time.monotonic()
         if rights.own is None or rights.own[0] <= now:
-            by_type: dict[int, list[str]] = defaultdict(list)
-            for name, kind in rights.principals:
-                by_type[kind].append(name)
+            by_type = rights.by_type()
 
             def work(session: Session) -> frozenset[Name]:
                 return frozenset[Name]().union(*(authorization.with_own_tables(session, names, kind) for kind, names in by_type.items()))

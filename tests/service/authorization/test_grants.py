@@ -10,7 +10,7 @@ import pytest
 
 from metastore import idl
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject
-from metastore.service.authorization import location_grants
+from metastore.service.authorization import decision, location_grants
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
 from tests.service.authorization.callers import GROUP, ROLE, USER, Caller, bag, partition, table
@@ -240,6 +240,34 @@ def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As
     assert [(each.dbName, each.tableName) for each in bob.get_table_meta("*", "*", None)] == [("shop", "prices")]
     assert [each.tableName for each in bob.get_table_objects_by_name("shop", ["orders", "prices", "lost"])] == ["prices"]
     assert bob.get_table_names_by_filter("shop", 'hive_filter_field_owner__ like ".*"', 1) == ["prices"]
+
+
+def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.create_database(idl.Database(name="other"))
+    root.create_role(idl.Role(roleName="crew"))
+    root.grant_role("crew", "bob", USER, "root", USER, False)
+    owned = {
+        "t_user": ("bob", USER),
+        "t_group": ("staff", GROUP),
+        "t_role": ("crew", ROLE),
+        "t_namesake": ("bob", GROUP),
+        "t_of_nobody": (None, USER),
+    }
+    for name, (owner, kind) in owned.items():
+        made = table("shop", name, owner)
+        made.ownerType = kind
+        root.create_table(made)
+    for name in ("orders", "prices"):
+        root.create_table(table("other", name, "olga"))
+    root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
+    root.grant_privileges(bag("SELECT", "crew", ROLE, dbName="shop", objectName="prices", columnName="a"))
+    root.grant_privileges(bag("SELECT", "bob", dbName="other", objectName="prices"))
+    bob = as_user("bob", "staff")
+    one_by_one = bob.get_all_tables("shop"), bob.get_all_tables("other")
+    assert one_by_one == (["orders", "prices", "t_group", "t_role", "t_user"], ["prices"])
+    monkeypatch.setattr(decision, "MOST_NAMED", 0)
+    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == one_by_one
+    assert as_user("carl").get_all_tables("shop") == []
 
 
 def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As) -> None:
