@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from metastore.acid import buckets
@@ -29,10 +30,23 @@ def bucket(values: list[object], arrow: list[pa.DataType], kinds: list[str], ver
 
 
 def placed(spark: SparkSession, table: AcidTable) -> dict[int, set[tuple[int, str]]]:
-    """The (id, name) of the rows by the number in the name of their file, over all visible directories; bucket columns must agree."""
-    found: dict[int, set[tuple[int, str]]] = {}
+    """The (id, name) of the rows by the number in the name of their file, over all visible directories; bucket columns must agree.
+
+    The server's cleaner may take directories away meanwhile: then the others are read anew.
+    """
     root = Path(table.detail().first().location.removeprefix("file:"))
-    for path in root.rglob("bucket_*"):
+    while True:
+        paths = sorted(root.rglob("bucket_*"))
+        try:
+            return read_placed(spark, paths)
+        except Py4JJavaError:
+            if all(path.exists() for path in paths):
+                raise
+
+
+def read_placed(spark: SparkSession, paths: list[Path]) -> dict[int, set[tuple[int, str]]]:
+    found: dict[int, set[tuple[int, str]]] = {}
+    for path in paths:
         number = buckets.of_file(path.name)
         assert number is not None
         for row in spark.read.orc(str(path)).collect():
