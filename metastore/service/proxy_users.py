@@ -34,11 +34,6 @@ def _texts(value: str | Iterable[str]) -> set[str]:
     return {part.strip() for part in parts if part.strip()}
 
 
-def is_proxy_user(config: Config, user: str) -> bool:
-    """Tell whether a user is one whom Hive counts as a superuser: a proxy user with hosts."""
-    return bool(rules(config).get(user, {}).get("hosts"))
-
-
 def may_act_for(config: Config, real_user: str, user: str, address: str) -> bool:
     """Tell whether a user who logged in may act for another from an address "host:port": the host must be allowed, and user or group."""
     allowed = rules(config).get(real_user)
