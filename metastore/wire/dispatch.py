@@ -19,7 +19,7 @@ from metastore.wire import audit
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.counts import Counts
-from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
+from metastore.wire.errors import declared, failure, internal_error, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
@@ -77,13 +77,13 @@ class Dispatcher:
             reply, result = self._refuse(message, dialect)
             return Outcome(reply, method, "", time.perf_counter() - started, result, len(message.raw))
         called = signature(method)
-        if called.tells_release:
-            note_release(client, method)
         call = Call(self._metastore, client, method)
         subject = ""
         failed: Exception | None = None
         try:
             args = self._arguments(message, dialect, called)
+            if called.tells_release:
+                client.release.note(method, vars(args).values())
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
             value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
             reply = self._success(message, dialect, client, called, value)
@@ -139,7 +139,7 @@ class Dispatcher:
         try:
             result: Any = called.result()
             if value is not None:
-                if message.name in OLD_RESULTS and speaks_2_3(client):
+                if message.name in OLD_RESULTS and client.release.is_2_3:
                     old = OLD_RESULTS[message.name]
                     result = old.result(success=old.value(value))
                 elif called.returns:
