@@ -57,6 +57,10 @@ class ReleaseTraces:
         """3's client marks catalogs in names, and calls none of the request methods that came later."""
         return self.marked_catalog and not self.request_methods_of_4
 
+    def ends(self, method: str) -> bool:
+        """Tell whether the client takes the end of the connection for the answer where an argument is missing."""
+        return self.is_3 or (self.request_methods_of_4 and method == "get_partitions_pspec")
+
     def note(self, method: str, arguments: Iterable[object]) -> None:
         """Remember what a call of a method that `tells_release` tells."""
         if method == "get_table":

@@ -99,7 +99,8 @@ def get_tables(call: Call, catalog: str, database: str | None, pattern: str | No
 def get_table_meta(
     call: Call, catalog: str, database_pattern: str | None, pattern: str | None, types: Sequence[str] | None
 ) -> list[TableMeta]:
-    """Return name, type, comment and owner of the tables of all databases that match; catName is left out as Java does."""
+    """Return catalog, name, type, comment and owner of the tables of all databases that match; without catalog for Hive 3's client."""
+    shown_catalog = None if call.client.release.is_3 else catalog
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
@@ -107,6 +108,7 @@ def get_table_meta(
             tableName=row.name,
             tableType=row.type,
             comments=row.comment,
+            catName=shown_catalog,
             ownerName=row.owner,
             ownerType=row.owner_type,
         )

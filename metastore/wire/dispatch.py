@@ -47,6 +47,8 @@ class Outcome:
     """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    ends: bool = False
+    """Whether the connection is to end without a reply."""
 
 
 class Dispatcher:
@@ -66,10 +68,7 @@ class Dispatcher:
         return signature(method).args if method in self._methods else None
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log.
-
-        Raises MissingArgument when the connection is to end instead.
-        """
+        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
         started = time.perf_counter()
         method = message.name
         handler = self._methods.get(method)
@@ -87,10 +86,6 @@ class Dispatcher:
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
             value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
             reply = self._success(message, dialect, client, called, value)
-        except errors.MissingArgument as missing:
-            self._tell_end(call, subject, missing)
-            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__, len(message.raw)))
-            raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
@@ -98,7 +93,9 @@ class Dispatcher:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
         seconds = time.perf_counter() - started
-        return Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused)
+        ends = isinstance(failed, errors.MissingArgument) and client.release.ends(method)
+        sent = None if called.oneway or ends else reply
+        return Outcome(sent, method, subject, seconds, result, len(message.raw), call.refused, ends)
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""

@@ -34,10 +34,14 @@ def _constraints(holder: Any) -> list[Any]:
     return [constraint for name in CONSTRAINT_LISTS for constraint in getattr(holder, name) or ()]
 
 
-def _create(call: Call, table: Table, **options: Any) -> None:
-    """Create a table for the forms without request struct, where Java tells a missing database as an invalid object."""
+def _given(table: Table | None) -> Table:
     if table is None:
         raise MetaError("Table cannot be null")
+    return table
+
+
+def _create(call: Call, table: Table, **options: Any) -> None:
+    """Create a table. Java tells a missing database as an invalid object."""
     try:
         create_table(call, table, **options)
     except NoSuchObject as error:
@@ -45,20 +49,22 @@ def _create(call: Call, table: Table, **options: Any) -> None:
 
 
 def _create_table(call: Call, args: Any) -> None:
-    _create(call, args.tbl)
+    _create(call, _given(args.tbl))
 
 
 def _create_table_with_environment_context(call: Call, args: Any) -> None:
-    _create(call, args.tbl, environment=unpack.environment(args.environment_context))
+    _create(call, _given(args.tbl), environment=unpack.environment(args.environment_context))
 
 
 def _create_table_with_constraints(call: Call, args: Any) -> None:
-    _create(call, args.tbl, constraints=_constraints(args))
+    _create(call, _given(args.tbl), constraints=_constraints(args))
 
 
 def _create_table_req(call: Call, args: Any) -> None:
     request = args.request
-    create_table(
+    if request.table is not None and request.table.dbName is None:
+        raise MetaError(f"Database name of table {request.table.tableName} cannot be null: set dbName")
+    _create(
         call,
         unpack.required(call, request.table, "request.table"),
         environment=unpack.environment(request.envContext),
