@@ -17,7 +17,7 @@ from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import skips_trash
+from metastore.service.databases import get_databases, skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
@@ -85,6 +85,17 @@ def get_table_objects_by_name(call: Call, catalog: str, database: str | None, na
     for table in found if call.listeners.pre else ():
         call.listeners.before(ReadTable(client=call.info, table=table))
     return found
+
+
+def get_table_objects_by_pattern(call: Call, catalog: str, database_pattern: str | None, pattern: str) -> list[Table]:
+    """Return the tables that match in the databases that match, as Hive 4's client asks to list names. UnknownDatabase without one."""
+    if not database_pattern:
+        raise UnknownDatabase("DB name is null or empty")
+    matching = get_databases(call, catalog, database_pattern)
+    if not matching and exact_name(database_pattern) is not None:
+        raise UnknownDatabase(f"Could not find database {catalog}.{database_pattern}")
+    listed = [(name, get_tables(call, catalog, name, pattern)) for name in matching]
+    return [table for name, names in listed for table in get_table_objects_by_name(call, catalog, name, names)]
 
 
 def get_tables(call: Call, catalog: str, database: str | None, pattern: str | None, table_type: str | None = None) -> list[str]:

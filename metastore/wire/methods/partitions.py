@@ -24,7 +24,7 @@ from metastore.idl import (
 )
 from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import partitions, statistics_validity
+from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -55,7 +55,7 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
     for partition in slim:
         if partition.sd is not None:
             partition.sd = copy(partition.sd)
-            partition.sd.cols = None  # type: ignore[assignment]  # left out on the wire
+            partition.sd.cols = []
     return slim
 
 
@@ -65,12 +65,13 @@ def _form(request: Any) -> partitions.Form:
     return partitions.STRUCTS if changed or getattr(request, "get_col_stats", False) else partitions.TUPLES
 
 
-def _with_columns(sent: list[Partition], request: Any) -> list[Partition]:
-    """Give partitions the columns that a 4.1+ client sends once for all."""
-    if request.skipColumnSchemaForPartition:
-        for partition in sent:
-            if partition.sd is not None and partition.sd.cols is None:
-                partition.sd.cols = request.partitionColSchema or []
+def _with_columns(call: Call, name: TableName, sent: list[Partition], request: Any) -> list[Partition]:
+    """Give partitions the columns that a client leaves out of them: those that it sends once for all (4.1), else the table's (4.0)."""
+    bare = [each.sd for each in sent if each is not None and each.sd is not None and not each.sd.cols]
+    if request.skipColumnSchemaForPartition and bare:
+        columns = request.partitionColSchema or tables.find_table(call, name).sd.cols
+        for descriptor in bare:
+            descriptor.cols = columns
     return sent
 
 
@@ -97,14 +98,18 @@ def _add_partitions(call: Call, args: Any) -> int:
 
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
     request = args.request
+    name = unpack.target(call, request)
     added = add_partitions(
         call,
-        unpack.target(call, request),
-        _with_columns(request.parts or [], request),
+        name,
+        _with_columns(call, name, request.parts or [], request),
         if_not_exists=bool(request.ifNotExists),
         environment=unpack.environment(request.environmentContext),
     )
-    return AddPartitionsResult(partitions=added if request.needResult is not False else None)
+    if request.needResult is False:
+        return AddPartitionsResult()
+    columns = added[0].sd.cols if request.skipColumnSchemaForPartition and added and added[0].sd is not None else None
+    return AddPartitionsResult(partitions=added, partitionColSchema=columns)
 
 
 def _append(call: Call, args: Any) -> Partition:
@@ -142,9 +147,10 @@ def _alter_partitions(call: Call, args: Any) -> None:
 
 def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
     request = args.req
-    sent = _with_columns(request.partitions or [], request)
+    name = unpack.target(call, request)
+    sent = _with_columns(call, name, request.partitions or [], request)
     by = validity_rules.writer(request.writeId, request.validWriteIdList)
-    alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext), by=by)
+    alter_partitions(call, name, sent, environment=unpack.environment(request.environmentContext), by=by)
     return AlterPartitionsResponse()
 
 

@@ -18,6 +18,7 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
+from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
 from metastore.service import statistics_validity, tables, translation
 from metastore.service.alter_table import alter_table
@@ -103,15 +104,14 @@ def _get_table_objects_by_name(call: Call, args: Any) -> list[Table]:
 def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
     request = args.req
     catalog, database = unpack.database(call, request.dbName, request.catName)
-    names = request.tblNames
-    if names is None and request.tablesPattern is not None:
-        names = tables.get_tables(call, catalog, database, request.tablesPattern)
-    found = tables.get_table_objects_by_name(call, catalog, database, names)
+    if request.tblNames is None and request.tablesPattern is not None:
+        found = tables.get_table_objects_by_pattern(call, catalog, database, request.tablesPattern)
+    else:
+        found = tables.get_table_objects_by_name(call, catalog, database, request.tblNames)
     for table in found:
         translation.check_readable(call, table, request.capabilities)
-    return GetTablesResult(
-        tables=[translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
-    )
+    shown = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    return GetTablesResult(tables=projection.project_tables(shown, request.projectionSpec))
 
 
 def _get_tables(call: Call, args: Any) -> list[str]:
