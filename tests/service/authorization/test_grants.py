@@ -424,3 +424,23 @@ def test_a_database_lies_at_its_default_place_or_where_one_may(root: Caller, as_
     for place in ("file:/tmp/elsewhere/bobs.db", shop, f"{shop}/orders"):
         assert "DFS_URI" in refusal(bob.create_database, idl.Database(name="bobs", locationUri=place))
     bob.create_database(idl.Database(name="bobs", locationUri=shop.replace("shop.db", "bobs.db")))
+
+
+def test_in_the_database_default_everybody_creates_and_has_no_more(root: Caller, as_user: As) -> None:
+    """It is the role public's, as Hive makes it."""
+    root.create_table(table("default", "theirs", "olga"))
+    bob = as_user("bob")
+    bob.create_table(table("default", "mine"))
+    assert bob.get_all_tables("default") == ["mine"]
+    with pytest.raises(NoSuchObject):
+        bob.drop_table("default", "theirs", True)
+    taken = bob.get_database("default")
+    taken.ownerName, taken.ownerType = "bob", USER
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_database, "default", taken)
+    assert "OBJECT OWNERSHIP" in refusal(bob.drop_database, "default", True, True)
+    assert "SELECT" in refusal(bob.grant_privileges, bag("SELECT", "eve", dbName="default"))
+    assert "OBJECT OWNERSHIP" in refusal(bob.revoke_privileges, bag("SELECT", "eve", dbName="default"))
+    function = idl.Function(functionName="f", dbName="default", className="c.C", ownerName="bob", ownerType=USER, functionType=1)
+    bob.create_function(function)
+    assert "OBJECT OWNERSHIP" in refusal(as_user("carl").drop_function, "default", "f")
+    assert root.get_all_tables("default") == ["mine", "theirs"]
