@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,7 @@ def refusal(user: str, privilege: str) -> str:
     return rf"name={user}, type=USER\].*\[{privilege}\] on Object \[type=TABLE_OR_VIEW, name=default.{TABLE}\]"
 
 
+@pytest.mark.slow
 def test_each_operation_asks_for_its_privilege_before_it_writes(spark: SparkSession, ruled: Ruled) -> None:
     rows = spark.createDataFrame([(1, "a", "p"), (2, "b", "p")], "id int, name string, k string")
     ruled.become("alice")
@@ -127,6 +129,7 @@ def test_each_operation_asks_for_its_privilege_before_it_writes(spark: SparkSess
         AcidTable.forName(spark, f"default.{TABLE}", ruled.uri)
 
 
+@pytest.mark.slow
 def test_a_compaction_worker_is_an_admin(spark: SparkSession, ruled: Ruled) -> None:
     ruled.become("alice")
     with AcidTable.forName(spark, f"default.{TABLE}", ruled.uri) as table:
@@ -144,11 +147,18 @@ def test_a_compaction_worker_is_an_admin(spark: SparkSession, ruled: Ruled) -> N
     assert done.state == "compacted"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Python data sources came with Spark 4")
-def test_the_data_source_asks_before_it_writes(spark: SparkSession, ruled: Ruled, tmp_path: Path) -> None:
+def test_the_data_source_asks_before_it_writes(spark: SparkSession, ruled: Ruled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from metastore.spark.data_source import register
 
-    register(spark)
+    def become(user: str) -> None:
+        """As `spark.executorEnv` does it at the start of a session."""
+        ruled.become(user)
+        for variable in ("METASTORE_CLIENT_LOGIN", "METASTORE_CLIENT_TOKEN"):
+            monkeypatch.setitem(spark.sparkContext.environment, variable, os.environ[variable])
+        register(spark)
+
     rows = spark.createDataFrame([(1, "a", "p")], "id int, name string, k string").coalesce(1)
     (tmp_path / "new").mkdir()
     name = f"default.{TABLE}"
@@ -159,14 +169,14 @@ def test_the_data_source_asks_before_it_writes(spark: SparkSession, ruled: Ruled
     def stream() -> None:
         rows.write.mode("append").parquet(f"{tmp_path}/new")
         source = spark.readStream.schema(rows.schema).parquet(f"{tmp_path}/new").coalesce(1)
-        options = {"uri": ruled.uri, "table": name, "checkpointLocation": f"{tmp_path}/checkpoint-{ruled_user}"}
+        options = {"uri": ruled.uri, "table": name, "checkpointLocation": f"{tmp_path}/checkpoint-{user}"}
         source.writeStream.format("hive_acid").options(**options).trigger(availableNow=True).start().awaitTermination()
 
-    for ruled_user in ("sam", "ingrid"):
-        ruled.become(ruled_user)
+    for user in ("sam", "ingrid"):
+        become(user)
         for do in (write, stream):
             before = ruled.left()
-            if ruled_user == "sam":
+            if user == "sam":
                 with pytest.raises(Exception, match=refusal("sam", "INSERT")):
                     do()
                 assert ruled.left() == before
@@ -174,6 +184,6 @@ def test_the_data_source_asks_before_it_writes(spark: SparkSession, ruled: Ruled
                 do()
     read = spark.read.format("hive_acid").option("uri", ruled.uri).option("table", name).load()
     assert read.count() == 3
-    ruled.become("nobody")
+    become("nobody")
     with pytest.raises(Exception, match=f"{TABLE} table not found"):
         write()
