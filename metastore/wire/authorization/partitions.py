@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from metastore.errors import MissingArgument
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.authorization.rules import (
@@ -27,6 +28,7 @@ from metastore.wire.authorization.rules import (
     needs,
     table,
 )
+from metastore.wire.methods.partition_specs import members
 
 _see = (SEE,)
 Members = Callable[[Any], Iterable[Any]]
@@ -85,22 +87,12 @@ def _named(parts: Iterable[Any]) -> Iterator[Any]:
     return (each for each in parts if each is not None and getattr(each, "dbName", None) is not None)
 
 
-class _Slim:
-    """A partition of a shared descriptor, as far as its location goes."""
-
-    def __init__(self, location: str) -> None:
-        self.sd = self
-        self.location = location
-        self.dbName = None
-
-
 def _spec_members(spec: Any) -> list[Any]:
-    if spec.partitionList is not None:
-        return list(spec.partitionList.partitions or ())
-    shared = spec.sharedSDPartitionSpec
-    if shared is None or shared.sd is None or shared.sd.location is None:
+    """Return the partitions of a spec as the method makes them; none where it refuses it."""
+    try:
+        return members(spec)
+    except MissingArgument:
         return []
-    return [_Slim(f"{shared.sd.location}{each.relativePath or ''}") for each in shared.partitions or () if each is not None]
 
 
 def _exchanged(call: Call, args: Any) -> Iterator[Want]:

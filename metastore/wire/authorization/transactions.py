@@ -34,7 +34,7 @@ from metastore.wire.authorization.rules import (
     found_by,
     get,
     hiding,
-    named,
+    named_by_text,
     needs,
     table,
 )
@@ -113,10 +113,9 @@ def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = 
     def find(call: Call, args: Any) -> Iterator[Want]:
         names = get(args, path)
         for number, text in enumerate(list(names or ())):
-            parts = (text or "").split(".")
-            found = named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else None) if len(parts) in {2, 3} else None
+            found = named_by_text(call, text)
             if found is not None:
-                hide = _in_list(names, number, parts) if isinstance(names, list) else hiding(args, None, None)
+                hide = _in_list(names, number, text.split(".")) if isinstance(names, list) else hiding(args, None, None)
                 yield Want(privileges, TABLE, *found, hide=hide, otherwise=otherwise)
 
     return Ask(f"{'any privilege' if privileges == _see else ' or '.join(privileges)} on the tables", find)
@@ -132,8 +131,7 @@ def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Callable[[s
 def _table_used(call: Call, args: Any) -> Iterator[Want]:
     made = args.creation_metadata
     for text in sorted(getattr(made, "tablesUsed", None) or ()):
-        parts = text.split(".")
-        found = named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else None) if len(parts) in {2, 3} else None
+        found = named_by_text(call, text)
         if found is not None:
             yield Want(_see, TABLE, *found, otherwise=CREATE)
 
