@@ -64,6 +64,13 @@ def test_requests_that_come_at_once_are_answered_one_after_the_other(server: Ser
     assert exchange(server, one * 3).count(b"HTTP/1.1 200") == 3
 
 
+def test_what_is_no_base64_is_told_so(server: ServerThread) -> None:
+    for text in ("YTpi=x", "Y\xc3Tpi", "/w=="):
+        answer = exchange(server, head("/metastore", f"Authorization: Basic {text}").decode().encode("latin-1"))
+        assert answer.startswith(b"HTTP/1.1 401"), answer
+        assert b"no base64 of name:password" in answer
+
+
 def test_a_body_in_chunks_and_one_that_waits_to_be_asked_for(server: ServerThread) -> None:
     chunked = b"".join(b"%x\r\n%s\r\n" % (1, bytes((byte,))) for byte in STATUS) + b"0\r\n\r\n"
     assert b"HTTP/1.1 200" in exchange(server, head("/metastore/*", "Transfer-Encoding: chunked") + chunked)
