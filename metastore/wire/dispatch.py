@@ -8,14 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
+from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire import audit
+from metastore.wire import audit, browsing
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.counts import Counts
@@ -57,7 +59,7 @@ class Dispatcher:
         self._methods = methods
         self._counts = counts
         self._settings = settings
-        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
         self._log = log.get("metastore.call").bind()
 
@@ -99,6 +101,41 @@ class Dispatcher:
         result = "ok" if failed is None else type(failed).__name__
         seconds = time.perf_counter() - started
         return Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused)
+
+    def run(self, client: Client, method: str, **arguments: Any) -> Any:
+        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: allowed, told, counted and logged as in `answer`.
+
+        Raises MetastoreError, and what a fault of the server raises.
+        """
+        started = time.perf_counter()
+        query = browsing.QUERIES.get(method)
+        handler = query.handler if query is not None else self._methods[method]
+        args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
+        subject = query.describe(args) if query is not None else signature(method).describe(args)
+        call = Call(self._metastore, client, method)
+        failed: Exception | None = None
+        try:
+            return handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+        except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+            failed = raised.__cause__ if isinstance(raised.__cause__, errors.MetastoreError) else errors.MetaError(str(raised))
+            raise failed from raised
+        except Exception as raised:
+            failed = raised
+            raise
+        finally:
+            if self._metastore.listeners.end:
+                self._tell_end(call, subject, failed)
+            result = "ok" if failed is None else type(failed).__name__
+            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, result, 0, call.refused))
+
+    def administers(self, client: Client) -> bool:
+        """Tell whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        if self._metastore.authorizer is None:
+            return True
+        try:
+            return Decision(Call(self._metastore, client, "show_settings"), self._metastore.authorizer, "QUERY").is_admin
+        except errors.MetastoreError:  # who decides can not be asked
+            return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""

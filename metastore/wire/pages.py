@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import metastore
 from metastore import log
@@ -12,20 +11,12 @@ from metastore.service.context import Metastore
 from metastore.service.health import Readiness
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
+from metastore.wire.answer import Answer
 from metastore.wire.codec import IMPLEMENTATION
+from metastore.wire.console import Console
 from metastore.wire.counts import Counts
 
 JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Pages:
@@ -43,6 +34,8 @@ class Pages:
         }
         self.asking_for_login = frozenset({"/metrics"})
         """Those that tell nothing to clients without a login where others need one."""
+        self.console = Console(server, counts, self._seen) if server.config.console else None
+        """The web console; None where it is switched off."""
 
     def find(self, path: str) -> Callable[[], Answer] | None:
         """Return what makes a page, None if there is none at that path."""
