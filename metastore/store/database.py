@@ -37,6 +37,7 @@ from metastore.store.drivers.contract import (
     inserting,
 )
 from metastore.store.pool import Pool
+from metastore.store.work import KINDS, LOCK, here, kind_of
 
 T = TypeVar("T")
 
@@ -54,10 +55,11 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_before_commit", "_database", "cursor", "has_pending")
+    __slots__ = ("_before_commit", "_database", "_work", "cursor", "has_pending")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
+        self._work = here.work
         self.cursor = cursor
         self.has_pending = False
         """Whether there may be statements that wait for the next one."""
@@ -92,19 +94,26 @@ class Session:
         return self._database.driver.lowest(prefix)
 
     def observe(self, text: str) -> None:
-        """Tell whoever counts statements."""
-        if self._database.observer is not None:
-            self._database.observer(text)
+        """Count a statement whose text a driver made, and tell whoever wants to know."""
+        self._count(text, kind_of(text))
+
+    def _count(self, text: str, kind: int) -> None:
+        database, work = self._database, self._work
+        database.statements[kind] += 1
+        work.statements += 1
+        if kind == LOCK:
+            work.locking = True
+        if database.observer is not None:
+            database.observer(text)
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
         database = self._database
-        text, literals = database.compiled[clause]
+        text, literals, kind = database.compiled[clause]
         for key, value in params.items():
             if type(value) is list:
                 params[key] = database.driver.convert(value)
-        if database.observer is not None:
-            database.observer(text)
+        self._count(text, kind)
         return text, {**literals, **params} if literals else params
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
@@ -148,8 +157,8 @@ class Session:
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
-        text, literals = self._database.compiled[clause]
-        self.observe(text)
+        text, literals, kind = self._database.compiled[clause]
+        self._count(text, kind)
         self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
     def insert(self, table: sa.Table, /, **values: Any) -> None:
@@ -193,8 +202,11 @@ class Session:
             self._database.driver.upsert(self, table, columns, given)
 
 
-class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
-    """By a construct, its text for one database and the literals that it holds. A construct is compiled at its first use."""
+class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
+    """By a construct, its text for one database, the literals that it holds and its kind (see `store.work`).
+
+    A construct is compiled at its first use.
+    """
 
     MAX_STATEMENTS = 5000
 
@@ -203,10 +215,11 @@ class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
         self._dialect = dialect
         self._lock = threading.Lock()
 
-    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
+    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any], int]:
         compiler: Any = clause.compile(dialect=self._dialect)
         literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
-        found = (str(compiler), literals)
+        text = str(compiler)
+        found = (text, literals, kind_of(text))
         with self._lock:
             if len(self) > self.MAX_STATEMENTS:
                 self.clear()
@@ -225,6 +238,8 @@ class Database:
         self.url = parsed
         self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
         self.observer: Callable[[str], None] | None = None
+        self.statements = [0] * len(KINDS)
+        """How many statements of each kind this process has run."""
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
         self._pool = Pool(self.driver.connect, pool_size)

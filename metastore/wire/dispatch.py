@@ -5,9 +5,10 @@ This module never reads from or writes to a socket, and no error of a handler le
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
@@ -15,15 +16,17 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire import audit
+from metastore.store.work import Work, here
+from metastore.wire import audit, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
-from metastore.wire.counts import Counts
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.signatures import Signature, signature
+from metastore.wire.slow_calls import SlowCall, began, elements, shortened
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
@@ -47,15 +50,18 @@ class Outcome:
     """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    query: str = ""
+    """The id of the query that the call was made for, "" if it is not known."""
 
 
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
-    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, counts: Counts) -> None:
+    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry) -> None:
         self._metastore = metastore
         self._methods = methods
-        self._counts = counts
+        self._counts = telemetry.counts
+        self._slow = telemetry.slow
         self._settings = settings
         self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
@@ -80,11 +86,16 @@ class Dispatcher:
         if called.tells_release:
             note_release(client, method)
         call = Call(self._metastore, client, method)
-        subject = ""
+        subject = query = ""
+        value: Any = None
         failed: Exception | None = None
+        work = here.work
+        work.begin()
         try:
             args = self._arguments(message, dialect, called)
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
+            if called.queries:
+                query = query_ids.find(called.queries, args)
             value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
             reply = self._success(message, dialect, client, called, value)
         except errors.MissingArgument as missing:
@@ -98,15 +109,33 @@ class Dispatcher:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
         seconds = time.perf_counter() - started
-        return Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused)
+        outcome = Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused, query)
+        if seconds >= self._slow.threshold:
+            self._note_slow(client, outcome, message.body, value, work)
+        return outcome
+
+    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
+        """Keep and log a call that took long."""
+        slow = SlowCall(
+            began=began(outcome.seconds), seconds=outcome.seconds, method=outcome.method, object=outcome.object,
+            arguments=shortened(outcome.method, args), user=client.user and client.user[:_MAX_LENGTH],
+            real_user=client.real_user and client.real_user[:_MAX_LENGTH], address=client.address, query=outcome.query,
+            outcome=outcome.result, elements=elements(value), received=outcome.received, sent=len(outcome.reply or b""),
+            statements=work.statements, database_seconds=work.seconds, lock_seconds=work.lock_seconds,
+            pool_seconds=work.pool_seconds, worker=os.getpid(),
+        )  # fmt: skip
+        self._slow.add(slow)
+        self._log.warning("slow call", **asdict(slow))
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""
         self._counts.call(outcome.method, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        if outcome.query:
+            more["query"] = outcome.query
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
-            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds)
+            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds, outcome.query)
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
             object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **more,

@@ -17,6 +17,7 @@ from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
+from metastore.wire.clients import Presence
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.pages import Answer, Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
@@ -37,7 +38,7 @@ class HttpConversation:
 
     def __init__(
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, peer: Peer, pages: Pages,
+        authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None,
     ) -> None:  # fmt: skip
         self._feed = feed
         self._send = send
@@ -46,6 +47,7 @@ class HttpConversation:
         self._authenticator = authenticator
         self._peer = peer
         self._pages = pages
+        self._presence = presence
         self._client = Client(peer.address)
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
@@ -65,6 +67,8 @@ class HttpConversation:
         self._reply(answer)
         if self._outcome is not None:
             self._dispatcher.record(self._client, self._outcome)
+            if self._presence is not None:
+                self._presence.called(self._client, self._outcome.method)
             self._outcome = None
         self._feed.unread(self._http.trailing_data[0])  # the beginning of the next request
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
@@ -115,7 +119,9 @@ class HttpConversation:
     def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
         if request.method not in (b"GET", b"HEAD"):
             return Answer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
-        refused = self._refused(headers) if path in self._pages.asking_for_login else None
+        refused = None
+        if path in self._pages.asking_for_login:
+            refused = self._refused(headers) or self._pages.refusal(path, self._client)
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> Answer | None:

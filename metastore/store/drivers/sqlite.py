@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -17,6 +18,36 @@ from sqlalchemy.sql.dml import Insert
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
 from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, Session, UniqueViolation, connected, on_conflict
+from metastore.store.work import here
+
+
+class _Cursor(sqlite3.Cursor):
+    """Notes how long statements take, which begin to run when they are executed and end when their rows are fetched."""
+
+    def execute(self, text: str, params: Any = ()) -> _Cursor:
+        began = perf_counter()
+        try:
+            super().execute(text, params)
+        finally:
+            here.work.round_trip(text, began)
+        return self
+
+    def executemany(self, text: str, rows: Any) -> _Cursor:
+        began = perf_counter()
+        super().executemany(text, rows)
+        here.work.round_trip(text, began)
+        return self
+
+    def fetchall(self) -> list[Any]:
+        began = perf_counter()
+        rows = super().fetchall()
+        here.work.seconds += perf_counter() - began
+        return rows
+
+
+class _Connection(sqlite3.Connection):
+    def cursor(self, *_: Any) -> _Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
+        return super().cursor(_Cursor)
 
 
 class SQLiteDriver(Driver):
@@ -35,7 +66,9 @@ class SQLiteDriver(Driver):
 
     def connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512)
+        connection = sqlite3.connect(
+            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512, factory=_Connection
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -88,7 +121,9 @@ class SQLiteDriver(Driver):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        began = perf_counter()
         with self._locked("lock"):
+            here.work.lock_seconds += perf_counter() - began
             yield
 
     @contextmanager
