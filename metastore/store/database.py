@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import count
+from time import perf_counter
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -98,13 +99,31 @@ class Session:
         self._count(text, kind_of(text))
 
     def _count(self, text: str, kind: int) -> None:
-        database, work = self._database, self._work
+        database = self._database
         database.statements[kind] += 1
-        work.statements += 1
+        self._work.statements += 1
         if kind == LOCK:
-            work.locking = True
+            self._work.locking = True
         if database.observer is not None:
             database.observer(text)
+
+    @contextmanager
+    def running(self, text: str) -> Iterator[None]:
+        """Count a statement whose text a driver made, and note how long it takes."""
+        self.observe(text)
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self._work.round_trip(text, began)
+
+    def _run(self, clause: ClauseElement, params: dict[str, Any]) -> None:
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            self.cursor.execute(text, values)
+        finally:
+            self._work.round_trip(text, began)
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
@@ -118,13 +137,18 @@ class Session:
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
         """Return all rows of a query."""
-        self.cursor.execute(*self._statement(clause, params))
-        rows: Sequence[Row] = self.cursor.fetchall()
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            self.cursor.execute(text, values)
+            rows: Sequence[Row] = self.cursor.fetchall()  # SQLite finds them now
+        finally:
+            self._work.round_trip(text, began)
         return rows
 
     def row(self, clause: ClauseElement, **params: Any) -> Row | None:
         """Return the first row of a query, or None."""
-        self.cursor.execute(*self._statement(clause, params))
+        self._run(clause, params)
         row: Row | None = self.cursor.fetchone()
         return row
 
@@ -143,7 +167,7 @@ class Session:
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:
         """Run a statement and return how many rows it matched."""
-        self.cursor.execute(*self._statement(clause, params))
+        self._run(clause, params)
         count: int = self.cursor.rowcount
         return count
 
@@ -153,13 +177,19 @@ class Session:
         Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
         """
         self.has_pending = True
-        return self._database.driver.enqueue(self.cursor, *self._statement(clause, params))
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            return self._database.driver.enqueue(self.cursor, text, values)
+        finally:
+            if self._database.driver.runs_at_once:
+                self._work.round_trip(text, began)
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
-        text, literals, kind = self._database.compiled[clause]
-        self._count(text, kind)
-        self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
+        text, literals, _ = self._database.compiled[clause]
+        with self.running(text):
+            self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
     def insert(self, table: sa.Table, /, **values: Any) -> None:
         """Insert one row; values by column."""
@@ -315,7 +345,9 @@ class Database:
             result = work(session)
             session.end()
             if session.has_pending:
+                began = perf_counter()
                 self.driver.sync(cursor)
+                here.work.round_trip("", began)
             return result
         finally:
             cursor.close()
@@ -335,8 +367,10 @@ class Database:
         return result
 
     def _commit(self, cursor: Any) -> None:
+        began = perf_counter()
         try:
             cursor.execute("COMMIT")
+            here.work.round_trip("COMMIT", began)
         except Exception as error:
             with suppress(Exception):
                 self.driver.rollback(cursor)  # SQLite keeps a transaction open that it could not commit

@@ -32,7 +32,7 @@ class Work:
 
     def __init__(self) -> None:
         self.trace: Callable[[str, float, float], None] | None = None
-        """Is told of each round trip: its first statement, when it began and how long it took, by `perf_counter`."""
+        """Is told of each round trip: its last statement, when it began by `perf_counter`, and how long it took."""
         self.begin()
 
     def begin(self) -> None:
@@ -44,7 +44,7 @@ class Work:
         """Whether the next round trip has a statement that locks rows."""
 
     def round_trip(self, text: str, began: float) -> None:
-        """Note a round trip that ends now."""
+        """Note a round trip that ends now; `text` is its last statement, "" if it is not known."""
         seconds = perf_counter() - began
         self.seconds += seconds
         if self.locking:

@@ -272,8 +272,6 @@ class Connection:
                 self._send(outcome.reply)
         finally:
             self._dispatcher.record(self._client, outcome)
-            if self._presence is not None:
-                self._presence.called(self._client, outcome.method)
         return self._go_on()
 
     def _check_again(self) -> None:
@@ -315,6 +313,6 @@ class Connection:
             self._counts.connection(*counted, -1)
         presence, self._presence = self._presence, None
         if presence is not None:
-            presence.leave()
+            self._clients.leave(presence)
         with contextlib.suppress(OSError):
             self.sock.close()

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from time import perf_counter
 from typing import Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
@@ -25,7 +26,7 @@ from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.signatures import Signature, signature
-from metastore.wire.slow_calls import SlowCall, began, elements, shortened
+from metastore.wire.slow_calls import SlowCall, elements, shortened
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
 
@@ -43,7 +44,9 @@ class Outcome:
     method: str
     object: str
     """The object of the call, as the method's signature describes it."""
-    seconds: float
+    began: float
+    ended: float
+    """When the call began and its reply was there, by `time.perf_counter`."""
     result: str
     """"ok", or what went wrong."""
     received: int
@@ -76,12 +79,12 @@ class Dispatcher:
 
         Raises MissingArgument when the connection is to end instead.
         """
-        started = time.perf_counter()
+        started = perf_counter()
         method = message.name
         handler = self._methods.get(method)
         if handler is None or message.type not in _CALLS:
             reply, result = self._refuse(message, dialect)
-            return Outcome(reply, method, "", time.perf_counter() - started, result, len(message.raw))
+            return Outcome(reply, method, "", started, perf_counter(), result, len(message.raw))
         called = signature(method)
         if called.tells_release:
             note_release(client, method)
@@ -100,7 +103,7 @@ class Dispatcher:
             reply = self._success(message, dialect, client, called, value)
         except errors.MissingArgument as missing:
             self._tell_end(call, subject, missing)
-            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__, len(message.raw)))
+            self.record(client, Outcome(None, method, subject, started, perf_counter(), type(missing).__name__, len(message.raw)))
             raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
@@ -108,16 +111,17 @@ class Dispatcher:
         if self._metastore.listeners.end:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
-        seconds = time.perf_counter() - started
-        outcome = Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused, query)
-        if seconds >= self._slow.threshold:
+        ended = perf_counter()
+        outcome = Outcome(None if called.oneway else reply, method, subject, started, ended, result, len(message.raw), call.refused, query)
+        if ended - started >= self._slow.threshold:
             self._note_slow(client, outcome, message.body, value, work)
         return outcome
 
     def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
         """Keep and log a call that took long."""
+        seconds = outcome.ended - outcome.began
         slow = SlowCall(
-            began=began(outcome.seconds), seconds=outcome.seconds, method=outcome.method, object=outcome.object,
+            began=time.time() - seconds, seconds=seconds, method=outcome.method, object=outcome.object,
             arguments=shortened(outcome.method, args), user=client.user and client.user[:_MAX_LENGTH],
             real_user=client.real_user and client.real_user[:_MAX_LENGTH], address=client.address, query=outcome.query,
             outcome=outcome.result, elements=elements(value), received=outcome.received, sent=len(outcome.reply or b""),
@@ -129,16 +133,19 @@ class Dispatcher:
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""
-        self._counts.call(outcome.method, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
+        client.calls += 1
+        client.last_method, client.last_call = outcome.method, outcome.ended
+        seconds = outcome.ended - outcome.began
+        self._counts.call(outcome.method, outcome.result, seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if outcome.query:
             more["query"] = outcome.query
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
-            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds, outcome.query)
+            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **more,
+            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **more,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:

@@ -48,7 +48,7 @@ class HttpConversation:
         self._peer = peer
         self._pages = pages
         self._presence = presence
-        self._client = Client(peer.address)
+        self._client = Client(peer.address) if presence is None else presence.client
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
 
@@ -67,8 +67,6 @@ class HttpConversation:
         self._reply(answer)
         if self._outcome is not None:
             self._dispatcher.record(self._client, self._outcome)
-            if self._presence is not None:
-                self._presence.called(self._client, self._outcome.method)
             self._outcome = None
         self._feed.unread(self._http.trailing_data[0])  # the beginning of the next request
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
@@ -154,7 +152,9 @@ class HttpConversation:
             login = self._authenticator.acts_for(self._peer)(login, actor)
         user = actor or None if login is None else login.user
         if user != self._client.user or (login is None) != (self._client.login is None):
-            self._client = Client(self._peer.address, user)
+            self._client = Client(self._peer.address, user, calls=self._client.calls)
+            if self._presence is not None:
+                self._presence.client = self._client
         if login is not None:
             self._authenticator.admit(self._client, login)
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from thriftpy2.thrift import TPayload
@@ -82,17 +81,12 @@ class SlowCalls:
     def add(self, call: SlowCall) -> None:
         """Keep a call in place of the oldest one."""
         with self._lock:
-            self._records.write(next(self._places), asdict(call))
+            self._records.write(next(self._places), call)
 
     def all(self) -> list[SlowCall]:
         """Return the calls that are kept, the newest first."""
-        found = [SlowCall(**values) for values, _ in self._records.read() if values]
+        found = [SlowCall(**values) for values in self._records.read() if values]
         return sorted(found, key=lambda each: each.began, reverse=True)
-
-
-def began(seconds: float) -> float:
-    """Return when something began that took so long until now."""
-    return time.time() - seconds
 
 
 def elements(value: Any) -> int:

@@ -69,6 +69,7 @@ class Worker:
         self._parked: dict[Connection, float] = {}
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
+        self._publish_at = 0.0
         self._ends_at: float | None = None
         """When the loop ends, by the monotonic clock; None before `stop`."""
         self._log = log.get("metastore.worker")
@@ -97,9 +98,17 @@ class Worker:
                 else:
                     self._resume(key.data)
             self._park()
+            self._publish()
         if watchdog:
             faulthandler.cancel_dump_traceback_later()
         self._drain()
+
+    def _publish(self) -> None:
+        """Write every second what other workers are to know of this one."""
+        now = time.monotonic()
+        if now >= self._publish_at:
+            self._publish_at = now + _TICK
+            self._telemetry.clients.publish()
 
     def stop(self) -> None:
         """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""

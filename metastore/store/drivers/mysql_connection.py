@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from ssl import SSLContext
-from time import perf_counter
 from typing import Any
 
 from pymysql import connections, err
@@ -22,7 +21,6 @@ from pymysql.cursors import RE_INSERT_VALUES
 
 from metastore.store.answer import Answer
 from metastore.store.drivers.mysql_answers import Answers, Result, Row
-from metastore.store.work import here
 
 TOGETHER = 500_000
 """Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
@@ -158,11 +156,9 @@ class Cursor:
                 self._run((each,))
             return
         results: list[Result] = []
-        began = perf_counter()
         try:
             self._connection.ask(";".join([text for text, _ in asked]), results)
         finally:
-            here.work.round_trip(asked[0][0], began)
             for (_, answer), result in zip(asked, results, strict=False):  # an error is the last
                 if answer is not None:
                     answer.settle(*result)

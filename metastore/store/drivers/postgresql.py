@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from time import perf_counter
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,7 +29,6 @@ from metastore.store.drivers.contract import (
     inserting,
     on_conflict,
 )
-from metastore.store.work import here
 
 ADVISORY_LOCK = 0x6D657461
 """The migration lock: any number that no other program on the database uses."""
@@ -105,12 +103,9 @@ class PostgreSQLDriver(Driver):
             parameters = RowParameters(columns, rows)
             run(_inserting(table, parameters.arrays, parameters.scalars), **parameters.values)
             return
-        session.observe(f"COPY {table.name}")
-        began = perf_counter()
-        with session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
+        with session.running(f"COPY {table.name}"), session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
             for row in rows:
                 copy.write_row(row)
-        here.work.round_trip(f"COPY {table.name}", began)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         parameters = RowParameters(columns, rows)

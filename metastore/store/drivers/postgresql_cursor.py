@@ -11,7 +11,6 @@ import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import psycopg
@@ -20,7 +19,6 @@ from psycopg.adapt import Transformer
 
 from metastore.store.answer import Answer
 from metastore.store.drivers.postgresql_values import BinaryArray, encoded
-from metastore.store.work import here
 
 MAX_PREPARED_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
@@ -109,18 +107,10 @@ class Cursor:
             self._waiting.append((_message(query, params), None))
             self.sync()
             return self
-        began = perf_counter()
-        try:
-            self._run(query, params)
-        finally:
-            here.work.round_trip(query, began)
-        return self
-
-    def _run(self, query: str, params: Mapping[str, Any] | None) -> None:
         pgconn = self._connection.pgconn
         if params is None:
             self._take(pgconn.exec_(query.encode()))
-            return
+            return self
         key, text, values, types, formats = _message(query, params)
         statements = self._connection.statements
         name = statements.get(key)
@@ -135,6 +125,7 @@ class Cursor:
             self._make_room(1)
             self._take(pgconn.exec_params(text, values, types, formats))
             statements[key] = None
+        return self
 
     def enqueue(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement together with the next one. DataError or TypeError at once, all else then.
@@ -170,12 +161,7 @@ class Cursor:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return
-        began = perf_counter()
-        try:
-            results = self._answers(pipeline)
-        finally:
-            here.work.round_trip(next(asked[0].key[0] for asked in pipeline.asked if asked is not None), began)
-        for asked, result in zip(pipeline.asked, results, strict=True):
+        for asked, result in zip(pipeline.asked, self._answers(pipeline), strict=True):
             self._take(result)
             if asked is not None and asked[1] is not None:
                 asked[1].settle(self.fetchall(), self.rowcount)
@@ -309,10 +295,8 @@ class Cursor:
     def executemany(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
         """Run a statement for each set of parameters, without waiting for each."""
         self.sync()
-        began = perf_counter()
         with self._connection.full_cursor() as cursor:
             cursor.executemany(query, params)
-        here.work.round_trip(query, began)
 
     def copy(self, query: str) -> Any:
         """Begin a COPY; psycopg's."""

@@ -21,40 +21,12 @@ from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, 
 from metastore.store.work import here
 
 
-class _Cursor(sqlite3.Cursor):
-    """Notes how long statements take, which begin to run when they are executed and end when their rows are fetched."""
-
-    def execute(self, text: str, params: Any = ()) -> _Cursor:
-        began = perf_counter()
-        try:
-            super().execute(text, params)
-        finally:
-            here.work.round_trip(text, began)
-        return self
-
-    def executemany(self, text: str, rows: Any) -> _Cursor:
-        began = perf_counter()
-        super().executemany(text, rows)
-        here.work.round_trip(text, began)
-        return self
-
-    def fetchall(self) -> list[Any]:
-        began = perf_counter()
-        rows = super().fetchall()
-        here.work.seconds += perf_counter() - began
-        return rows
-
-
-class _Connection(sqlite3.Connection):
-    def cursor(self, *_: Any) -> _Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
-        return super().cursor(_Cursor)
-
-
 class SQLiteDriver(Driver):
     """SQLite in WAL mode. A lock file queues the writers of all processes; SQLite itself would poll."""
 
     name = "sqlite"
     begin = "BEGIN IMMEDIATE"
+    runs_at_once = True
 
     def __init__(self, url: URL) -> None:
         from sqlalchemy.dialects import sqlite
@@ -66,9 +38,7 @@ class SQLiteDriver(Driver):
 
     def connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512, factory=_Connection
-        )
+        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False, cached_statements=512)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -105,8 +75,8 @@ class SQLiteDriver(Driver):
     def _insert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], otherwise: str = "") -> None:
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
         text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places}){otherwise}'
-        session.observe(text)
-        session.cursor.executemany(text, rows)
+        with session.running(text):
+            session.cursor.executemany(text, rows)
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = getattr(error, "sqlite_errorname", "") or ""
