@@ -123,6 +123,7 @@ def wire_settings(config: Config) -> WireSettings:
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
         audit_format=config.audit_format,
+        slow_call_threshold=config.slow_call_threshold,
         tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
         tls_required=config.tls_required,
         http_path=config.http_path,

@@ -706,6 +706,13 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    slow_call_threshold: float = _setting(
+        1.0,
+        "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",
+        unit="s",
+        minimum=0,
+    )
+
     audit_log: str | None = _setting(
         None,
         "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",

@@ -47,6 +47,10 @@ class Client:
     used_request_methods: bool = False
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
+    calls: int = 0
+    last_method: str = ""
+    last_call: float = 0.0
+    """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 

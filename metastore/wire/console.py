@@ -6,7 +6,7 @@ The console is loaded when somebody first asks for it; where it is not installed
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,8 +19,8 @@ from metastore.service.context import Client, Metastore
 from metastore.service.observations import Observation
 from metastore.wire.addresses import is_loopback
 from metastore.wire.answer import Answer
-from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
+from metastore.wire.telemetry import Telemetry
 
 UI, API = "/ui", "/api/v1"
 LOGIN = "/ui/login"
@@ -55,9 +55,9 @@ class Request:
 class Console:
     """The console of one worker process."""
 
-    def __init__(self, server: Metastore, counts: Counts, see: Callable[[], Observation | None]) -> None:
+    def __init__(self, server: Metastore, telemetry: Telemetry, see: Callable[[], Observation | None]) -> None:
         self._server = server
-        self._counts = counts
+        self._telemetry = telemetry
         self._see = see
         self._app: Any = None
         self._log = log.get("metastore.console")
@@ -84,8 +84,8 @@ class Console:
             default_catalog=self._server.config.default_catalog,
             version=metastore.__version__,
             look=self._look,
-            clients=self._clients,
-            slow_calls=self._slow_calls,
+            clients=self._telemetry.connected_clients,
+            slow_calls=self._telemetry.slow_calls,
         )
         try:
             return asyncio.run(_ask(self._app, request, visit))
@@ -99,20 +99,14 @@ class Console:
 
     def _look(self) -> State:
         calls: dict[str, list[float]] = {}
-        for each in self._counts.calls():
+        for each in self._telemetry.counts.calls():
             number = sum(each.buckets)
             found = calls.setdefault(each.method, [0, 0, 0.0])
             found[0] += number
             found[1] += 0 if each.outcome == "ok" else number
             found[2] += each.seconds
         counted = [CallCount(method, int(number), int(failed), seconds) for method, (number, failed, seconds) in calls.items()]
-        return State(self._see(), counted, sum(self._counts.connections().values()))
-
-    def _clients(self) -> Iterable[Any]:
-        return ()
-
-    def _slow_calls(self) -> Iterable[Any]:
-        return ()
+        return State(self._see(), counted, sum(self._telemetry.counts.connections().values()))
 
 
 def _is_local_name(host: str) -> bool:

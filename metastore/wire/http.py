@@ -18,6 +18,7 @@ from metastore.service.identity import Login
 from metastore.wire.answer import Answer
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
+from metastore.wire.clients import Presence
 from metastore.wire.console import LARGEST, LOGIN, Request, is_console
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.pages import Pages
@@ -39,7 +40,7 @@ class HttpConversation:
 
     def __init__(
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, peer: Peer, pages: Pages,
+        authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None,
     ) -> None:  # fmt: skip
         self._feed = feed
         self._send = send
@@ -48,7 +49,8 @@ class HttpConversation:
         self._authenticator = authenticator
         self._peer = peer
         self._pages = pages
-        self._client = Client(peer.address)
+        self._presence = presence
+        self._client = Client(peer.address) if presence is None else presence.client
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
 
@@ -143,7 +145,9 @@ class HttpConversation:
     def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
         if request.method not in (b"GET", b"HEAD"):
             return Answer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
-        refused = self._refused(headers) if path in self._pages.asking_for_login else None
+        refused = None
+        if path in self._pages.asking_for_login:
+            refused = self._refused(headers) or self._pages.refusal(path, self._client)
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> Answer | None:
@@ -176,7 +180,9 @@ class HttpConversation:
             login = self._authenticator.acts_for(self._peer)(login, actor)
         user = actor or None if login is None else login.user
         if user != self._client.user or (login is None) != (self._client.login is None):
-            self._client = Client(self._peer.address, user)
+            self._client = Client(self._peer.address, user, calls=self._client.calls)
+            if self._presence is not None:
+                self._presence.client = self._client
         if login is not None:
             self._authenticator.admit(self._client, login)
 

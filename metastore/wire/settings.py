@@ -39,6 +39,8 @@ class WireSettings:
     tls_required: bool = True
     """With a certificate: whether a connection without TLS is refused."""
     http_path: str = "/metastore"
+    slow_call_threshold: float = 1.0
+    """A call that takes so long is kept and logged; 0 keeps none."""
     audit_log: str | None = None
     """File of the audit log; None writes none."""
     audit_format: str = "json"

@@ -20,11 +20,11 @@ from metastore import log
 from metastore.service.context import Metastore
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
-from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods.table import Handler
 from metastore.wire.pages import Pages
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import Certificates
 
 _TICK = 1.0
@@ -52,15 +52,15 @@ class Worker:
 
     def __init__(
         self, listener: socket.socket, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
-        tls: Certificates | None, counts: Counts,
+        tls: Certificates | None, telemetry: Telemetry,
     ) -> None:  # fmt: skip
         self._listener = listener
         self._settings = settings
         self._tls = tls
-        self._dispatcher = Dispatcher(metastore, methods, settings, counts)
-        self._counts = counts
+        self._dispatcher = Dispatcher(metastore, methods, settings, telemetry)
+        self._telemetry = telemetry
         self._authenticator = Authenticator(metastore)
-        self._pages = Pages(metastore, counts, lambda: self._ends_at is not None)
+        self._pages = Pages(metastore, telemetry, lambda: self._ends_at is not None)
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
@@ -69,6 +69,7 @@ class Worker:
         self._parked: dict[Connection, float] = {}
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
+        self._publish_at = 0.0
         self._ends_at: float | None = None
         """When the loop ends, by the monotonic clock; None before `stop`."""
         self._log = log.get("metastore.worker")
@@ -97,9 +98,17 @@ class Worker:
                 else:
                     self._resume(key.data)
             self._park()
+            self._publish()
         if watchdog:
             faulthandler.cancel_dump_traceback_later()
         self._drain()
+
+    def _publish(self) -> None:
+        """Write every second what other workers are to know of this one."""
+        now = time.monotonic()
+        if now >= self._publish_at:
+            self._publish_at = now + _TICK
+            self._telemetry.clients.publish()
 
     def stop(self) -> None:
         """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""
@@ -124,7 +133,9 @@ class Worker:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client = f"{address[0]}:{address[1]}"
-        self._start(Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._pages, self._counts, self._tls))
+        self._start(
+            Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._pages, self._telemetry, self._tls)
+        )
 
     def _start(self, connection: Connection) -> None:
         with self._changed:

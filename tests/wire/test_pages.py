@@ -24,10 +24,11 @@ from tests.support.servers import COMMAND, ROOT, serving
 PROMTOOL = shutil.which("promtool")
 
 
-def get(uri: str, path: str) -> tuple[int, str]:
+def get(uri: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
     """Return status and text of a page."""
+    request = urllib.request.Request(uri.replace("thrift://", "http://") + path, headers=headers or {})
     try:
-        with urllib.request.urlopen(uri.replace("thrift://", "http://") + path, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -30,7 +30,7 @@ class Client:
 class Clients:
     """The clients that are connected to any worker process of this server."""
 
-    rows: list[Client]
+    clients: list[Client]
 
 
 def clients(visit: Visit) -> Clients:
@@ -66,7 +66,7 @@ class SlowCall:
 class SlowCalls:
     """The slow calls that are kept, the newest first."""
 
-    rows: list[SlowCall]
+    slow_calls: list[SlowCall]
 
 
 def slow_calls(visit: Visit) -> SlowCalls:

@@ -298,8 +298,8 @@ def partition(visit: Visit, database: str, table: str, name: str, catalog: str =
     def statistics() -> list[ColumnStatistics]:
         names = [column.name for column in found.sd.cols or ()] if found.sd is not None else []
         asked = PartitionsStatsRequest(dbName=database, tblName=table, colNames=names, partNames=[name], catName=where)
-        answer: Any = visit.run("get_partitions_statistics_req", request=asked)
-        return statistics_of(answer.partStats.get(name, ()))
+        answer: Any = visit.run("get_aggr_stats_for", request=asked)
+        return statistics_of(answer.colStats)
 
     return PartitionPageOfOne(
         catalog=where,
