@@ -77,7 +77,7 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._jinja.filters.update({name: getattr(formats, name) for name in ("moment", "duration", "ago", "size", "count")})
+        self._jinja.filters.update({name: getattr(formats, name) for name in ("moment", "duration", "ago", "size", "count", "code")})
         self._jinja.globals.update(link=formats.link, act=path_of, draw=draw, static=static.path, pages=PAGES)
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:

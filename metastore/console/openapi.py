@@ -12,12 +12,12 @@ from metastore.console.pages.table import PAGES
 from metastore.console.parameters import Parameter, declared, is_optional
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_PROBLEM = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+_ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 
 
 def describe(version: str) -> dict[str, Any]:
     """Return the description."""
-    schemas: dict[str, Any] = {"Problem": _PROBLEM}
+    schemas: dict[str, Any] = {"Error": _ERROR}
     paths: dict[str, Any] = {}
     for page in PAGES:
         path = re.sub(r":\w+}", "}", page.twin)
@@ -47,7 +47,7 @@ def describe(version: str) -> dict[str, Any]:
 
 def _operation(function: Callable[..., Any], schemas: dict[str, Any], **more: Any) -> dict[str, Any]:
     hint = get_type_hints(function)["return"]
-    problem = {"description": "Why not", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    problem = {"description": "Why not", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     return {
         "summary": (function.__doc__ or "").strip(),
         "responses": {
@@ -100,14 +100,16 @@ def _schema(hint: Any, schemas: dict[str, Any]) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _schema(get_args(hint)[1], schemas)}
     if not dataclasses.is_dataclass(hint):
         raise TypeError(f"{hint} of a page has no schema: use a dataclass, a list, a dict by text, or a simple type")
-    name = hint.__name__  # type: ignore[union-attr]  # a class
+    name, text = hint.__name__, (hint.__doc__ or "").strip()  # type: ignore[union-attr]  # a class
+    if name in schemas and schemas[name].get("description") != text:
+        raise TypeError(f"two dataclasses of pages are called {name}: give one another name")
     if name not in schemas:
-        schemas[name] = {}
+        schemas[name] = {"description": text}
         hints = get_type_hints(hint)
         names = [each.name for each in dataclasses.fields(hint)]
         schemas[name] = {
             "type": "object",
-            "description": (hint.__doc__ or "").strip(),
+            "description": text,
             "properties": {each: _schema(hints[each], schemas) for each in names},
             "required": names,
         }

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+from metastore.wire.browsing import QUERIES
 from metastore.wire.errors import EXCEPTIONS
 from metastore.wire.methods.table import ALL
 
@@ -20,7 +21,7 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Upper bounds of the histogram's buckets; one more has no bound."""
 OTHER = "other"
 """In place of a method that the interface lacks, and of an error that is not one of ours: such names come from clients and libraries."""
-METHODS = (*sorted(ALL), OTHER)
+METHODS = (*sorted(ALL), *sorted(QUERIES), OTHER)
 OUTCOMES = ("ok", *sorted({cls.__name__ for cls in EXCEPTIONS} | {"PermissionDenied", "MissingArgument", "TApplicationException"}), OTHER)
 TRANSPORTS = ("plain", "tls", "sasl", "http")
 MECHANISMS = ("anonymous", "kerberos", "token", "ldap", "users", "jwt", "certificate", OTHER)

@@ -9,14 +9,15 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from metastore.app import build, close, prepare, wire_settings
 from metastore.client import Client, connect
+from metastore.client_login.plain import Plain
 from metastore.config import Config
+from metastore.service import users
 from metastore.wire.server import ServerThread
 from tests.console import sample
 
@@ -53,6 +54,10 @@ class _Words(HTMLParser):
             self.words.append(" ")
 
 
+def password_of(user: str) -> str:
+    return f"the password of {user}"
+
+
 class Console:
     """A server, and how a program visits it: as nobody, or as a user with a password."""
 
@@ -67,7 +72,7 @@ class Console:
     def ask(self, method: str, path: str, user: str = "", body: str = "", headers: dict[str, str] | None = None) -> Answer:
         sent = dict(headers or {})
         if user:
-            sent["Authorization"] = "Basic " + base64.b64encode(f"{user}:{user}".encode()).decode()
+            sent["Authorization"] = "Basic " + base64.b64encode(f"{user}:{password_of(user)}".encode()).decode()
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
         try:
             connection.request(method, path, body=body or None, headers=sent)
@@ -82,8 +87,8 @@ class Console:
     def post(self, path: str, user: str = "", body: str = "", headers: dict[str, str] | None = None) -> Answer:
         return self.ask("POST", path, user, body, headers)
 
-    def client(self) -> Client:
-        return connect(self.server.uri, timeout=30)
+    def client(self, user: str = "") -> Client:
+        return connect(self.server.uri, login=Plain(user, password_of(user)) if user else None, timeout=30)
 
 
 Start = Callable[..., Console]
@@ -100,6 +105,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             config = Config(**{**given, "port": 0, **settings})
             prepare(config)
             metastore = build(config)
+            for user in ("root", "alice", "mallory") if "users" in config.authentication else ():
+                users.add(metastore.database, user, password_of(user))
             running.callback(close, metastore)
             return Console(running.enter_context(ServerThread(wire_settings(config), metastore)), config)
 
@@ -115,6 +122,11 @@ def console(start: Start) -> Console:
     return found
 
 
-@pytest.fixture
-def audit_log(tmp_path: Path) -> Path:
-    return tmp_path / "audit.log"
+@pytest.fixture(scope="module")
+def guarded(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Console:
+    """A server that asks for a login: root may do everything, alice owns the database `sales`, mallory owns nothing."""
+    audit_log = tmp_path_factory.mktemp("audit") / "audit.log"
+    found = start(authentication=("users",), authorization="grants", admin_users=("root",), audit_log=str(audit_log))
+    with found.client("root") as client:
+        sample.fill(client)
+    return found

@@ -82,6 +82,7 @@ def fill(client: Client) -> None:
     )  # fmt: skip
     evil = table("evil", "evil", comment=EVIL, **{EVIL: EVIL})
     evil.sd.cols[0].comment = EVIL
+    evil.owner = "zoe"
     client.create_table(evil)
     days = [
         Partition(values=[f"2026-01-{day:02}", str(hour)], dbName="sales", tableName="days", sd=descriptor(), parameters={"numRows": "5"})

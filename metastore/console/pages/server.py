@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from metastore.config import Config, settings, shown
 from metastore.console.visit import Visit
@@ -105,23 +104,30 @@ class Setting:
     value: str
     source: str
     meaning: str
-    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingGroup:
+    """Settings about one matter."""
+
+    title: str
+    settings: list[Setting]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings in the order of the documentation."""
 
-    rows: list[Setting]
+    groups: list[SettingGroup]
     warnings: list[str]
 
 
 def all_settings(visit: Visit) -> Settings:
     """List every setting, its value and where it came from; secrets are not shown."""
     config: Config = visit.run("show_settings")
-    rows: list[Any] = []
-    group = ""
+    groups: list[SettingGroup] = []
     for setting in settings():
-        group = setting.group or group
-        rows.append(Setting(setting.name, shown(config, setting), config.source(setting.name), setting.doc, group))
-    return Settings(rows, list(config.warnings))
+        if setting.group:
+            groups.append(SettingGroup(setting.group, []))
+        groups[-1].settings.append(Setting(setting.name, shown(config, setting), config.source(setting.name), setting.doc))
+    return Settings(groups, list(config.warnings))

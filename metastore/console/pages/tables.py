@@ -287,6 +287,7 @@ class PartitionPageOfOne:
     storage: Storage | None
     parameters: dict[str, str]
     columns: list[Column]
+    transactional: bool
     statistics: list[ColumnStatistics] | None
 
 
@@ -310,6 +311,7 @@ def partition(visit: Visit, database: str, table: str, name: str, catalog: str =
         storage=_storage(found),
         parameters=dict(sorted((found.parameters or {}).items())),
         columns=_columns(found.sd.cols if found.sd is not None else None),
+        transactional=is_transactional(find(visit, where, database, table)),
         statistics=unless_refused(statistics),
     )
 
