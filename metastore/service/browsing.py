@@ -26,7 +26,7 @@ from metastore.store.listings import DatabaseRow, LeaseRow, TableRow, Transactio
 
 CHUNK = 5_000
 """Partitions that are read at a time where a filter decides over them."""
-LOOKED_AT = 100_000
+LOOKED_AT = 50_000
 """Partitions that one page looks at: where the filter selects fewer than a page of them, the next page goes on."""
 EVENTS_LOOKED_AT = 100_000
 """Events that one page looks at, as above."""

@@ -61,12 +61,11 @@ IN_CATALOG = (
     .order_by(D.name, T.name)
     .limit(_MOST)
 )
-PARTITIONS = (
-    sa.select(P.name, P.partition_values)
-    .where(P.table_id == _number("table_id"), P.name > _text("after"), P.name >= _text("low"), P.name < _text("high"))
-    .order_by(P.name)
-    .limit(_MOST)
+_PARTITIONS = sa.select(P.name, P.partition_values).where(P.table_id == _number("table_id"), P.name < _text("high"))
+PARTITIONS_AFTER, PARTITIONS_FROM = (
+    _PARTITIONS.where(begins).order_by(P.name).limit(_MOST) for begins in (P.name > _text("low"), P.name >= _text("low"))
 )
+"""Two, for a database that is told two lower bounds begins at either."""
 TRANSACTION_COLUMNS = (X.id, X.state, X.type, X.user, X.host, X.agent, X.started_ms, X.heartbeat_ms, X.ended_ms)
 TRANSACTION = sa.select(*TRANSACTION_COLUMNS).where(X.id == _number("key"))
 WRITES = (
@@ -160,9 +159,10 @@ def tables_of_catalog(
 
 
 def partitions_after(session: Session, table_id: int, prefix: str, after: str, most: int) -> list[Row]:
-    """Return (name, values as JSON) of the partitions whose names begin with a prefix, ascending by name."""
-    low = session.lowest(prefix) if prefix else ""
-    return list(session.rows(PARTITIONS, table_id=table_id, after=after, low=low, high=prefix + LAST, most=most))
+    """Return (name, values as JSON) of the partitions after one whose names begin with a prefix, ascending by name."""
+    if after >= prefix:
+        return list(session.rows(PARTITIONS_AFTER, table_id=table_id, low=after, high=prefix + LAST, most=most))
+    return list(session.rows(PARTITIONS_FROM, table_id=table_id, low=session.lowest(prefix), high=prefix + LAST, most=most))
 
 
 @cache

@@ -94,10 +94,12 @@ class Counts:
 
     def calls(self) -> Iterator[Histogram]:
         """Yield the histograms of what was called."""
+        parts = [self._cells[part * _SIZE : part * _SIZE + _RECEIVED].tolist() for part in range(self._parts)]
         for (method, outcome), at in _CALLS.items():
-            buckets = tuple(int(self._sum(at + place)) for place in range(_WIDTH - 1))
-            if any(buckets):
-                yield Histogram(method, outcome, buckets, self._sum(at + _WIDTH - 1))
+            found = [cells[at : at + _WIDTH] for cells in parts]
+            if any(map(any, found)):
+                *buckets, seconds = map(sum, zip(*found, strict=True))
+                yield Histogram(method, outcome, tuple(map(int, buckets)), seconds)
 
     @property
     def received(self) -> int:
