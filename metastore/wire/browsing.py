@@ -10,13 +10,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from metastore.errors import NoSuchObject
-from metastore.service import browsing
+from metastore.service import browsing, iceberg
 from metastore.service.authorization.decision import TRANSACTION
 from metastore.service.authorization.lookups import of_others
 from metastore.service.browsing import Page
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.wire.authorization.rules import ADMIN, OPEN, SEE, TABLE, Around, Decision, Rule, Want, database, found_by, needs
+from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, Rule, Want, database, found_by, needs
 from metastore.wire.authorization.transactions import seen
 from metastore.wire.methods.table import Handler
 
@@ -101,6 +101,10 @@ def _of_table(_call: Call, args: Any) -> Iterator[Want]:
     yield Want((SEE,), TABLE, args.catalog, args.database, args.table, hide=_hide_table(args))
 
 
+def _read_table(_call: Call, args: Any) -> Iterator[Want]:
+    yield Want(READ, TABLE, args.catalog, args.database, args.table, hide=_hide_table(args))
+
+
 def _hide_table(args: Any) -> Callable[[str | None, str | None], None]:
     def hide(other: str | None, inner: str | None) -> None:
         args.database, args.table = other or args.database, inner or args.table
@@ -137,6 +141,11 @@ QUERIES: dict[str, Query] = {
             call, TableName(args.catalog, args.database, args.table), args.text, args.part, args.after, args.most
         ),
         needs(found_by("any privilege on the table", _of_table), operation="SHOWPARTITIONS"),
+        _table_name,
+    ),
+    "show_snapshots": Query(
+        lambda call, args: iceberg.snapshots(call, TableName(args.catalog, args.database, args.table)),
+        needs(found_by("SELECT on the table", _read_table), operation="DESCTABLE"),
         _table_name,
     ),
     "show_transactions_page": Query(

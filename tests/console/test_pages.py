@@ -27,7 +27,7 @@ WORDS = {
         "transactional", "decimal(10,2)", "the key", "CREATE TABLE `sales`.`orders`", "2 wait", "alice",
     ],
     "/table?database=sales&name=customers": ["primary key", "pk"],
-    "/table?database=sales&name=lake": ["Iceberg", "current-snapshot-id", "42", "external"],
+    "/table?database=sales&name=lake": ["Iceberg", "outside of", "current-snapshot-id", "42", "external"],
     "/partitions?database=sales&table=days": [DAY, "ds string", "Next page"],
     f"/partition?database=sales&table=days&name={quote(DAY)}": [DAY, "numRows", "1000", "900"],
     "/statistics?database=sales&table=customers": ["amount", "4.5", "12"],
@@ -275,3 +275,22 @@ def test_a_search_takes_every_character_for_itself(start: Start) -> None:
     names = [row["name"] for row in found.get("/api/v1/catalog?search=a_b").json["databases"]]
     assert names == ["a_b"], "a line is no pattern"
     assert found.get("/api/v1/catalog?search=%25").json["databases"] == []
+
+
+def test_snapshots_of_a_real_iceberg_table_are_shown(start: Start) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pyiceberg = pytest.importorskip("pyiceberg.catalog")
+    found = start()
+    rows = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
+    lake = pyiceberg.load_catalog("lake", type="hive", uri=found.server.uri, warehouse=found.config.warehouse)
+    lake.create_namespace("lake")
+    made = lake.create_table("lake.t", schema=rows.schema)
+    made.append(rows)
+    made.append(rows)
+    told = found.get("/api/v1/table?database=lake&name=t").json["iceberg"]
+    assert (told["problem"], told["number"]) == ("", 2)
+    current = made.refresh().current_snapshot()
+    assert (told["rows"][0]["id"], told["rows"][0]["current"], told["rows"][0]["refs"]) == (str(current.snapshot_id), True, ["main"])
+    page = found.get("/ui/table?database=lake&name=t").words
+    assert f"{current.snapshot_id} current" in page
+    assert "total-records 6" in page

@@ -11,6 +11,7 @@ from metastore.console.pages.compactions import FROM_THE_END, Compaction, compac
 from metastore.console.pages.statistics import ColumnStatistics, statistics_of
 from metastore.console.visit import Visit
 from metastore.console.waits import Lock
+from metastore.errors import MetastoreError
 from metastore.idl import (
     AllTableConstraintsRequest,
     ClientCapabilities,
@@ -25,8 +26,9 @@ from metastore.idl import (
     Table,
     TableStatsRequest,
 )
-from metastore.rules.table_kinds import is_transactional, parameter
+from metastore.rules.table_kinds import is_transactional
 from metastore.service.browsing import PartitionPage
+from metastore.service.iceberg import LOCATION, is_iceberg
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,30 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot of an Iceberg table; time in milliseconds."""
+
+    id: str
+    """A number that JSON of a browser would round."""
+    parent: str | None
+    time: int
+    operation: str | None
+    summary: dict[str, str]
+    current: bool
+    refs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """The last snapshots of an Iceberg table, or why they can not be shown."""
+
+    metadata: str | None
+    number: int
+    rows: list[Snapshot]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class TablePage:
     """A table; None for parts that the visitor may not see."""
 
@@ -90,8 +116,8 @@ class TablePage:
     parameters: dict[str, str]
     ddl: str
     transactional: bool
-    iceberg: dict[str, str]
-    """What the parameters of an Iceberg table say of its current snapshot; empty for others."""
+    iceberg: Snapshots | None
+    """None for tables of another kind."""
     constraints: list[Constraint] | None
     grants: list[Grant] | None
     locks: list[Lock]
@@ -125,7 +151,7 @@ def table(visit: Visit, database: str, name: str, catalog: str = "") -> TablePag
         parameters=dict(sorted((found.parameters or {}).items())),
         ddl=create_statement(found),
         transactional=is_transactional(found),
-        iceberg=_iceberg(found),
+        iceberg=_snapshots(visit, where, found) if is_iceberg(found) else None,
         constraints=unless_refused(lambda: _constraints(visit, where, found)),
         grants=unless_refused(lambda: _grants(visit, where, found)),
         locks=locks(visit, found.dbName, found.tableName) if where == visit.default_catalog else [],
@@ -153,16 +179,17 @@ def _storage(found: Table | Partition) -> Storage | None:
     )
 
 
-ICEBERG = (
-    "metadata_location", "previous_metadata_location", "current-snapshot-id", "current-snapshot-timestamp-ms", "snapshot-count",
-    "current-snapshot-summary", "current-schema", "default-partition-spec", "uuid", "format-version",
-)  # fmt: skip
+MOST_SNAPSHOTS = 50
 
 
-def _iceberg(found: Table) -> dict[str, str]:
-    if (parameter(found.parameters, "table_type") or "").lower() != "iceberg":
-        return {}
-    return {name: found.parameters[name] for name in ICEBERG if name in found.parameters}
+def _snapshots(visit: Visit, where: str, found: Table) -> Snapshots:
+    place = (found.parameters or {}).get(LOCATION)
+    try:
+        every = visit.run("show_snapshots", catalog=where, database=found.dbName, table=found.tableName)
+    except MetastoreError as error:
+        return Snapshots(place, 0, [], error.message)
+    rows = [Snapshot(str(each.id), None if each.parent is None else str(each.parent), *each[2:]) for each in every[:MOST_SNAPSHOTS]]
+    return Snapshots(place, len(every), rows, "")
 
 
 def _constraints(visit: Visit, where: str, found: Table) -> list[Constraint]:
