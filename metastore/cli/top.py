@@ -55,7 +55,8 @@ def read_sample(text: str, at: float) -> Sample:
     for family in text_string_to_metric_families(text):
         for name, labels, value, *_ in family.samples:
             if family.name != "metastore_call_seconds":
-                sample.values[(name, *labels.values())] = value  # noqa: RUF031  # Python 3.10 takes no star without them
+                key = (name, *labels.values())
+                sample.values[key] = value
             elif not name.endswith("_bucket"):
                 number, errors, seconds = sample.calls.get(labels["method"], Calls())
                 if name.endswith("_sum"):

@@ -84,6 +84,10 @@ class Config:
         (*_hive("metastore.port"), "metastore.thrift.port"),
         minimum=0,
     )
+    admin_port: int = _setting(
+        0, "Port at which the HTTP pages (probes, metrics, console) are served as well, without Thrift; 0 opens none.", minimum=0
+    )
+    admin_host: str = _setting("", "Address of `admin_port`; unset: that of `host`.")
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
     max_message_size: int = _setting(
         100 << 20,
