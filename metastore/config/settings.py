@@ -708,6 +708,11 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    metrics_names: tuple[str, ...] = _setting(
+        ("metastore",),
+        "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
+        choices=("metastore", "hive"),
+    )
     slow_call_threshold: float = _setting(
         1.0,
         "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",

@@ -83,6 +83,7 @@ class Worker:
         tls: Certificates | None, telemetry: Telemetry,
     ) -> None:  # fmt: skip
         self._listeners = listeners
+        self._metastore = metastore
         self._settings = settings
         self._admin_settings = replace(settings, serves_thrift=False)
         self._tls = tls
@@ -139,7 +140,7 @@ class Worker:
         now = time.monotonic()
         if now >= self._publish_at:
             self._publish_at = now + _TICK
-            self._telemetry.clients.publish()
+            self._telemetry.publish(self._metastore.database)
 
     def stop(self) -> None:
         """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""
