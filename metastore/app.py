@@ -113,6 +113,8 @@ def wire_settings(config: Config) -> WireSettings:
     return WireSettings(
         host=config.host,
         port=config.port,
+        admin_port=config.admin_port,
+        admin_host=config.admin_host or config.host,
         workers=config.workers or os.cpu_count() or 1,
         max_message_size=config.max_message_size,
         max_container_size=config.max_container_size,

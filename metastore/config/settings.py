@@ -85,6 +85,10 @@ class Config:
         (*_hive("metastore.port"), "metastore.thrift.port"),
         minimum=0,
     )
+    admin_port: int = _setting(
+        0, "Port at which the HTTP pages (probes, metrics, console) are served as well, without Thrift; 0 opens none.", minimum=0
+    )
+    admin_host: str = _setting("", "Address of `admin_port`; unset: that of `host`.")
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
     max_message_size: int = _setting(
         100 << 20,
@@ -706,6 +710,11 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    metrics_names: tuple[str, ...] = _setting(
+        ("metastore",),
+        "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
+        choices=("metastore", "hive"),
+    )
     slow_call_threshold: float = _setting(
         1.0,
         "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",

@@ -51,6 +51,9 @@ class Client:
     last_method: str = ""
     last_call: float = 0.0
     """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
+    running: str = ""
+    running_since: float = 0.0
+    """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 

@@ -272,14 +272,14 @@ class Database:
         """How many statements of each kind this process has run."""
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
-        self._pool = Pool(self.driver.connect, pool_size)
+        self.pool = Pool(self.driver.connect, pool_size)
         self.ignoring = cache(self.driver.ignoring)
         """Returns an insert into all columns of a table that leaves rows with a known key alone."""
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._pool.close()
+        self.pool.close()
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
@@ -306,7 +306,7 @@ class Database:
         for attempt in count():
             try:
                 try:
-                    connection = self._pool.take()
+                    connection = self.pool.take()
                 except Exception as error:
                     raise Unreachable from error
                 self._reached = True
@@ -316,7 +316,7 @@ class Database:
                     self._judge(connection, error)
                     raise
                 finally:
-                    self._pool.give(connection)
+                    self.pool.give(connection)
             except Unstorable as error:
                 raise InvalidObject(
                     f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
@@ -385,7 +385,7 @@ class Database:
 
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
-        self._pool.distrust(connection)
+        self.pool.distrust(connection)
         self.caches.discard_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:

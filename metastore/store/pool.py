@@ -33,6 +33,11 @@ class Pool:
         """How often no connection was idle, and for how many seconds one was then waited for, or opened."""
 
     @property
+    def size(self) -> int:
+        """How many connections there may be."""
+        return self._size
+
+    @property
     def in_use(self) -> int:
         """How many connections are lent."""
         return max(0, self._opened - len(self._idle))

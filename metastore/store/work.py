@@ -25,6 +25,16 @@ def kind_of(text: str) -> int:
     return KINDS.index(word) if word in KINDS else _OTHER
 
 
+class Total:
+    """What all threads of this process took since it began. Two that add at the same instant may lose one addition: it is a measure."""
+
+    def __init__(self) -> None:
+        self.seconds = self.lock_seconds = 0.0
+
+
+total = Total()
+
+
 class Work:
     """What the work of one thread took since it began: times are in seconds."""
 
@@ -43,13 +53,19 @@ class Work:
         self.locking = False
         """Whether the next round trip has a statement that locks rows."""
 
+    def waited_for_lock(self, seconds: float) -> None:
+        """Note a wait for a lock, or a round trip in which there may have been one."""
+        self.lock_seconds += seconds
+        total.lock_seconds += seconds
+
     def round_trip(self, text: str, began: float) -> None:
         """Note a round trip that ends now; `text` is its last statement, "" if it is not known."""
         seconds = perf_counter() - began
         self.seconds += seconds
+        total.seconds += seconds
         if self.locking:
             self.locking = False
-            self.lock_seconds += seconds
+            self.waited_for_lock(seconds)
         if self.trace is not None:
             self.trace(text, began, seconds)
 

@@ -41,6 +41,10 @@ class ConnectedClient:
     """Of its last call; "" before the first."""
     last_call: float
     """When that ended, 0 before the first."""
+    running: str
+    """The method that runs now, "" if none does."""
+    running_seconds: float
+    """For how long it has been running."""
 
 
 class Presence:
@@ -71,6 +75,8 @@ class Presence:
             calls=client.calls,
             last_method=client.last_method[:_LONGEST],
             last_call=last,
+            running=client.running[:_LONGEST],
+            running_seconds=time.perf_counter() - client.running_since if client.running else 0.0,
         )
 
 
@@ -119,8 +125,8 @@ class Clients:
         with self._lock:
             for each in self._present:
                 client = each.client
-                told = (client.user, client.login, client.calls)
-                if told != each.told:
+                told = (client.user, client.login, client.calls, client.running)
+                if told != each.told or client.running:
                     each.told = told
                     self._records.write(each.place, each.describe())
 

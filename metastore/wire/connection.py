@@ -165,6 +165,8 @@ class Connection:
         """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises Refused, Malformed."""
         start = self._received.exactly(1)
         self._received.unread(start)
+        if not self._settings.serves_thrift and not start.isalpha():
+            raise Malformed(f"The connection begins with {start!r}, but admin_port serves HTTP alone; Thrift is on the setting port")
         if start[0] == START:
             return self._negotiate()
         if start.isalpha():

@@ -24,6 +24,7 @@ from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
+from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
@@ -64,8 +65,9 @@ class Dispatcher:
 
     def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry) -> None:
         self._metastore = metastore
-        self._methods = methods
         self._counts = telemetry.counts
+        counting = fb303.counting(self._counts.by_method)
+        self._methods = {name: counting.get(name, handler) for name, handler in methods.items()}
         self._slow = telemetry.slow
         self._settings = settings
         self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
@@ -90,6 +92,7 @@ class Dispatcher:
         called = signature(method)
         if called.tells_release:
             note_release(client, method)
+        client.running, client.running_since = method, started
         call = Call(self._metastore, client, method)
         subject = query = ""
         value: Any = None
@@ -130,6 +133,7 @@ class Dispatcher:
             statements=work.statements, database_seconds=work.seconds, lock_seconds=work.lock_seconds,
             pool_seconds=work.pool_seconds, worker=os.getpid(),
         )  # fmt: skip
+        self._counts.slow_call()
         self._slow.add(slow)
         self._log.warning("slow call", **asdict(slow))
 
@@ -178,7 +182,7 @@ class Dispatcher:
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""
         client.calls += 1
-        client.last_method, client.last_call = outcome.method, outcome.ended
+        client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
         seconds = outcome.ended - outcome.began
         self._counts.call(outcome.method, outcome.result, seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}

@@ -108,6 +108,8 @@ class HttpConversation:
             return self._page(request, path, page, headers)
         if is_console(path) and self._pages.console is not None:
             return self._visit(request, path, headers)
+        if not self._settings.serves_thrift:
+            return Answer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
             return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":

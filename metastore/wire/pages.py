@@ -28,7 +28,9 @@ class Pages:
     def __init__(self, server: Metastore, telemetry: Telemetry, is_draining: Callable[[], bool]) -> None:
         self._readiness = Readiness(server, is_draining)
         self._observer = Observer(server)
-        self._counts = telemetry.counts
+        self._telemetry = telemetry
+        self._database = server.database
+        self._names = server.config.metrics_names
         self._pages: dict[str, Callable[[], Answer]] = {
             "/healthz": lambda: _json(200, status="ok"),
             "/readyz": self._ready,
@@ -64,7 +66,8 @@ class Pages:
     def _metrics(self) -> Answer:
         from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
 
-        return Answer(200, metrics.exposition(self._counts, self._seen()), metrics.CONTENT_TYPE)
+        self._telemetry.publish(self._database)
+        return Answer(200, metrics.exposition(self._telemetry, self._seen(), self._names), metrics.CONTENT_TYPE)
 
     def _seen(self) -> Observation | None:
         if self._readiness.problem():

@@ -5,6 +5,8 @@ It is made before the workers are forked, so that they share its memory. It neve
 
 from __future__ import annotations
 
+from metastore.store import figures
+from metastore.store.database import Database
 from metastore.wire.clients import Clients, ConnectedClient
 from metastore.wire.counts import Counts
 from metastore.wire.slow_calls import SlowCall, SlowCalls
@@ -30,6 +32,11 @@ class Telemetry:
         """Note that the process of a part has died: what it counted stays, its connections are gone."""
         self.counts.close_connections(part)
         self.clients.died(part)
+
+    def publish(self, database: Database) -> None:
+        """Write what only this process knows, its clients and the figures of its database, for the others to read."""
+        self.clients.publish()
+        self.counts.publish(figures.totals(database), figures.levels(database))
 
     def slow_calls(self) -> list[SlowCall]:
         """Return the slow calls that are kept of all workers, the newest first."""

@@ -93,7 +93,7 @@ class SQLiteDriver(Driver):
     def writing(self) -> Iterator[None]:
         began = perf_counter()
         with self._locked("lock"):
-            here.work.lock_seconds += perf_counter() - began
+            here.work.waited_for_lock(perf_counter() - began)
             yield
 
     @contextmanager
