@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from metastore.config import Config, settings, shown
 from metastore.console.visit import Visit
+
+
+def _as(cls: Any, told: Any) -> Any:
+    """Return what the wire tells, as pages show it: it may tell more."""
+    return cls(**{field.name: getattr(told, field.name) for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,9 @@ class Client:
     calls: int
     last_method: str
     last_call: float
+    running: str
+    """The method that runs now, "" if none does."""
+    running_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Clients:
 
 def clients(visit: Visit) -> Clients:
     """List the clients that are connected to this server."""
-    return Clients([Client(**asdict(each)) for each in visit.run("show_clients", look=visit.clients)])
+    return Clients([_as(Client, each) for each in visit.run("show_clients", look=visit.clients)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class SlowCalls:
 
 def slow_calls(visit: Visit) -> SlowCalls:
     """List the calls that took long, the newest first."""
-    return SlowCalls([SlowCall(**asdict(each)) for each in visit.run("show_slow_calls", look=visit.slow_calls)])
+    return SlowCalls([_as(SlowCall, each) for each in visit.run("show_slow_calls", look=visit.slow_calls)])
 
 
 @dataclass(frozen=True, slots=True)
