@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
+from metastore.client import connect
 from metastore.idl import LockType, ShowLocksRequest
 from tests.console import sample
 from tests.console.conftest import Answer, Console, Start
+from tests.support.certificates import Authority
+from tests.support.servers import serving
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -191,3 +196,29 @@ def test_who_did_not_log_in_does_not_act_where_rights_are_asked_for(start: Start
 
 def test_a_form_that_is_too_long_is_refused(acting: Console) -> None:
     assert acting.post("/ui/actions/abort-transaction", body="x" * 100_000).status == 413
+
+
+def test_a_form_of_one_process_is_taken_by_the_others_and_over_tls(tmp_path: Path) -> None:
+    """The token is the browser's own: no process of a server, and no server behind a balancer, has to know it."""
+    authority = Authority(tmp_path)
+    certificate = authority.issue("server")
+    with serving("--workers", "3", "--set", f"tls_certificate={certificate}", home=tmp_path / "server") as server:
+        port = int(server.uri.rpartition(":")[2])
+        context = ssl.create_default_context(cafile=str(authority.file))
+        with connect(server.uri, tls=context, timeout=30) as client:
+            keys = [sample.open_transaction(client) for _ in range(6)]
+
+        def ask(method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None) -> http.client.HTTPResponse:
+            connection = http.client.HTTPSConnection("localhost", port, timeout=30, context=context)
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            return answer
+
+        cookie = ask("GET", f"/ui/actions/abort-transaction?id={keys[0]}").getheader("set-cookie") or ""
+        assert "Secure" in [part.strip() for part in cookie.split(";")]
+        token = cookie.partition("=")[2].partition(";")[0]
+        headers = {"Content-Type": FORM, "Cookie": f"metastore-console={token}", "Origin": f"https://localhost:{port}"}
+        done = [ask("POST", "/ui/actions/abort-transaction", f"id={key}&token={token}", headers).status for key in keys]
+        assert done == [303] * 6
