@@ -150,7 +150,7 @@ class _Pages:
         """Answer to who was asked to log in: whoever gets here has, or can not."""
         if _visit(request).mechanism:
             return RedirectResponse(f"{UI}/", 303)
-        return self.templates.render(request, "error.html", 403, text="This server takes no passwords and no tokens over HTTP.")
+        return self.templates.render(request, "error.html", 403, text="This server takes no passwords: let a proxy send a token.")
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer to a request that failed as it may."""

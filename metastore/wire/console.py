@@ -46,7 +46,7 @@ class Request:
     body: bytes
     encrypted: bool
     can_log_in: bool
-    """Whether the server takes a login over HTTP."""
+    """Whether the server takes passwords, which browsers ask for."""
 
     def header(self, name: str) -> str:
         return next((value.decode("latin-1") for key, value in self.headers if key == name.encode()), "")

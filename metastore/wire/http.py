@@ -125,10 +125,10 @@ class HttpConversation:
     def _visit(self, request: h11.Request, path: str, headers: dict[str, str]) -> Answer:
         """Return a page of the console. Raises h11.RemoteProtocolError."""
         assert self._pages.console is not None
-        challenges = self._challenges()
+        takes_passwords = self._authenticator.passwords is not None
         refused = self._refused(headers)
-        if refused is None and path == LOGIN and self._client.login is None and challenges:
-            refused = Answer(401, b"Log in with a password or a token", headers=challenges)
+        if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
+            refused = Answer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:
             return refused
         body = self._body(LARGEST)
@@ -140,7 +140,7 @@ class HttpConversation:
             headers=tuple((bytes(name), bytes(value)) for name, value in request.headers),
             body=body,
             encrypted=self._peer.encrypted,
-            can_log_in=bool(challenges),
+            can_log_in=takes_passwords,
         )
         return self._pages.console.answer(asked, self._client, self._dispatcher)
 

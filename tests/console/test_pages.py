@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import urllib.request
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,6 +15,7 @@ from metastore.console.pages.table import PAGES
 from metastore.idl import Database
 from tests.console.conftest import Console, Start
 from tests.console.sample import EVIL
+from tests.support.servers import free_port
 
 DAY = "ds=2026-01-01/hr=1"
 WORDS = {
@@ -294,3 +296,11 @@ def test_snapshots_of_a_real_iceberg_table_are_shown(start: Start) -> None:
     page = found.get("/ui/table?database=lake&name=t").words
     assert f"{current.snapshot_id} current" in page
     assert "total-records 6" in page
+
+
+def test_the_console_is_on_the_port_of_the_pages_too(start: Start) -> None:
+    port = free_port()
+    found = start(admin_port=port)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/ui/", timeout=30) as answer:
+        assert (answer.status, b"Overview" in answer.read()) == (200, True)
+    assert found.get("/ui/").status == 200
