@@ -74,7 +74,14 @@ class Console:
                 self._log.warning("the console is not installed", reason=str(error))
                 return Answer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
             self._app = make_app()
-        visit = Visit(
+        try:
+            return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher, local=local)))
+        except Exception as error:  # noqa: BLE001  # a page's trouble must not end the connection
+            self._log.error("a page failed", client=client.address, target=request.target[:300], exc_info=error)
+            return Answer(500, b"The page failed; the server's log says why\n")
+
+    def _visit(self, request: Request, client: Client, dispatcher: Dispatcher, *, local: bool) -> Visit:
+        return Visit(
             run=partial(dispatcher.run, client),
             user=client.user,
             mechanism=client.mechanism,
@@ -87,11 +94,6 @@ class Console:
             clients=self._telemetry.connected_clients,
             slow_calls=self._telemetry.slow_calls,
         )
-        try:
-            return asyncio.run(_ask(self._app, request, visit))
-        except Exception as error:  # noqa: BLE001  # a page's trouble must not end the connection
-            self._log.error("a page failed", client=client.address, target=request.target[:300], exc_info=error)
-            return Answer(500, b"The page failed; the server's log says why\n")
 
     def _is_open_to(self, request: Request, *, local: bool) -> bool:
         """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""

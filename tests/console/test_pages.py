@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import urllib.request
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -304,3 +305,15 @@ def test_the_console_is_on_the_port_of_the_pages_too(start: Start) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/ui/", timeout=30) as answer:
         assert (answer.status, b"Overview" in answer.read()) == (200, True)
     assert found.get("/ui/").status == 200
+
+
+def test_a_database_that_is_gone_is_the_first_problem(start: Start) -> None:
+    found = start()
+    assert "None that the server knows of." in found.get("/ui/").words
+    path = Path(found.config.db.removeprefix("sqlite:///"))
+    for each in path.parent.glob(f"{path.name}*"):
+        each.write_bytes(b"no database " * 1000)
+    page = found.get("/ui/")
+    assert (page.status, "The database can not be asked" in page.words) == (200, True)
+    failed = found.get("/ui/catalog")
+    assert (failed.status, failed.text) == (500, "The page failed; the server's log says why\n")
