@@ -113,6 +113,8 @@ def wire_settings(config: Config) -> WireSettings:
     return WireSettings(
         host=config.host,
         port=config.port,
+        admin_port=config.admin_port,
+        admin_host=config.admin_host or config.host,
         workers=config.workers or os.cpu_count() or 1,
         max_message_size=config.max_message_size,
         max_container_size=config.max_container_size,
@@ -123,6 +125,7 @@ def wire_settings(config: Config) -> WireSettings:
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
         audit_format=config.audit_format,
+        slow_call_threshold=config.slow_call_threshold,
         tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
         tls_required=config.tls_required,
         http_path=config.http_path,

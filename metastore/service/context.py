@@ -47,6 +47,13 @@ class Client:
     """What its calls told of its release."""
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
+    calls: int = 0
+    last_method: str = ""
+    last_call: float = 0.0
+    """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
+    running: str = ""
+    running_since: float = 0.0
+    """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 

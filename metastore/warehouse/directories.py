@@ -144,12 +144,12 @@ class Warehouse:
             except FileNotFoundError:
                 return []
 
-    def read(self, location: str) -> bytes | None:
-        """Return what a small file holds, None for one that is not there. MetaError."""
+    def read(self, location: str, most: int | None = None) -> bytes | None:
+        """Return what a small file holds, or its first bytes; None for one that is not there. MetaError."""
         with _Told(f"{location} can not be read"):
             files, path = self._at(location)
             try:
-                return files.read(path)
+                return files.read(path, most)
             except FileNotFoundError:
                 return None
 

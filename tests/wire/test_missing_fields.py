@@ -20,11 +20,11 @@ from metastore.listeners.events import FunctionEnd
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Client, Metastore
 from metastore.store import migrate
-from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Dialect, Message, write_message
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS
 from tests.support.catalog import add_partitions, call_of, make_table
 
@@ -114,7 +114,7 @@ def arguments(method: str) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_missing_field_is_told_in_words(metastore: Metastore, method: str) -> None:
-    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Counts())
+    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Telemetry())
     (ends,) = metastore.listeners.end
     assert isinstance(ends, Ends)
     wrong = []

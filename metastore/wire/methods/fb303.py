@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from metastore import idl
@@ -35,10 +36,17 @@ def _set_option(_call: Call, args: Any) -> None:
     _options[args.key] = args.value
 
 
+def counting(calls: Callable[[], Mapping[str, int]]) -> dict[str, Handler]:
+    """Return the methods that tell how often each method was called since the server began, as Java's server does; `calls` tells it."""
+    return {
+        "getCounter": lambda _call, args: calls().get(args.key, 0),
+        "getCounters": lambda _call, _args: dict(calls()),
+    }
+
+
 METHODS: dict[str, Handler] = {
     "aliveSince": lambda _call, _args: _started,
-    "getCounter": lambda _call, _args: 0,
-    "getCounters": lambda _call, _args: {},
+    **counting(dict),  # the dispatcher puts those of its own counts in their place
     "getCpuProfile": lambda _call, _args: "",
     "getName": lambda _call, _args: NAME,
     "getOption": lambda _call, args: _options.get(args.key),
