@@ -41,6 +41,7 @@ HOME_OF = {
     "socket": {"wire", "client_connections", "service"},
     "h11": {"wire"},
     "joserfc": {"wire"},
+    "opentelemetry": {"wire"},
     "ldap3": {"wire"},
     "thriftpy2": {"binary", "wire", "client", "idl_reader", "cli"},
     "httpx": {"service"},
