@@ -369,7 +369,8 @@ class Config:
     )
     special_characters_in_table_names: bool = _setting(
         True,
-        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
+        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does. "
+        "Hive 3's own client is refused them in any case, as by its own server.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(
