@@ -723,6 +723,14 @@ class Config:
         minimum=0,
     )
 
+    traces_endpoint: str | None = _setting(
+        None,
+        "Collector of OpenTelemetry that is told of calls and their SQL, by OTLP over HTTP (`http://collector:4318`); unset: none is.",
+    )
+    traces_ratio: float = _setting(
+        1.0, "Part of the traces begun here that are told; a request that belongs to a trace goes by that one's.", minimum=0
+    )
+
     audit_log: str | None = _setting(
         None,
         "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",

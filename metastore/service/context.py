@@ -47,6 +47,8 @@ class Client:
     """What its calls told of its release."""
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
+    traceparent: str = ""
+    """The trace to which the next call belongs, as the header of that name tells it; "" if none does."""
     calls: int = 0
     last_method: str = ""
     last_call: float = 0.0

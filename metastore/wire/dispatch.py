@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
@@ -32,6 +32,9 @@ from metastore.wire.signatures import Signature, signature
 from metastore.wire.slow_calls import SlowCall, elements, shortened
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
+
+if TYPE_CHECKING:
+    from metastore.wire.traces import Traces
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
@@ -56,16 +59,24 @@ class Outcome:
     """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
-    query: str = ""
-    """The id of the query that the call was made for, "" if it is not known."""
     ends: bool = False
     """Whether the connection is to end without a reply."""
+    query: str = ""
+    """The id of the query that the call was made for, "" if it is not known."""
+    trace: str = ""
+    """The id of its trace, "" if no collector is told of it."""
 
 
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
-    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry) -> None:
+    def __init__(
+        self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
+        traces: Traces | None = None,
+    ) -> None:  # fmt: skip
+        if traces is not None:
+            self._traces = traces
+            self.answer = self._traced  # type: ignore[method-assign]  # without traces nothing is paid for them
         self._metastore = metastore
         self._counts = telemetry.counts
         counting = fb303.counting(self._counts.by_method)
@@ -114,9 +125,17 @@ class Dispatcher:
         ended = perf_counter()
         ends = isinstance(failed, errors.MissingArgument) and client.release.ends(method)
         sent = None if called.oneway or ends else reply
-        outcome = Outcome(sent, method, subject, started, ended, result, len(message.raw), call.refused, query, ends)
+        outcome = Outcome(sent, method, subject, started, ended, result, len(message.raw), call.refused, ends, query)
         if ended - started >= self._slow.threshold:
             self._note_slow(client, outcome, message.body, value, work)
+        return outcome
+
+    def _traced(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
+        """Answer as `answer` does, and tell of it."""
+        traced = self._traces.begin(message.name, client)
+        outcome = Dispatcher.answer(self, message, client, dialect)
+        outcome.trace = traced.trace
+        traced.end(client, outcome.object, outcome.result, outcome.query)
         return outcome
 
     def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
@@ -185,6 +204,8 @@ class Dispatcher:
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if outcome.query:
             more["query"] = outcome.query
+        if outcome.trace:
+            more["trace"] = outcome.trace
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
             more["request"] = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)

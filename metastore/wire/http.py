@@ -116,6 +116,7 @@ class HttpConversation:
         refused = self._refused(headers)
         if refused is not None:
             return refused
+        self._client.traceparent = headers.get("traceparent", "")
         body = self._body(self._settings.max_message_size)
         if body is None:
             return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
