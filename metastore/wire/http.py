@@ -52,16 +52,18 @@ class HttpConversation:
     def serve_one(self) -> bool:
         """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        wants_body = True
         try:
             request = self._next()
             if not isinstance(request, h11.Request):
                 raise EndOfStream
+            wants_body = request.method != b"HEAD"
             answer = self._answer(request)
             self._skip_body()
         except h11.RemoteProtocolError as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
             answer = Answer(error.error_status_hint, str(error).encode())
-        self._reply(answer)
+        self._reply(answer, with_body=wants_body)
         if self._outcome is not None:
             self._dispatcher.record(self._client, self._outcome)
             self._outcome = None
@@ -83,11 +85,11 @@ class HttpConversation:
             self._http.receive_data(self._feed.some(CHUNK))
         return event
 
-    def _reply(self, answer: Answer) -> None:
+    def _reply(self, answer: Answer, *, with_body: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
         parts = [
             self._http.send(h11.Response(status_code=answer.status, headers=headers)),
-            self._http.send(h11.Data(data=answer.body)),
+            self._http.send(h11.Data(data=answer.body if with_body else b"")),
             self._http.send(h11.EndOfMessage()),
         ]
         self._send(b"".join(part for part in parts if part))
