@@ -1,7 +1,7 @@
 """Run a target with atheris, which finds its way by what code its inputs reach: `python -m tests.fuzz http -max_total_time=600`.
 
 Needs `pip install atheris`; further arguments are libFuzzer's. It ends with a traceback and the input at the first error, and when an input
-takes longer than 10 seconds or more than a gigabyte.
+takes longer than 10 seconds or more than a gigabyte. The input is kept where it says.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ if name not in TARGETS:
 corpus = Path(tempfile.mkdtemp(prefix=f"metastore-fuzz-{name}-"))
 for number, seed in enumerate(seeds(name)):
     (corpus / f"seed{number}").write_bytes(seed)
-atheris.Setup([sys.argv[0], *sys.argv[2:], "-timeout=10", "-rss_limit_mb=1024", str(corpus)], TARGETS[name])
+atheris.Setup([sys.argv[0], *sys.argv[2:], "-timeout=10", "-rss_limit_mb=1024", f"-artifact_prefix={corpus}/", str(corpus)], TARGETS[name])
 atheris.Fuzz()

@@ -225,7 +225,7 @@ _SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "http": lambda: [
         _posted(_STATUS), _posted(_STATUS, x_actor_username="ann") * 2,
         _posted(_STATUS, Authorization=f"Bearer {_signed(json.dumps(_told()).encode())}"), _posted(_STATUS, Authorization="Basic YTpi"),
-        b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", b"HEAD /metastore HTTP/1.1\r\nHost: h\r\n\r\n",
         b"POST /metastore HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n",
     ],
 }  # fmt: skip

@@ -35,11 +35,12 @@ PATH = "authz/v1/authorizeMulti"
 
 
 def _resource(access: Access) -> dict[str, Any]:
+    """Return the resource as Ranger names it. Backslashes escape there; names of tables and databases have none, and no slash."""
     names = {
         TABLE: f"table:{access.database}/{access.name}",
         DATABASE: f"database:{access.database}",
         FUNCTION: f"udf:{access.database}/{access.name}",
-        LOCATION: f"url:{access.location}",
+        LOCATION: "url:" + (access.location or "").replace("\\", "\\\\"),
     }
     resource: dict[str, Any] = {"name": names.get(access.kind, "global:*")}
     if access.owner is not None:
