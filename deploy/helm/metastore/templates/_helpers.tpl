@@ -32,6 +32,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if not .Values.settings.authentication }}
 {{- fail "settings.authentication says who is let in: users, ldap, jwt, certificate, kerberos, token, or anonymous for everybody under any name" }}
 {{- end }}
+{{- if not (or .Values.settings.warehouse .Values.secrets.warehouse) }}
+{{- fail "settings.warehouse says where managed tables lie, such as s3a://bucket/: a folder of the pod would go with it" }}
+{{- end }}
 {{- if not .Values.secrets.db }}
 {{- fail "secrets.db names the Secret with the database's URL: {name: SECRET, key: KEY}" }}
 {{- end }}
