@@ -6,7 +6,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from metastore import log
 from metastore.config import Config
@@ -67,6 +69,7 @@ def prepare(config: Config) -> None:
     """
     Listeners.check(config)
     _check_audit(config)
+    _check_traces(config)
     authenticator.check(config)
     metastore = build(config, Listeners())
     try:
@@ -86,6 +89,15 @@ def _check_audit(config: Config) -> None:
             raise MetaError(
                 f"audit_log {config.audit_log} can not be written: {error.strerror}; name a file in a folder that is there"
             ) from error
+
+
+def _check_traces(config: Config) -> None:
+    if config.traces_endpoint is None:
+        return
+    if urlsplit(config.traces_endpoint).scheme not in ("http", "https"):
+        raise MetaError(f"traces_endpoint {config.traces_endpoint} is no URL of a collector: write http://HOST:4318")
+    if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
+        raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
 
 
 def _warnings(config: Config) -> list[str]:

@@ -44,6 +44,7 @@ HOME_OF = {
     "starlette": {"console"},
     "jinja2": {"console"},
     "joserfc": {"wire"},
+    "opentelemetry": {"wire"},
     "ldap3": {"wire"},
     "thriftpy2": {"binary", "wire", "client", "idl_reader", "cli"},
     "httpx": {"service"},

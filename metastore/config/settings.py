@@ -371,7 +371,8 @@ class Config:
     )
     special_characters_in_table_names: bool = _setting(
         True,
-        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
+        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does. "
+        "Hive 3's own client is refused them in any case, as by its own server.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(
@@ -720,6 +721,14 @@ class Config:
         "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",
         unit="s",
         minimum=0,
+    )
+
+    traces_endpoint: str | None = _setting(
+        None,
+        "Collector of OpenTelemetry that is told of calls and their SQL, by OTLP over HTTP (`http://collector:4318`); unset: none is.",
+    )
+    traces_ratio: float = _setting(
+        1.0, "Part of the traces begun here that are told; a request that belongs to a trace goes by that one's.", minimum=0
     )
 
     audit_log: str | None = _setting(

@@ -147,7 +147,7 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
     if new.sd is not None and new.tableType not in VIEWS and (not new.sd.location or new.sd.serdeInfo is None):
         raise MetaError(f"{name}: the new table's storage descriptor needs location and serdeInfo")
     try:
-        validate_table_name(new_name.table, call.config.special_characters_in_table_names)
+        validate_table_name(new_name.table, call.takes_special_characters)
     except InvalidObject as error:
         raise InvalidOperation(error.message) from error
     columns = new.sd.cols if new.sd is not None else []

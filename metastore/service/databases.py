@@ -33,7 +33,7 @@ def create_database(call: Call, database: Database) -> None:
         raise MetaError("Database name cannot be null.")
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
     name = normalize(database.name)
-    validate_database_name(name, call.config.special_characters_in_table_names)
+    validate_database_name(name, call.takes_special_characters)
     database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())

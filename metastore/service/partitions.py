@@ -157,7 +157,7 @@ def get_partitions(
 
 
 def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:
-    """Return the first names, ascending; all with a negative limit. Empty for a table without partitions or a missing one."""
+    """Return the first names, ascending; all with a negative limit. NoSuchObject."""
 
     def work(session: Session) -> list[str]:
         found = [] if limit == 0 else partitions.names(session, *name, limit)

@@ -96,16 +96,10 @@ class Session:
 
     def observe(self, text: str) -> None:
         """Count a statement whose text a driver made, and tell whoever wants to know."""
-        self._count(text, kind_of(text))
-
-    def _count(self, text: str, kind: int) -> None:
-        database = self._database
-        database.statements[kind] += 1
+        self._database.statements[kind_of(text)] += 1
         self._work.statements += 1
-        if kind == LOCK:
-            self._work.locking = True
-        if database.observer is not None:
-            database.observer(text)
+        if self._database.observer is not None:
+            self._database.observer(text)
 
     @contextmanager
     def running(self, text: str) -> Iterator[None]:
@@ -132,7 +126,13 @@ class Session:
         for key, value in params.items():
             if type(value) is list:
                 params[key] = database.driver.convert(value)
-        self._count(text, kind)
+        database.statements[kind] += 1
+        work = self._work
+        work.statements += 1
+        if kind == LOCK:
+            work.locking = True
+        if database.observer is not None:
+            database.observer(text)
         return text, {**literals, **params} if literals else params
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:

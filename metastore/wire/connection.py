@@ -18,7 +18,6 @@ from dataclasses import replace
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
-from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
@@ -264,17 +263,13 @@ class Connection:
                 self._check_again()
             except Refused as reason:
                 return self._refuse_call(message, reason)
-        try:
-            outcome = self._dispatcher.answer(message, self._client, self._dialect)
-        except MissingArgument as error:
-            self._log.warning("connection ended", client=self._client.address, method=message.name, reason=error.message)
-            return False
+        outcome = self._dispatcher.answer(message, self._client, self._dialect)
         try:
             if outcome.reply is not None:
                 self._send(outcome.reply)
         finally:
             self._dispatcher.record(self._client, outcome)
-        return self._go_on()
+        return not outcome.ends and self._go_on()
 
     def _check_again(self) -> None:
         """Raise Refused if the credential of the login was revoked or has expired."""

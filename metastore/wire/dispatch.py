@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
@@ -23,7 +23,7 @@ from metastore.store.work import Work, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
-from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
+from metastore.wire.errors import declared, failure, internal_error, unknown_method
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -32,6 +32,9 @@ from metastore.wire.signatures import Signature, signature
 from metastore.wire.slow_calls import SlowCall, elements, shortened
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
+
+if TYPE_CHECKING:
+    from metastore.wire.traces import Traces
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
@@ -56,14 +59,24 @@ class Outcome:
     """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    ends: bool = False
+    """Whether the connection is to end without a reply."""
     query: str = ""
     """The id of the query that the call was made for, "" if it is not known."""
+    trace: str = ""
+    """The id of its trace, "" if no collector is told of it."""
 
 
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
-    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry) -> None:
+    def __init__(
+        self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
+        traces: Traces | None = None,
+    ) -> None:  # fmt: skip
+        if traces is not None:
+            self._traces = traces
+            self.answer = self._traced  # type: ignore[method-assign]  # without traces nothing is paid for them
         self._metastore = metastore
         self._counts = telemetry.counts
         counting = fb303.counting(self._counts.by_method)
@@ -79,10 +92,7 @@ class Dispatcher:
         return signature(method).args if method in self._methods else None
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log.
-
-        Raises MissingArgument when the connection is to end instead.
-        """
+        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
         started = perf_counter()
         method = message.name
         handler = self._methods.get(method)
@@ -90,8 +100,6 @@ class Dispatcher:
             reply, result = self._refuse(message, dialect)
             return Outcome(reply, method, "", started, perf_counter(), result, len(message.raw))
         called = signature(method)
-        if called.tells_release:
-            note_release(client, method)
         client.running, client.running_since = method, started
         call = Call(self._metastore, client, method)
         subject = query = ""
@@ -101,15 +109,13 @@ class Dispatcher:
         work.begin()
         try:
             args = self._arguments(message, dialect, called)
+            if called.tells_release:
+                client.release.note(method, vars(args).values())
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
             if called.queries:
                 query = query_ids.find(called.queries, args)
             value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
             reply = self._success(message, dialect, client, called, value)
-        except errors.MissingArgument as missing:
-            self._tell_end(call, subject, missing)
-            self.record(client, Outcome(None, method, subject, started, perf_counter(), type(missing).__name__, len(message.raw)))
-            raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
@@ -117,9 +123,19 @@ class Dispatcher:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
         ended = perf_counter()
-        outcome = Outcome(None if called.oneway else reply, method, subject, started, ended, result, len(message.raw), call.refused, query)
+        ends = isinstance(failed, errors.MissingArgument) and client.release.ends(method)
+        sent = None if called.oneway or ends else reply
+        outcome = Outcome(sent, method, subject, started, ended, result, len(message.raw), call.refused, ends, query)
         if ended - started >= self._slow.threshold:
             self._note_slow(client, outcome, message.body, value, work)
+        return outcome
+
+    def _traced(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
+        """Answer as `answer` does, and tell of it."""
+        traced = self._traces.begin(message.name, client)
+        outcome = Dispatcher.answer(self, message, client, dialect)
+        outcome.trace = traced.trace
+        traced.end(client, outcome.object, outcome.result, outcome.query)
         return outcome
 
     def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
@@ -147,6 +163,7 @@ class Dispatcher:
         handler = query.handler if query is not None else self._methods[method]
         args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
         subject = query.describe(args) if query is not None else signature(method).describe(args)
+        client.running, client.running_since = method, started
         call = Call(self._metastore, client, method)
         value: Any = None
         failed: Exception | None = None
@@ -188,6 +205,8 @@ class Dispatcher:
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         if outcome.query:
             more["query"] = outcome.query
+        if outcome.trace:
+            more["trace"] = outcome.trace
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
             more["request"] = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
@@ -223,7 +242,7 @@ class Dispatcher:
         try:
             result: Any = called.result()
             if value is not None:
-                if message.name in OLD_RESULTS and speaks_2_3(client):
+                if message.name in OLD_RESULTS and client.release.is_2_3:
                     old = OLD_RESULTS[message.name]
                     result = old.result(success=old.value(value))
                 elif called.returns:

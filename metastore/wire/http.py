@@ -12,7 +12,7 @@ from collections.abc import Callable
 import h11
 
 from metastore import log
-from metastore.errors import MetastoreError, MissingArgument
+from metastore.errors import MetastoreError
 from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.answer import Answer
@@ -117,6 +117,7 @@ class HttpConversation:
         refused = self._refused(headers)
         if refused is not None:
             return refused
+        self._client.traceparent = headers.get("traceparent", "")
         body = self._body(self._settings.max_message_size)
         if body is None:
             return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
@@ -221,6 +222,4 @@ class HttpConversation:
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
             return Answer(400, f"The body is no Thrift message: {error}".encode())
-        except MissingArgument as error:
-            return Answer(400, error.message.encode())
         return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)

@@ -12,8 +12,8 @@ from typing import Any
 from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
+from metastore.service.releases import tells_release
 from metastore.wire import query_ids
-from metastore.wire.errors import tells_release
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})

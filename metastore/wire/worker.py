@@ -16,7 +16,8 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from metastore import log
 from metastore.service.context import Metastore
@@ -28,6 +29,9 @@ from metastore.wire.pages import Pages
 from metastore.wire.settings import WireSettings
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import Certificates
+
+if TYPE_CHECKING:
+    from metastore.wire.traces import Traces
 
 _TICK = 1.0
 _STACK_SIZE = 4 << 20
@@ -75,6 +79,16 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
     return sock
 
 
+def _traces(metastore: Metastore) -> Traces | None:
+    """Return what makes spans, if a collector is to be told."""
+    config = metastore.config
+    if config.traces_endpoint is None:
+        return None
+    from metastore.wire.traces import Traces
+
+    return Traces(config.traces_endpoint, config.traces_ratio, urlsplit(metastore.config.db), metastore.database.driver.name)
+
+
 class Worker:
     """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
 
@@ -87,7 +101,8 @@ class Worker:
         self._settings = settings
         self._admin_settings = replace(settings, serves_thrift=False)
         self._tls = tls
-        self._dispatcher = Dispatcher(metastore, methods, settings, telemetry)
+        self._traces = _traces(metastore)
+        self._dispatcher = Dispatcher(metastore, methods, settings, telemetry, self._traces)
         self._telemetry = telemetry
         self._authenticator = Authenticator(metastore)
         self._pages = Pages(metastore, telemetry, lambda: self._ends_at is not None)
@@ -234,4 +249,6 @@ class Worker:
         self._selector.close()
         self._wake.close()
         self._waker.close()
+        if self._traces is not None:
+            self._traces.close()
         self._log.info("worker drained", pid=os.getpid())
