@@ -6,7 +6,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from metastore import log
 from metastore.config import Config
@@ -67,6 +69,7 @@ def prepare(config: Config) -> None:
     """
     Listeners.check(config)
     _check_audit(config)
+    _check_traces(config)
     authenticator.check(config)
     metastore = build(config, Listeners())
     try:
@@ -86,6 +89,15 @@ def _check_audit(config: Config) -> None:
             raise MetaError(
                 f"audit_log {config.audit_log} can not be written: {error.strerror}; name a file in a folder that is there"
             ) from error
+
+
+def _check_traces(config: Config) -> None:
+    if config.traces_endpoint is None:
+        return
+    if urlsplit(config.traces_endpoint).scheme not in ("http", "https"):
+        raise MetaError(f"traces_endpoint {config.traces_endpoint} is no URL of a collector: write http://HOST:4318")
+    if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
+        raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
 
 
 def _warnings(config: Config) -> list[str]:
@@ -113,6 +125,8 @@ def wire_settings(config: Config) -> WireSettings:
     return WireSettings(
         host=config.host,
         port=config.port,
+        admin_port=config.admin_port,
+        admin_host=config.admin_host or config.host,
         workers=config.workers or os.cpu_count() or 1,
         max_message_size=config.max_message_size,
         max_container_size=config.max_container_size,
@@ -123,6 +137,7 @@ def wire_settings(config: Config) -> WireSettings:
         tls_key=Path(config.tls_key) if config.tls_key else None,
         audit_log=config.audit_log,
         audit_format=config.audit_format,
+        slow_call_threshold=config.slow_call_threshold,
         tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
         tls_required=config.tls_required,
         http_path=config.http_path,

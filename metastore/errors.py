@@ -106,7 +106,7 @@ class RequestTooLarge(MetaError):
 
 
 class MissingArgument(MetaError):
-    """An argument without which the call has no meaning was not sent, in a method where Java's server ends the connection.
+    """An argument without which the call has no meaning was not sent, in a method where Hive 3's server ends the connection.
 
-    Hive's own clients take the end of the connection for the answer, so that is what they get; the log has the message.
+    Hive 3's own client takes the end of the connection for the answer, so that is what it gets; others get an error.
     """

@@ -54,6 +54,7 @@ class Repeatable(MySQLImpl):
             super().drop_column(table_name, column, **options)
 
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+given = context.config.attributes
+context.configure(connection=given["connection"], target_metadata=metadata, on_version_apply=given.get("reached"))
 with context.begin_transaction():
     context.run_migrations()

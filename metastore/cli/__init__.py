@@ -6,6 +6,7 @@
     user         add, list and revoke the server's own users
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
+    top, slow    watch what a server does: calls per second, waiting locks, calls that took long
     txns, locks  show transactions and locks, abort and release them
     locations    let users and roles put data outside of their databases
     compactions  list, queue, try again and take off compactions of transactional tables
@@ -22,7 +23,7 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import browse, call, compactions, compactor, db, health, locations, locks, serve, show_config, txns, users
+from metastore.cli import browse, call, compactions, compactor, db, health, locations, locks, serve, show_config, slow, top, txns, users
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
@@ -58,6 +59,8 @@ app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
 app.command("show")(browse.show)
 app.command("call")(call.call)
+app.command("top")(top.top)
+app.command("slow")(slow.slow)
 app.add_typer(txns.app, name="txns")
 app.add_typer(locks.app, name="locks")
 app.add_typer(locations.app, name="locations")

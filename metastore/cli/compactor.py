@@ -33,7 +33,7 @@ def compactor(
     except ImportError as error:
         fail(f"compactions run on Spark: pip install 'metastore[spark]' ({error})")
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
     log.configure("info", "console" if sys.stderr.isatty() else "json")
     spark = open_session(uri, master, _settings(conf or []))
@@ -41,11 +41,18 @@ def compactor(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     console = Console(stderr=True)
+    told = log.get("metastore.compactor")
+
+    def begins(progress: Progress, task: TaskID, text: str) -> None:
+        progress.update(task, description=text)
+        if not console.is_terminal:
+            told.info("compaction begins", what=text)
+
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True) as progress:
 
         def work() -> None:
             task = progress.add_task("waits for work", total=None)
-            worker = Compactor(spark, uri, pool=pool, progress=lambda text: progress.update(task, description=text))
+            worker = Compactor(spark, uri, pool=pool, progress=lambda text: begins(progress, task, text))
             while not stop.is_set():
                 outcome = worker.attempt()
                 progress.update(task, description="waits for work")

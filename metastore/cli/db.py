@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, opened
+from metastore.cli.progress import steps
 
 app = typer.Typer(help="Bring a database's schema up to date, or show its revision.", no_args_is_help=True)
 
@@ -15,7 +16,8 @@ def upgrade(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None
     from metastore.store import migrate
 
     with opened(db, config, hive_site, assignments, current=False) as database:
-        done = migrate.upgrade(database)
+        with steps("upgrade", migrate.missing(database)) as step:
+            done = migrate.upgrade(database, lambda revision: step(f"revision {revision}"))
         typer.echo(f"{'now at' if done else 'already at'} revision {migrate.current(database)}")
 
 

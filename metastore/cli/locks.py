@@ -32,12 +32,12 @@ def show(
     with asking(uri, tls_ca) as client:
         found = client.show_locks(request).locks
     if as_json:
-        typer.echo(json.dumps([_values(each) for each in found], indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([values_of(each) for each in found], indent=2, ensure_ascii=False))
         return
     now = time.time_ns() // 1_000_000
     rows = []
     for each in found:
-        values = _values(each)
+        values = values_of(each)
         waits = "" if values["waits_for"] is None else str(values["waits_for"])
         since = age(values["acquired_ms"], now) if values["acquired_ms"] else ""
         heard = "with its transaction" if values["transaction"] and not values["heartbeat_ms"] else age(values["heartbeat_ms"], now)
@@ -58,7 +58,8 @@ def show(
     print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held for", "heard of"), rows)
 
 
-def _values(each: Any) -> dict[str, Any]:
+def values_of(each: Any) -> dict[str, Any]:
+    """Return a component of a lock as `show_locks` tells it, in our words; times are in milliseconds."""
     from metastore.idl import LockState, LockType
 
     types = {

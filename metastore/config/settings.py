@@ -6,6 +6,7 @@ A default that depends on the machine or on another setting is filled in when th
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
@@ -84,6 +85,10 @@ class Config:
         (*_hive("metastore.port"), "metastore.thrift.port"),
         minimum=0,
     )
+    admin_port: int = _setting(
+        0, "Port at which the HTTP pages (probes, metrics, console) are served as well, without Thrift; 0 opens none.", minimum=0
+    )
+    admin_host: str = _setting("", "Address of `admin_port`; unset: that of `host`.")
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
     max_message_size: int = _setting(
         100 << 20,
@@ -126,6 +131,7 @@ class Config:
         "Path at which Thrift over HTTP is served, on the same port.",
         _hive("metastore.server.thrift.http.path"),
     )
+    console: bool = _setting(True, "Serves the web console at `/ui` and `/api/v1` where `metastore[console]` is installed.")
 
     authentication: tuple[str, ...] = _group(
         "Authentication",
@@ -365,7 +371,8 @@ class Config:
     )
     special_characters_in_table_names: bool = _setting(
         True,
-        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does.",
+        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does. "
+        "Hive 3's own client is refused them in any case, as by its own server.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(
@@ -704,6 +711,26 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
+    metrics_names: tuple[str, ...] = _setting(
+        ("metastore",),
+        "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
+        choices=("metastore", "hive"),
+    )
+    slow_call_threshold: float = _setting(
+        1.0,
+        "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",
+        unit="s",
+        minimum=0,
+    )
+
+    traces_endpoint: str | None = _setting(
+        None,
+        "Collector of OpenTelemetry that is told of calls and their SQL, by OTLP over HTTP (`http://collector:4318`); unset: none is.",
+    )
+    traces_ratio: float = _setting(
+        1.0, "Part of the traces begun here that are told; a request that belongs to a trace goes by that one's.", minimum=0
+    )
+
     audit_log: str | None = _setting(
         None,
         "File to which each worker appends a line for each call that changes something or was refused; unset: none is written.",
@@ -767,3 +794,14 @@ def settings() -> tuple[Setting, ...]:
 def by_name() -> Mapping[str, Setting]:
     """Return the settings by our name and by each of Hive's."""
     return {name: setting for setting in settings() for name in (setting.name, *setting.hive)}
+
+
+_PASSWORDS = re.compile(r"(?i)(://[^:/@\s]*:)[^@\s]*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[^&\s]*")
+
+
+def shown(config: Config, setting: Setting) -> str:
+    """Return a setting's value as people may see it: no secret, and of a URL no password."""
+    value = getattr(config, setting.name)
+    if setting.secret and value and setting.name != "db":
+        return "(not shown)"
+    return _PASSWORDS.sub(r"\1\2***", render(value, setting.unit) or "")

@@ -1,7 +1,7 @@
-"""Partitions with only the fields that a request names, and as specs in which those of one storage descriptor share it. Pure.
+"""Partitions and tables with only the fields that a request names; partitions as specs in which those of one storage descriptor share it.
 
-Source: Hive's PartitionProjectionEvaluator and MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor. Other than there a field
-list that is empty does not switch the request's filter off.
+Pure. Source: Hive's PartitionProjectionEvaluator, TableFields and MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor. Other
+than there a field list that is empty does not switch the request's filter off.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import (
+    GetProjectionsSpec,
     Partition,
     PartitionListComposingSpec,
     PartitionSpec,
@@ -35,6 +36,25 @@ FIELDS = (
     *(f"privileges.{name}" for name in ("userPrivileges", "groupPrivileges", "rolePrivileges")),
 )  # fmt: skip
 """What may be asked for; a name in front of others stands for all of those."""
+_SERDE = ("name", "serializationLib", "description", "serializerClass", "deserializerClass", "serdeType")
+_TABLE_FIELDS = frozenset(
+    {
+        "id", "catName", "dbName", "tableName", "owner", "ownerType", "createTime", "lastAccessTime", "retention", "viewOriginalText",
+        "viewExpandedText", "rewriteEnabled", "tableType", "writeId", *(f"sd.serdeInfo.{name}" for name in _SERDE),
+        *(f"sd.{name}" for name in ("location", "inputFormat", "outputFormat", "compressed", "numBuckets", "storedAsSubDirectories")),
+    }
+)  # fmt: skip
+"""What may be asked for of a table and is one value."""
+_TABLE_COLLECTIONS = frozenset(
+    {
+        "sd.serdeInfo.parameters", "sd.bucketCols", "sd.parameters", "parameters", "sd.sortCols.col", "sd.sortCols.order",
+        *(f"{place}.{name}" for place in ("sd.cols", "partitionKeys") for name in ("name", "type", "comment")),
+        *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
+    }
+)  # fmt: skip
+"""What may be asked for of a table and is more than one value: then the table comes whole."""
+_ALWAYS = ("createTime", "lastAccessTime", "retention")
+"""Numbers of a table that no struct of Java's goes without."""
 Tree = dict[str, "Tree"]
 
 
@@ -60,17 +80,40 @@ def project(
     return out
 
 
+def project_tables(found: Sequence[Table], spec: GetProjectionsSpec | None) -> list[Table]:
+    """Return tables with some fields; whole ones without a list. MetaError for a field that tables do not have, and for patterns."""
+    if spec is None or not (spec.fieldList or spec.includeParamKeyPattern or spec.excludeParamKeyPattern):
+        return list(found)
+    if spec.includeParamKeyPattern or spec.excludeParamKeyPattern:
+        raise MetaError("The parameters of tables can not be chosen by patterns: send a projectionSpec with a fieldList alone")
+    fields = set(spec.fieldList)
+    unknown = sorted(fields - _TABLE_FIELDS - _TABLE_COLLECTIONS)
+    if unknown:
+        raise MetaError(f"Invalid field names {', '.join(unknown)}: tables have {', '.join(sorted(_TABLE_FIELDS | _TABLE_COLLECTIONS))}")
+    if fields & _TABLE_COLLECTIONS:
+        return list(found)
+    tree = _nested((*_ALWAYS, *fields))
+    return [_picked(table, tree, {}) for table in found]
+
+
 def _tree(fields: Iterable[str]) -> Tree:
-    """Return the fields as names within names; a leaf has none."""
-    tree: Tree = {name: {} for name in _NAMES}
+    """Return the fields of partitions as names within names. MetaError."""
+    named: list[str] = [*_NAMES]
     for field in fields:
-        found = [each for each in FIELDS if each == field] or [each for each in FIELDS if each.startswith(field)]
+        found = [each for each in FIELDS if each == field] or [each for each in FIELDS if field and each.startswith(field)]
         if not found:
-            raise MetaError(f"Invalid field name {field}: partitions have {', '.join(FIELDS)}")
-        for each in found:
-            place = tree
-            for name in each.split("."):
-                place = place.setdefault(name, {})
+            raise MetaError(f"Invalid field name '{field}': partitions have {', '.join(FIELDS)}")
+        named += found
+    return _nested(named)
+
+
+def _nested(fields: Iterable[str]) -> Tree:
+    """Return fields as names within names; a leaf has none."""
+    tree: Tree = {}
+    for field in fields:
+        place = tree
+        for name in field.split("."):
+            place = place.setdefault(name, {})
     return tree
 
 

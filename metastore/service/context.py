@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metastore.listeners.events import ClientInfo
 from metastore.service.hints import Hints
 from metastore.service.identity import Login
+from metastore.service.releases import ReleaseTraces
 from metastore.warehouse.trash import own_user
 
 if TYPE_CHECKING:
@@ -42,11 +43,19 @@ class Client:
     groups: list[str] = field(default_factory=list)
     login: Login | None = None
     """What the client proved; None if it is let in without a login."""
-    used_get_table: bool = False
-    """Whether the client called `get_table`: with `used_request_methods`, tells a 2.3 client from a later one."""
-    used_request_methods: bool = False
+    release: ReleaseTraces = field(default_factory=ReleaseTraces)
+    """What its calls told of its release."""
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
+    traceparent: str = ""
+    """The trace to which the next call belongs, as the header of that name tells it; "" if none does."""
+    calls: int = 0
+    last_method: str = ""
+    last_call: float = 0.0
+    """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
+    running: str = ""
+    running_since: float = 0.0
+    """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 
@@ -97,6 +106,11 @@ class Call:
     def caller(self) -> str:
         """Who owns what the call makes without an owner: its client's user, else the server's own."""
         return self.client.user or own_user()
+
+    @property
+    def takes_special_characters(self) -> bool:
+        """Whether names may hold more than letters, digits and `_`: as the setting says, but 3's client can not cope with them."""
+        return self.config.special_characters_in_table_names and not self.client.release.is_3
 
     @property
     def info(self) -> ClientInfo:

@@ -114,7 +114,7 @@ def dry_run(call: Call, table: Table, *, capabilities: Sequence[str] | None, ide
 
 def _check(call: Call, table: Table) -> None:
     """Refuse what can not be stored; give containers that were not sent their empty value."""
-    validate_table_name(table.tableName, call.config.special_characters_in_table_names)
+    validate_table_name(table.tableName, call.takes_special_characters)
     if table.sd is None:
         if table.tableType not in VIEWS:
             raise MetaError(f"Table {table.dbName}.{table.tableName} has no storage descriptor: set sd")

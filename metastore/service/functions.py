@@ -41,7 +41,7 @@ def _checked(call: Call, function: Function | None) -> Function:
 
 def create_function(call: Call, function: Function | None) -> None:
     """Add a function. InvalidObject for name or class, NoSuchObject for the database, AlreadyExists, MissingArgument."""
-    if function is not None and function.dbName is None:
+    if function is not None and function.dbName is None and call.client.release.is_3:
         raise NoSuchObject(f"Function {function.functionName} needs a database: set dbName")
     stored = _checked(call, function)
     stored.createTime = int(time.time())

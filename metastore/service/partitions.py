@@ -157,7 +157,7 @@ def get_partitions(
 
 
 def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:
-    """Return the first names, ascending; all with a negative limit. Empty for a table without partitions or a missing one."""
+    """Return the first names, ascending; all with a negative limit. NoSuchObject."""
 
     def work(session: Session) -> list[str]:
         found = [] if limit == 0 else partitions.names(session, *name, limit)
@@ -241,7 +241,10 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
         check_count(call, table, len(rows), limit)
         return _listed(call, session, table, rows if limit < 0 else rows[:limit], form)
 
-    return with_table(call, name, work)
+    try:
+        return with_table(call, name, work)
+    except NoSuchObject as error:  # Hive's clients know the words
+        raise NoSuchObject(f"Specified catalog.database.table does not exist : {name}") from error
 
 
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:

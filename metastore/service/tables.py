@@ -17,7 +17,7 @@ from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import skips_trash
+from metastore.service.databases import get_databases, skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
@@ -87,6 +87,17 @@ def get_table_objects_by_name(call: Call, catalog: str, database: str | None, na
     return found
 
 
+def get_table_objects_by_pattern(call: Call, catalog: str, database_pattern: str | None, pattern: str) -> list[Table]:
+    """Return the tables that match in the databases that match, as Hive 4's client asks to list names. UnknownDatabase without one."""
+    if not database_pattern:
+        raise UnknownDatabase("DB name is null or empty")
+    matching = get_databases(call, catalog, database_pattern)
+    if not matching and exact_name(database_pattern) is not None:
+        raise UnknownDatabase(f"Could not find database {catalog}.{database_pattern}")
+    listed = [(name, get_tables(call, catalog, name, pattern)) for name in matching]
+    return [table for name, names in listed for table in get_table_objects_by_name(call, catalog, name, names)]
+
+
 def get_tables(call: Call, catalog: str, database: str | None, pattern: str | None, table_type: str | None = None) -> list[str]:
     """Return the names of the tables that match a pattern and, if given, a type; empty for a missing database."""
     if database is None:
@@ -99,7 +110,8 @@ def get_tables(call: Call, catalog: str, database: str | None, pattern: str | No
 def get_table_meta(
     call: Call, catalog: str, database_pattern: str | None, pattern: str | None, types: Sequence[str] | None
 ) -> list[TableMeta]:
-    """Return name, type, comment and owner of the tables of all databases that match; catName is left out as Java does."""
+    """Return catalog, name, type, comment and owner of the tables of all databases that match; without catalog for Hive 3's client."""
+    shown_catalog = None if call.client.release.is_3 else catalog
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
@@ -107,6 +119,7 @@ def get_table_meta(
             tableName=row.name,
             tableType=row.type,
             comments=row.comment,
+            catName=shown_catalog,
             ownerName=row.owner,
             ownerType=row.owner_type,
         )

@@ -238,7 +238,8 @@ def _checked(
     table: Table, new: Sequence[ColumnStatistics]
 ) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], Sequence[ColumnStatisticsObj]]]:
     """Return a key for each place, and by these keys what is written: places with the same structs share it. MetaError."""
-    names = frozenset(column.name for column in table.sd.cols) if table.sd is not None else frozenset()
+    columns = table.sd.cols if table.sd is not None else []
+    names = frozenset(column.name for column in (*columns, *(table.partitionKeys or ())))
     fitting: set[tuple[str, str]] = set()
     keys = [tuple(map(id, each.statsObj or ())) for each in new]
     distinct = dict(zip(keys, new, strict=True))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, TypeVar
+
+from metastore.store.work import here
 
 T = TypeVar("T")
 Later = Callable[[], T]
@@ -27,7 +30,11 @@ class Answer:
 
     def _wait(self) -> None:
         if self._wait_for is not None:
-            self._wait_for(self)
+            began = perf_counter()
+            try:
+                self._wait_for(self)
+            finally:
+                here.work.round_trip("", began)
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:

@@ -26,12 +26,19 @@ class Region(Generic[K, V]):
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.hits = self.misses = 0
+        """How often a value was there, and how often not; two threads at the same instant may count once."""
         self._values: dict[K, V] = {}
         self._lock = Lock()
 
     def get(self, key: K) -> V | None:
         """Return a value, or None."""
-        return self._values.get(key)
+        value = self._values.get(key)
+        if value is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return value
 
     def put(self, key: K, value: V) -> V:
         """Keep a value, and return it."""
@@ -85,6 +92,10 @@ class Caches:
         self.storage_formats: Region[int, Any] = Region(100_000)
         self.tables: Region[tuple[str, str, str], tuple[Any, ...]] = Region(200)
         self.lock_queues: Region[str, QuietQueue] = Region(10_000)
+
+    def regions(self) -> dict[str, Region[Any, Any]]:
+        """Return all regions by their names."""
+        return vars(self)
 
     def discard_changed(self) -> None:
         """Forget all that may be outdated: the database may be a standby that lacks the last changes."""

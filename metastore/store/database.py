@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import count
+from time import perf_counter
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -37,6 +38,7 @@ from metastore.store.drivers.contract import (
     inserting,
 )
 from metastore.store.pool import Pool
+from metastore.store.work import KINDS, LOCK, here, kind_of
 
 T = TypeVar("T")
 
@@ -54,10 +56,11 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_before_commit", "_database", "cursor", "has_pending")
+    __slots__ = ("_before_commit", "_database", "_work", "cursor", "has_pending")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self._database = database
+        self._work = here.work
         self.cursor = cursor
         self.has_pending = False
         """Whether there may be statements that wait for the next one."""
@@ -92,30 +95,60 @@ class Session:
         return self._database.driver.lowest(prefix)
 
     def observe(self, text: str) -> None:
-        """Tell whoever counts statements."""
+        """Count a statement whose text a driver made, and tell whoever wants to know."""
+        self._database.statements[kind_of(text)] += 1
+        self._work.statements += 1
         if self._database.observer is not None:
             self._database.observer(text)
+
+    @contextmanager
+    def running(self, text: str) -> Iterator[None]:
+        """Count a statement whose text a driver made, and note how long it takes."""
+        self.observe(text)
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self._work.round_trip(text, began)
+
+    def _run(self, clause: ClauseElement, params: dict[str, Any]) -> None:
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            self.cursor.execute(text, values)
+        finally:
+            self._work.round_trip(text, began)
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
         database = self._database
-        text, literals = database.compiled[clause]
+        text, literals, kind = database.compiled[clause]
         for key, value in params.items():
             if type(value) is list:
                 params[key] = database.driver.convert(value)
+        database.statements[kind] += 1
+        work = self._work
+        work.statements += 1
+        if kind == LOCK:
+            work.locking = True
         if database.observer is not None:
             database.observer(text)
         return text, {**literals, **params} if literals else params
 
     def rows(self, clause: ClauseElement, **params: Any) -> Sequence[Row]:
         """Return all rows of a query."""
-        self.cursor.execute(*self._statement(clause, params))
-        rows: Sequence[Row] = self.cursor.fetchall()
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            self.cursor.execute(text, values)
+            rows: Sequence[Row] = self.cursor.fetchall()  # SQLite finds them now
+        finally:
+            self._work.round_trip(text, began)
         return rows
 
     def row(self, clause: ClauseElement, **params: Any) -> Row | None:
         """Return the first row of a query, or None."""
-        self.cursor.execute(*self._statement(clause, params))
+        self._run(clause, params)
         row: Row | None = self.cursor.fetchone()
         return row
 
@@ -134,7 +167,7 @@ class Session:
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:
         """Run a statement and return how many rows it matched."""
-        self.cursor.execute(*self._statement(clause, params))
+        self._run(clause, params)
         count: int = self.cursor.rowcount
         return count
 
@@ -144,13 +177,19 @@ class Session:
         Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
         """
         self.has_pending = True
-        return self._database.driver.enqueue(self.cursor, *self._statement(clause, params))
+        text, values = self._statement(clause, params)
+        began = perf_counter()
+        try:
+            return self._database.driver.enqueue(self.cursor, text, values)
+        finally:
+            if self._database.driver.runs_at_once:
+                self._work.round_trip(text, began)
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
-        text, literals = self._database.compiled[clause]
-        self.observe(text)
-        self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
+        text, literals, _ = self._database.compiled[clause]
+        with self.running(text):
+            self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
     def insert(self, table: sa.Table, /, **values: Any) -> None:
         """Insert one row; values by column."""
@@ -193,8 +232,11 @@ class Session:
             self._database.driver.upsert(self, table, columns, given)
 
 
-class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
-    """By a construct, its text for one database and the literals that it holds. A construct is compiled at its first use."""
+class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
+    """By a construct, its text for one database, the literals that it holds and its kind (see `store.work`).
+
+    A construct is compiled at its first use.
+    """
 
     MAX_STATEMENTS = 5000
 
@@ -203,10 +245,11 @@ class Compiled(dict[ClauseElement, tuple[str, dict[str, Any]]]):
         self._dialect = dialect
         self._lock = threading.Lock()
 
-    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any]]:
+    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any], int]:
         compiler: Any = clause.compile(dialect=self._dialect)
         literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
-        found = (str(compiler), literals)
+        text = str(compiler)
+        found = (text, literals, kind_of(text))
         with self._lock:
             if len(self) > self.MAX_STATEMENTS:
                 self.clear()
@@ -225,16 +268,18 @@ class Database:
         self.url = parsed
         self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
         self.observer: Callable[[str], None] | None = None
+        self.statements = [0] * len(KINDS)
+        """How many statements of each kind this process has run."""
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
-        self._pool = Pool(self.driver.connect, pool_size)
+        self.pool = Pool(self.driver.connect, pool_size)
         self.ignoring = cache(self.driver.ignoring)
         """Returns an insert into all columns of a table that leaves rows with a known key alone."""
         self._reached = False
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._pool.close()
+        self.pool.close()
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
@@ -261,7 +306,7 @@ class Database:
         for attempt in count():
             try:
                 try:
-                    connection = self._pool.take()
+                    connection = self.pool.take()
                 except Exception as error:
                     raise Unreachable from error
                 self._reached = True
@@ -271,7 +316,7 @@ class Database:
                     self._judge(connection, error)
                     raise
                 finally:
-                    self._pool.give(connection)
+                    self.pool.give(connection)
             except Unstorable as error:
                 raise InvalidObject(
                     f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
@@ -300,7 +345,9 @@ class Database:
             result = work(session)
             session.end()
             if session.has_pending:
+                began = perf_counter()
                 self.driver.sync(cursor)
+                here.work.round_trip("", began)
             return result
         finally:
             cursor.close()
@@ -320,8 +367,10 @@ class Database:
         return result
 
     def _commit(self, cursor: Any) -> None:
+        began = perf_counter()
         try:
             cursor.execute("COMMIT")
+            here.work.round_trip("COMMIT", began)
         except Exception as error:
             with suppress(Exception):
                 self.driver.rollback(cursor)  # SQLite keeps a transaction open that it could not commit
@@ -336,7 +385,7 @@ class Database:
 
     def _broke(self, connection: Any) -> None:
         """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
-        self._pool.distrust(connection)
+        self.pool.distrust(connection)
         self.caches.discard_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:

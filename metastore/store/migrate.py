@@ -7,6 +7,7 @@ no data.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -40,8 +41,8 @@ def current(database: Database) -> str | None:
     return None if row is None else str(row[0])
 
 
-def upgrade(database: Database) -> bool:
-    """Bring the schema to the newest revision; return whether anything was done.
+def upgrade(database: Database, progress: Callable[[str], None] = lambda _: None) -> bool:
+    """Bring the schema to the newest revision; return whether anything was done. `progress` is told each revision that was reached.
 
     Raises VersionMismatch when a newer server has made the schema.
     """
@@ -55,9 +56,15 @@ def upgrade(database: Database) -> bool:
 
         config = Config()
         config.set_main_option("script_location", str(directory()))
-        config.attributes["connection"] = connection
+        config.attributes.update(connection=connection, reached=lambda step, **_: progress(step.up_revision_id))
         command.upgrade(config, "head")
     return True
+
+
+def missing(database: Database) -> int:
+    """Return how many revisions the schema is behind. Raises VersionMismatch as `upgrade` does."""
+    found, known = current(database), revisions()
+    return (len(known) - (known.index(found) + 1 if found is not None else 0)) if _behind(database) else 0
 
 
 def _behind(database: Database) -> bool:

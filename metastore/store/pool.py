@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from metastore.store.work import here
+
 PATIENCE = 60.0
 """Seconds for which a thread waits for a connection when all are lent."""
 
@@ -26,6 +28,24 @@ class Pool:
         self._opened = 0
         self._waiting = 0
         self._changed = threading.Condition()
+        self.waits = 0
+        self.waited = 0.0
+        """How often no connection was idle, and for how many seconds one was then waited for, or opened."""
+
+    @property
+    def size(self) -> int:
+        """How many connections there may be."""
+        return self._size
+
+    @property
+    def in_use(self) -> int:
+        """How many connections are lent."""
+        return max(0, self._opened - len(self._idle))
+
+    @property
+    def waiting(self) -> int:
+        """How many threads wait for one to come back."""
+        return self._waiting
 
     def take(self) -> Any:
         """Return a connection. Raises what opening one raises, TimeoutError when none comes back."""
@@ -67,6 +87,17 @@ class Pool:
             self._changed.notify_all()
 
     def _more(self) -> Any:
+        began = time.perf_counter()
+        try:
+            return self._wait_or_open()
+        finally:
+            seconds = time.perf_counter() - began
+            here.work.pool_seconds += seconds
+            with self._changed:
+                self.waits += 1
+                self.waited += seconds
+
+    def _wait_or_open(self) -> Any:
         until = time.monotonic() + PATIENCE
         with self._changed:
             self._waiting += 1

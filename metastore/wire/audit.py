@@ -41,7 +41,7 @@ class Audit:
         self._write = _hive if style == "hive" else _json
         self._file = _File(path, encoding="utf-8", delay=True)
 
-    def record(self, client: Client, method: str, thing: str, outcome: str, seconds: float) -> str:
+    def record(self, client: Client, method: str, thing: str, outcome: str, seconds: float, query: str = "") -> str:
         """Write a line and return the id that it gives the request."""
         request = secrets.token_hex(8)
         values = {
@@ -55,6 +55,7 @@ class Audit:
             "object": thing,
             "outcome": outcome,
             "ms": round(seconds * 1000, 3),
+            "query": query or None,
         }
         short = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in values.items()}
         self._file.handle(logging.LogRecord("metastore.audit", logging.INFO, "", 0, self._write(short), None, None))
@@ -73,7 +74,7 @@ def _json(values: dict[str, Any]) -> str:
 def _hive(values: dict[str, Any]) -> str:
     """Return a line as Hive's metastore writes it, with what Hive does not tell behind."""
     told = {name: "null" if value is None else str(value).translate(_ESCAPED) for name, value in values.items()}
-    more = "\t".join(f"{name}={told[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request"))
+    more = "\t".join(f"{name}={told[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request", "query"))
     return f"{told['time']}\tugi={told['user']}\tip={told['address'].rpartition(':')[0]}\tcmd={told['method']} : {told['object']}\t{more}"
 
 

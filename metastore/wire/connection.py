@@ -18,17 +18,17 @@ from dataclasses import replace
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
-from metastore.errors import MissingArgument
 from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
-from metastore.wire.counts import Counts
+from metastore.wire.clients import Presence
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import Certificates
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
 
@@ -56,11 +56,13 @@ class Connection:
 
     def __init__(
         self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, pages: Pages, counts: Counts, tls: Certificates | None,
+        authenticator: Authenticator, pages: Pages, telemetry: Telemetry, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
         self._pages = pages
-        self._counts = counts
+        self._counts = telemetry.counts
+        self._clients = telemetry.clients
+        self._presence: Presence | None = None
         self._dispatcher = dispatcher
         self._settings = settings
         self._authenticator = authenticator
@@ -162,6 +164,8 @@ class Connection:
         """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises Refused, Malformed."""
         start = self._received.exactly(1)
         self._received.unread(start)
+        if not self._settings.serves_thrift and not start.isalpha():
+            raise Malformed(f"The connection begins with {start!r}, but admin_port serves HTTP alone; Thrift is on the setting port")
         if start[0] == START:
             return self._negotiate()
         if start.isalpha():
@@ -194,14 +198,17 @@ class Connection:
         from metastore.wire.http import HttpConversation
 
         self._patience = self._settings.idle_timeout
-        http = HttpConversation(self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages)
         self._count("http", "other")
+        http = HttpConversation(
+            self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages, self._presence
+        )
         self._speak = lambda: http.serve_one() and self._go_on()
         return self._speak()
 
     def _count(self, transport: str, mechanism: str) -> None:
         self._counted = (transport, mechanism)
         self._counts.connection(transport, mechanism, 1)
+        self._presence = self._clients.enter(self._client, transport)
 
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
@@ -256,17 +263,13 @@ class Connection:
                 self._check_again()
             except Refused as reason:
                 return self._refuse_call(message, reason)
-        try:
-            outcome = self._dispatcher.answer(message, self._client, self._dialect)
-        except MissingArgument as error:
-            self._log.warning("connection ended", client=self._client.address, method=message.name, reason=error.message)
-            return False
+        outcome = self._dispatcher.answer(message, self._client, self._dialect)
         try:
             if outcome.reply is not None:
                 self._send(outcome.reply)
         finally:
             self._dispatcher.record(self._client, outcome)
-        return self._go_on()
+        return not outcome.ends and self._go_on()
 
     def _check_again(self) -> None:
         """Raise Refused if the credential of the login was revoked or has expired."""
@@ -305,5 +308,8 @@ class Connection:
         counted, self._counted = self._counted, None
         if counted is not None:
             self._counts.connection(*counted, -1)
+        presence, self._presence = self._presence, None
+        if presence is not None:
+            self._clients.leave(presence)
         with contextlib.suppress(OSError):
             self.sock.close()

@@ -9,10 +9,12 @@ from __future__ import annotations
 import mmap
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from metastore.store.figures import LEVELS, TOTALS, Figure
+from metastore.wire.browsing import QUERIES
 from metastore.wire.errors import EXCEPTIONS
 from metastore.wire.methods.table import ALL
 
@@ -20,7 +22,7 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Upper bounds of the histogram's buckets; one more has no bound."""
 OTHER = "other"
 """In place of a method that the interface lacks, and of an error that is not one of ours: such names come from clients and libraries."""
-METHODS = (*sorted(ALL), OTHER)
+METHODS = (*sorted(ALL), *sorted(QUERIES), OTHER)
 OUTCOMES = ("ok", *sorted({cls.__name__ for cls in EXCEPTIONS} | {"PermissionDenied", "MissingArgument", "TApplicationException"}), OTHER)
 TRANSPORTS = ("plain", "tls", "sasl", "http")
 MECHANISMS = ("anonymous", "kerberos", "token", "ldap", "users", "jwt", "certificate", OTHER)
@@ -33,7 +35,10 @@ _RECEIVED = len(_CALLS) * _WIDTH
 _SENT = _RECEIVED + 1
 _LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
 _OPEN = {pair: _SENT + 1 + len(_LOGINS) + at for at, pair in enumerate(product(TRANSPORTS, MECHANISMS))}
-_SIZE = _SENT + 1 + len(_LOGINS) + len(_OPEN)
+_SLOW = _SENT + 1 + len(_LOGINS) + len(_OPEN)
+_TOTALS = _SLOW + 1
+_LEVELS = _TOTALS + len(TOTALS)
+_SIZE = _LEVELS + len(LEVELS)
 
 
 class Histogram(NamedTuple):
@@ -52,17 +57,17 @@ class Counts:
     def __init__(self, parts: int = 1) -> None:
         self._cells = memoryview(mmap.mmap(-1, parts * _SIZE * 8)).cast("d")
         self._parts = parts
-        self._base = 0
-        self._lock = threading.Lock()
+        self.take(0)
 
     def take(self, part: int) -> None:
         """Count into a part from now on."""
         self._base = part * _SIZE
+        self._published: Sequence[float] = (0.0,) * len(TOTALS)
         self._lock = threading.Lock()  # another thread may have held it at the fork
 
     def close_connections(self, part: int) -> None:
         """Note that the process of a part has died, and that none of its connections is open."""
-        for at in _OPEN.values():
+        for at in (*_OPEN.values(), *range(_LEVELS, _SIZE)):
             self._cells[part * _SIZE + at] = 0.0
 
     def call(self, method: str, outcome: str, seconds: float, received: int, sent: int) -> None:
@@ -88,15 +93,47 @@ class Counts:
         with self._lock:
             self._cells[self._base + _LOGINS[mechanism if mechanism in MECHANISMS else OTHER, result]] += 1.0
 
+    def slow_call(self) -> None:
+        """Count a call that took long."""
+        with self._lock:
+            self._cells[self._base + _SLOW] += 1.0
+
+    def publish(self, totals: Sequence[float], levels: Sequence[float]) -> None:
+        """Write the figures of `store.figures` of this process, whose totals begin where those of its predecessor ended."""
+        with self._lock:
+            for at, (value, before) in enumerate(zip(totals, self._published, strict=True), self._base + _TOTALS):
+                self._cells[at] += value - before
+            self._published = totals
+            for at, value in enumerate(levels, self._base + _LEVELS):
+                self._cells[at] = value
+
     def _sum(self, at: int) -> float:
         return sum(self._cells[part * _SIZE + at] for part in range(self._parts))
 
     def calls(self) -> Iterator[Histogram]:
         """Yield the histograms of what was called."""
+        parts = [self._cells[part * _SIZE : part * _SIZE + _RECEIVED].tolist() for part in range(self._parts)]
         for (method, outcome), at in _CALLS.items():
-            buckets = tuple(int(self._sum(at + place)) for place in range(_WIDTH - 1))
-            if any(buckets):
-                yield Histogram(method, outcome, buckets, self._sum(at + _WIDTH - 1))
+            found = [cells[at : at + _WIDTH] for cells in parts]
+            if any(map(any, found)):
+                *buckets, seconds = map(sum, zip(*found, strict=True))
+                yield Histogram(method, outcome, tuple(map(int, buckets)), seconds)
+
+    def by_method(self) -> dict[str, int]:
+        """Return how often each method was called, of those that were."""
+        found: dict[str, int] = {}
+        for each in self.calls():
+            found[each.method] = found.get(each.method, 0) + sum(each.buckets)
+        return found
+
+    @property
+    def slow_calls(self) -> int:
+        """Calls that took long."""
+        return int(self._sum(_SLOW))
+
+    def figures(self) -> dict[Figure, float]:
+        """Return the figures of `store.figures`, of all processes together."""
+        return {figure: self._sum(at) for at, figure in enumerate((*TOTALS, *LEVELS), _TOTALS)}
 
     @property
     def received(self) -> int:

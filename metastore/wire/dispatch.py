@@ -5,26 +5,36 @@ This module never reads from or writes to a socket, and no error of a handler le
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
+from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
-from metastore.wire import audit
+from metastore.store.work import Work, here
+from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
-from metastore.wire.counts import Counts
-from metastore.wire.errors import declared, failure, internal_error, note_release, speaks_2_3, unknown_method
+from metastore.wire.errors import declared, failure, internal_error, unknown_method
+from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.signatures import Signature, signature
+from metastore.wire.slow_calls import SlowCall, elements, shortened
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
+
+if TYPE_CHECKING:
+    from metastore.wire.traces import Traces
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
@@ -40,24 +50,40 @@ class Outcome:
     method: str
     object: str
     """The object of the call, as the method's signature describes it."""
-    seconds: float
+    began: float
+    ended: float
+    """When the call began and its reply was there, by `time.perf_counter`."""
     result: str
     """"ok", or what went wrong."""
     received: int
     """Bytes of the request."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    ends: bool = False
+    """Whether the connection is to end without a reply."""
+    query: str = ""
+    """The id of the query that the call was made for, "" if it is not known."""
+    trace: str = ""
+    """The id of its trace, "" if no collector is told of it."""
 
 
 class Dispatcher:
     """Answers the messages of all connections of a process."""
 
-    def __init__(self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, counts: Counts) -> None:
+    def __init__(
+        self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
+        traces: Traces | None = None,
+    ) -> None:  # fmt: skip
+        if traces is not None:
+            self._traces = traces
+            self.answer = self._traced  # type: ignore[method-assign]  # without traces nothing is paid for them
         self._metastore = metastore
-        self._methods = methods
-        self._counts = counts
+        self._counts = telemetry.counts
+        counting = fb303.counting(self._counts.by_method)
+        self._methods = {name: counting.get(name, handler) for name, handler in methods.items()}
+        self._slow = telemetry.slow
         self._settings = settings
-        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
         self._log = log.get("metastore.call").bind()
 
@@ -66,50 +92,126 @@ class Dispatcher:
         return signature(method).args if method in self._methods else None
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log.
-
-        Raises MissingArgument when the connection is to end instead.
-        """
-        started = time.perf_counter()
+        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
+        started = perf_counter()
         method = message.name
         handler = self._methods.get(method)
         if handler is None or message.type not in _CALLS:
             reply, result = self._refuse(message, dialect)
-            return Outcome(reply, method, "", time.perf_counter() - started, result, len(message.raw))
+            return Outcome(reply, method, "", started, perf_counter(), result, len(message.raw))
         called = signature(method)
-        if called.tells_release:
-            note_release(client, method)
+        client.running, client.running_since = method, started
         call = Call(self._metastore, client, method)
-        subject = ""
+        subject = query = ""
+        value: Any = None
         failed: Exception | None = None
+        work = here.work
+        work.begin()
         try:
             args = self._arguments(message, dialect, called)
+            if called.tells_release:
+                client.release.note(method, vars(args).values())
             subject = called.describe(args)  # before the handler, which may normalise names in its arguments
+            if called.queries:
+                query = query_ids.find(called.queries, args)
             value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
             reply = self._success(message, dialect, client, called, value)
-        except errors.MissingArgument as missing:
-            self._tell_end(call, subject, missing)
-            self.record(client, Outcome(None, method, subject, time.perf_counter() - started, type(missing).__name__, len(message.raw)))
-            raise
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
         if self._metastore.listeners.end:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__
-        seconds = time.perf_counter() - started
-        return Outcome(None if called.oneway else reply, method, subject, seconds, result, len(message.raw), call.refused)
+        ended = perf_counter()
+        ends = isinstance(failed, errors.MissingArgument) and client.release.ends(method)
+        sent = None if called.oneway or ends else reply
+        outcome = Outcome(sent, method, subject, started, ended, result, len(message.raw), call.refused, ends, query)
+        if ended - started >= self._slow.threshold:
+            self._note_slow(client, outcome, message.body, value, work)
+        return outcome
+
+    def _traced(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
+        """Answer as `answer` does, and tell of it."""
+        traced = self._traces.begin(message.name, client)
+        outcome = Dispatcher.answer(self, message, client, dialect)
+        outcome.trace = traced.trace
+        traced.end(client, outcome.object, outcome.result, outcome.query)
+        return outcome
+
+    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
+        """Keep and log a call that took long."""
+        seconds = outcome.ended - outcome.began
+        slow = SlowCall(
+            began=time.time() - seconds, seconds=seconds, method=outcome.method, object=outcome.object,
+            arguments=shortened(outcome.method, args), user=client.user and client.user[:_MAX_LENGTH],
+            real_user=client.real_user and client.real_user[:_MAX_LENGTH], address=client.address, query=outcome.query,
+            outcome=outcome.result, elements=elements(value), received=outcome.received, sent=len(outcome.reply or b""),
+            statements=work.statements, database_seconds=work.seconds, lock_seconds=work.lock_seconds,
+            pool_seconds=work.pool_seconds, worker=os.getpid(),
+        )  # fmt: skip
+        self._counts.slow_call()
+        self._slow.add(slow)
+        self._log.warning("slow call", **asdict(slow))
+
+    def run(self, client: Client, method: str, **arguments: Any) -> Any:
+        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: allowed, told, counted and logged as in `answer`.
+
+        Raises MetastoreError, and what a fault of the server raises.
+        """
+        started = perf_counter()
+        query = browsing.QUERIES.get(method)
+        handler = query.handler if query is not None else self._methods[method]
+        args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
+        subject = query.describe(args) if query is not None else signature(method).describe(args)
+        call = Call(self._metastore, client, method)
+        value: Any = None
+        failed: Exception | None = None
+        work = here.work
+        work.begin()
+        try:
+            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+        except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+            failed = raised.__cause__ if isinstance(raised.__cause__, errors.MetastoreError) else errors.MetaError(str(raised))
+            raise failed from raised
+        except Exception as raised:
+            failed = raised
+            raise
+        finally:
+            if self._metastore.listeners.end:
+                self._tell_end(call, subject, failed)
+            result = "ok" if failed is None else type(failed).__name__
+            outcome = Outcome(None, method, subject, started, perf_counter(), result, 0, call.refused)
+            if outcome.ended - started >= self._slow.threshold:
+                self._note_slow(client, outcome, args, value, work)
+            self.record(client, outcome)
+        return value
+
+    def administers(self, client: Client) -> bool:
+        """Tell whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        if self._metastore.authorizer is None:
+            return True
+        try:
+            return Decision(Call(self._metastore, client, "show_settings"), self._metastore.authorizer, "QUERY").is_admin
+        except errors.MetastoreError:  # who decides can not be asked
+            return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""
-        self._counts.call(outcome.method, outcome.result, outcome.seconds, outcome.received, len(outcome.reply or b""))
+        client.calls += 1
+        client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
+        seconds = outcome.ended - outcome.began
+        self._counts.call(outcome.method, outcome.result, seconds, outcome.received, len(outcome.reply or b""))
         more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        if outcome.query:
+            more["query"] = outcome.query
+        if outcome.trace:
+            more["trace"] = outcome.trace
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
-            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, outcome.seconds)
+            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(outcome.seconds * 1e6) / 1000, outcome=outcome.result, **more,
+            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **more,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
@@ -139,7 +241,7 @@ class Dispatcher:
         try:
             result: Any = called.result()
             if value is not None:
-                if message.name in OLD_RESULTS and speaks_2_3(client):
+                if message.name in OLD_RESULTS and client.release.is_2_3:
                     old = OLD_RESULTS[message.name]
                     result = old.result(success=old.value(value))
                 elif called.returns:

@@ -33,38 +33,6 @@ EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
 }
 """An error whose class is not here takes the entry of its nearest base."""
 
-_SHARED_REQUEST_METHODS = frozenset(
-    {
-        "add_partitions_req",
-        "drop_partitions_req",
-        "get_partitions_statistics_req",
-        "get_table_objects_by_name_req",
-        "get_table_statistics_req",
-    }
-)
-"""The `_req` methods that a 2.3 client calls too."""
-
-
-def tells_release(method: str) -> bool:
-    """Tell whether a call of a method tells something about the release of its client; the wire itself does not say it.
-
-    2.3 reads tables with `get_table` and calls none of the request methods that came later.
-    """
-    return method == "get_table" or (method.endswith("_req") and method not in _SHARED_REQUEST_METHODS)
-
-
-def note_release(client: Client, method: str) -> None:
-    """Remember what a call of such a method tells."""
-    if method == "get_table":
-        client.used_get_table = True
-    else:
-        client.used_request_methods = True
-
-
-def speaks_2_3(client: Client) -> bool:
-    """Tell whether the client seems to be of release 2.3."""
-    return client.used_get_table and not client.used_request_methods
-
 
 @cache
 def declared(method: str) -> dict[type[TException], tuple[str, ...]]:
@@ -112,6 +80,6 @@ def _candidates(error: Exception) -> list[Any]:
 
 def _fields(method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client) -> tuple[str, ...]:
     # 2.3 knows field 1 as the MetaException, where NoSuchObjectException stands since 3.1; both are one string.
-    if method == "get_partition_names" and isinstance(exception, idl.MetaException) and speaks_2_3(client):
+    if method == "get_partition_names" and isinstance(exception, idl.MetaException) and client.release.is_2_3:
         return fields[idl.NoSuchObjectException]
     return fields[type(exception)]

@@ -11,13 +11,16 @@ from collections.abc import Callable
 import h11
 
 from metastore import log
-from metastore.errors import MetastoreError, MissingArgument
+from metastore.errors import MetastoreError
 from metastore.service.context import Client
 from metastore.service.identity import Login
+from metastore.wire.answer import Answer
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
+from metastore.wire.clients import Presence
+from metastore.wire.console import LARGEST, LOGIN, Request, is_console
 from metastore.wire.dispatch import Dispatcher, Outcome
-from metastore.wire.pages import Answer, Pages
+from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed, frame_feed
@@ -36,7 +39,7 @@ class HttpConversation:
 
     def __init__(
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, peer: Peer, pages: Pages,
+        authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None,
     ) -> None:  # fmt: skip
         self._feed = feed
         self._send = send
@@ -45,25 +48,26 @@ class HttpConversation:
         self._authenticator = authenticator
         self._peer = peer
         self._pages = pages
-        self._client = Client(peer.address)
+        self._presence = presence
+        self._client = Client(peer.address) if presence is None else presence.client
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
 
     def serve_one(self) -> bool:
         """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-        wants_body = True
+        is_head = False
         try:
             request = self._next()
             if not isinstance(request, h11.Request):
                 raise EndOfStream
-            wants_body = request.method != b"HEAD"
+            is_head = request.method == b"HEAD"
             answer = self._answer(request)
             self._skip_body()
         except h11.RemoteProtocolError as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
             answer = Answer(error.error_status_hint, str(error).encode())
-        self._reply(answer, with_body=wants_body)
+        self._reply(answer, is_head=is_head)
         if self._outcome is not None:
             self._dispatcher.record(self._client, self._outcome)
             self._outcome = None
@@ -85,11 +89,11 @@ class HttpConversation:
             self._http.receive_data(self._feed.some(CHUNK))
         return event
 
-    def _reply(self, answer: Answer, *, with_body: bool) -> None:
+    def _reply(self, answer: Answer, *, is_head: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
         parts = [
             self._http.send(h11.Response(status_code=answer.status, headers=headers)),
-            self._http.send(h11.Data(data=answer.body if with_body else b"")),
+            self._http.send(h11.Data(data=b"" if is_head else answer.body)),
             self._http.send(h11.EndOfMessage()),
         ]
         self._send(b"".join(part for part in parts if part))
@@ -101,6 +105,10 @@ class HttpConversation:
         page = self._pages.find(path)
         if page is not None:
             return self._page(request, path, page, headers)
+        if is_console(path) and self._pages.console is not None:
+            return self._visit(request, path, headers)
+        if not self._settings.serves_thrift:
+            return Answer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
             return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":
@@ -108,15 +116,40 @@ class HttpConversation:
         refused = self._refused(headers)
         if refused is not None:
             return refused
-        body = self._body()
+        self._client.traceparent = headers.get("traceparent", "")
+        body = self._body(self._settings.max_message_size)
         if body is None:
             return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
         return self._call(body)
 
+    def _visit(self, request: h11.Request, path: str, headers: dict[str, str]) -> Answer:
+        """Return a page of the console. Raises h11.RemoteProtocolError."""
+        assert self._pages.console is not None
+        takes_passwords = self._authenticator.passwords is not None
+        refused = self._refused(headers)
+        if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
+            refused = Answer(401, b"Log in with a password or a token", headers=self._challenges())
+        if refused is not None:
+            return refused
+        body = self._body(LARGEST)
+        if body is None:
+            return Answer(413, f"The form is larger than {LARGEST} bytes".encode())
+        asked = Request(
+            method=request.method.decode("ascii", "replace"),
+            target=request.target.decode("latin-1"),
+            headers=tuple((bytes(name), bytes(value)) for name, value in request.headers),
+            body=body,
+            encrypted=self._peer.encrypted,
+            can_log_in=takes_passwords,
+        )
+        return self._pages.console.answer(asked, self._client, self._dispatcher)
+
     def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
         if request.method not in (b"GET", b"HEAD"):
             return Answer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
-        refused = self._refused(headers) if path in self._pages.asking_for_login else None
+        refused = None
+        if path in self._pages.asking_for_login:
+            refused = self._refused(headers) or self._pages.refusal(path, self._client)
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> Answer | None:
@@ -130,13 +163,13 @@ class HttpConversation:
             return Answer(403, error.message.encode())
         return None
 
-    def _body(self) -> bytes | None:
-        """Return a request's body, None if it is too long. Raises h11.RemoteProtocolError, EndOfStream."""
+    def _body(self, most: int) -> bytes | None:
+        """Return a request's body, None if it has more bytes than allowed. Raises h11.RemoteProtocolError, EndOfStream."""
         parts: list[bytes] = []
         size = 0
         while isinstance(event := self._next(), h11.Data):
             size += len(event.data)
-            if size > self._settings.max_message_size:
+            if size > most:
                 return None
             parts.append(bytes(event.data))
         return b"".join(parts)
@@ -149,7 +182,9 @@ class HttpConversation:
             login = self._authenticator.acts_for(self._peer)(login, actor)
         user = actor or None if login is None else login.user
         if user != self._client.user or (login is None) != (self._client.login is None):
-            self._client = Client(self._peer.address, user)
+            self._client = Client(self._peer.address, user, calls=self._client.calls)
+            if self._presence is not None:
+                self._presence.client = self._client
         if login is not None:
             self._authenticator.admit(self._client, login)
 
@@ -186,6 +221,4 @@ class HttpConversation:
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
             return Answer(400, f"The body is no Thrift message: {error}".encode())
-        except MissingArgument as error:
-            return Answer(400, error.message.encode())
         return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)

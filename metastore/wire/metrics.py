@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -12,7 +12,10 @@ from prometheus_client.process_collector import ProcessCollector
 
 import metastore
 from metastore.service.observations import Observation
+from metastore.store.figures import Figure
+from metastore.wire import hive_metrics
 from metastore.wire.counts import SECONDS, Counts
+from metastore.wire.telemetry import Telemetry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -37,8 +40,51 @@ class _Counted:
         for login, number in counts.logins().items():
             logins.add_metric(login, number)
         yield logins
+        yield CounterMetricFamily("metastore_slow_calls", "Calls that took slow_call_threshold or longer.", value=counts.slow_calls)
+        yield from _figures(counts.figures())
         text = "Open connections by transport and mechanism."
         yield _gauge("metastore_connections", text, counts.connections(), ("transport", "mechanism"))
+
+
+class _Running:
+    """The calls that run, as metrics."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    def collect(self) -> Iterable[Metric]:
+        yield _gauge("metastore_active_calls", "Calls that run, a second old.", hive_metrics.running(self._telemetry), ("method",))
+
+
+_TOTALS = {
+    "statements": ("metastore_statements", "SQL statements by kind.", "kind"),
+    "database_seconds": ("metastore_database_seconds", "Time in round trips to the database.", ""),
+    "lock_seconds": ("metastore_lock_seconds", "Time in statements that lock rows, and in waits for SQLite's turn to write.", ""),
+    "pool_waits": ("metastore_pool_waits", "How often no connection to the database was idle.", ""),
+    "pool_wait_seconds": ("metastore_pool_wait_seconds", "Time until one came back or was opened.", ""),
+    "cpu_seconds": ("metastore_cpu_seconds", "Processor time of the worker processes.", ""),
+    "cache_hits": ("metastore_cache_hits", "What was remembered of the database when it was needed, by cache.", "cache"),
+    "cache_misses": ("metastore_cache_misses", "What was not.", "cache"),
+}
+_LEVELS = {
+    "cpu_load": ("metastore_cpu_load", "Processors that the worker processes used in the last second.", ""),
+    "workers": ("metastore_workers", "Worker processes that serve.", ""),
+    "pool_size": ("metastore_pool_size", "Most connections to the database, of all workers.", ""),
+    "pool_in_use": ("metastore_pool_in_use", "Connections to the database that are in use.", ""),
+    "pool_waiting": ("metastore_pool_waiting", "Threads that wait for one.", ""),
+    "cache_values": ("metastore_cache_values", "What is remembered of the database, by cache.", "cache"),
+}
+
+
+def _figures(figures: Mapping[Figure, float]) -> Iterable[Metric]:
+    """Yield what each process tells of its database, as metrics."""
+    for families, make in ((_TOTALS, CounterMetricFamily), (_LEVELS, GaugeMetricFamily)):
+        for name, (metric, text, label) in families.items():
+            family = make(metric, text, labels=(label,) if label else ())
+            for (found, kind), value in figures.items():
+                if found == name:
+                    family.add_metric((kind,) if label else (), value)
+            yield family
 
 
 class _Observed:
@@ -81,10 +127,17 @@ def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], labels
     return family
 
 
-def exposition(counts: Counts, seen: Observation | None) -> bytes:
-    """Return all metrics as text: the counts of all processes, and what was seen in the database, None if it could not be asked."""
+def exposition(telemetry: Telemetry, seen: Observation | None, names: Sequence[str]) -> bytes:
+    """Return all metrics as text: the counts of all processes, and what was seen in the database, None if it could not be asked.
+
+    `names` are "metastore", "hive" or both.
+    """
     registry = CollectorRegistry()
-    registry.register(_Observed(seen))
-    registry.register(_Counted(counts))
+    if "metastore" in names:
+        registry.register(_Observed(seen))
+        registry.register(_Counted(telemetry.counts))
+        registry.register(_Running(telemetry))
+    if "hive" in names:
+        registry.register(hive_metrics.Named(telemetry, seen))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

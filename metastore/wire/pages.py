@@ -4,49 +4,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
+from typing import Any
 
 import metastore
 from metastore import log
-from metastore.service.context import Metastore
+from metastore.service.authorization.contract import ADMINISTER, SERVER, Access, Who
+from metastore.service.context import Client, Metastore
 from metastore.service.health import Readiness
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
+from metastore.wire.answer import Answer
 from metastore.wire.codec import IMPLEMENTATION
-from metastore.wire.counts import Counts
+from metastore.wire.console import Console
+from metastore.wire.telemetry import Telemetry
 
 JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Pages:
     """The pages of one worker process."""
 
-    def __init__(self, server: Metastore, counts: Counts, is_draining: Callable[[], bool]) -> None:
+    def __init__(self, server: Metastore, telemetry: Telemetry, is_draining: Callable[[], bool]) -> None:
         self._readiness = Readiness(server, is_draining)
         self._observer = Observer(server)
-        self._counts = counts
+        self._telemetry = telemetry
+        self._database = server.database
+        self._names = server.config.metrics_names
         self._pages: dict[str, Callable[[], Answer]] = {
             "/healthz": lambda: _json(200, status="ok"),
             "/readyz": self._ready,
             "/version": lambda: _json(200, version=metastore.__version__, codec=IMPLEMENTATION, schema=migrate.revisions()[-1]),
             "/metrics": self._metrics,
+            "/api/v1/slow-calls": lambda: _json(200, slow_calls=[asdict(each) for each in telemetry.slow_calls()]),
+            "/api/v1/clients": lambda: _json(200, clients=[asdict(each) for each in telemetry.connected_clients()]),
         }
-        self.asking_for_login = frozenset({"/metrics"})
+        self.asking_for_login = frozenset({"/metrics", "/api/v1/slow-calls", "/api/v1/clients"})
         """Those that tell nothing to clients without a login where others need one."""
+        self._for_administrators = self.asking_for_login - {"/metrics"}
+        self._authorizer = server.authorizer
+        self.console = Console(server, telemetry, self._seen) if server.config.console else None
+        """The web console; None where it is switched off."""
 
     def find(self, path: str) -> Callable[[], Answer] | None:
         """Return what makes a page, None if there is none at that path."""
         return self._pages.get(path)
+
+    def refusal(self, path: str, client: Client) -> Answer | None:
+        """Return what a client is told who may not see a page: some tell of all clients, and are for administrators."""
+        if self._authorizer is None or path not in self._for_administrators:
+            return None
+        who = Who(client.user, tuple(client.groups))
+        if self._authorizer.allowed(who, (Access(ADMINISTER, SERVER),))[0] is True:
+            return None
+        return Answer(403, f"{path} is for administrators: name {client.user or 'a user'} in admin_users, or ask as one of them".encode())
 
     def _ready(self) -> Answer:
         problem = self._readiness.problem()
@@ -55,7 +66,8 @@ class Pages:
     def _metrics(self) -> Answer:
         from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
 
-        return Answer(200, metrics.exposition(self._counts, self._seen()), metrics.CONTENT_TYPE)
+        self._telemetry.publish(self._database)
+        return Answer(200, metrics.exposition(self._telemetry, self._seen(), self._names), metrics.CONTENT_TYPE)
 
     def _seen(self) -> Observation | None:
         if self._readiness.problem():
@@ -67,5 +79,5 @@ class Pages:
             return None
 
 
-def _json(code: int, **content: str) -> Answer:
+def _json(code: int, **content: str | list[dict[str, Any]]) -> Answer:
     return Answer(code, json.dumps(content).encode() + b"\n", JSON)

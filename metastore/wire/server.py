@@ -19,9 +19,9 @@ from types import TracebackType
 
 from metastore import log
 from metastore.service.context import Metastore
-from metastore.wire.counts import Counts
 from metastore.wire.methods import METHODS, Handler
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import certificates
 from metastore.wire.worker import Worker, listen
 
@@ -56,8 +56,8 @@ class Supervisor:
         self._workers: dict[int, float] = {}
         """When each process was started, by its id."""
         self._parts: dict[int, int] = {}
-        """The part of the counts that each process has, by its id."""
-        self._counts = Counts(settings.workers)
+        """The part of the telemetry that each process has, by its id."""
+        self._telemetry = Telemetry(settings.workers, settings.slow_call_threshold)
         self._due: list[float] = []
         self._deaths = 0
         self._stop_signals = 0
@@ -69,7 +69,7 @@ class Supervisor:
         Raises OSError if the port is taken or the certificate unreadable. Must run in the main thread.
         """
         self._tls = certificates(self._settings)
-        self._listener = listen(self._settings)
+        self._listeners = listen(self._settings)
         self._alive_read, self._alive_write = os.pipe()
         self._ready_read, self._ready_write = os.pipe()
         wake, waker = socket.socketpair()
@@ -92,7 +92,7 @@ class Supervisor:
             signal.set_wakeup_fd(previous)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            for end in (wake, waker, self._listener):
+            for end in (wake, waker, self._listeners):
                 end.close()
             for descriptor in (self._alive_read, self._alive_write, self._ready_read, self._ready_write):
                 os.close(descriptor)
@@ -113,7 +113,7 @@ class Supervisor:
             if waiting <= 0 and not announced:
                 announced = True
                 if self._ready is not None:
-                    host, port = self._listener.getsockname()[:2]
+                    host, port = self._listeners.thrift.getsockname()[:2]
                     self._ready(host, port)
             for status in self._reap():
                 if not announced and status == _FAILED_TO_START:
@@ -138,7 +138,7 @@ class Supervisor:
         if pid == 0:
             status = 1
             try:
-                self._counts.take(part)
+                self._telemetry.take(part)
                 status = self._work()
             except BaseException:  # noqa: BLE001  # a forked child must not return into its parent's code
                 traceback.print_exc()
@@ -167,7 +167,7 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  # whatever it is, the supervisor hears of it
             self._log.error("worker can not start", pid=os.getpid(), exc_info=error)
             return _FAILED_TO_START
-        worker = Worker(self._listener, self._settings, metastore, self._methods, self._tls, self._counts)
+        worker = Worker(self._listeners, self._settings, metastore, self._methods, self._tls, self._telemetry)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         if not stop_early.is_set():
             os.write(self._ready_write, b"\0")
@@ -184,7 +184,7 @@ class Supervisor:
             if not ended:
                 continue
             del self._workers[pid]
-            self._counts.close_connections(self._parts.pop(pid))
+            self._telemetry.died(self._parts.pop(pid))
             status = os.waitstatus_to_exitcode(raw)
             statuses.append(status)
             now = time.monotonic()
@@ -199,7 +199,7 @@ class Supervisor:
 
     def _terminate(self) -> None:
         """Drain the workers; a second signal, or the end of the time to drain, kills them."""
-        self._listener.close()
+        self._listeners.close()
         for pid in self._workers:
             os.kill(pid, signal.SIGTERM)
         signals = self._stop_signals
@@ -217,9 +217,10 @@ class ServerThread:
     """A server in a thread of this process, for tests and for programs that bring their own metastore."""
 
     def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
-        self._listener = listen(settings)
-        self.host, self.port = self._listener.getsockname()[:2]
-        self._worker = Worker(self._listener, settings, metastore, methods, certificates(settings), Counts())
+        self._listeners = listen(settings)
+        self.host, self.port = self._listeners.thrift.getsockname()[:2]
+        telemetry = Telemetry(slow_call_threshold=settings.slow_call_threshold)
+        self._worker = Worker(self._listeners, settings, metastore, methods, certificates(settings), telemetry)
         self._thread = threading.Thread(target=self._worker.run, daemon=True)
 
     @property

@@ -16,6 +16,9 @@ class WireSettings:
     host: str = "127.0.0.1"
     port: int = 9083
     """0 lets the system choose; `Supervisor` tells `ready` which."""
+    admin_port: int = 0
+    """Where the pages are served as well, without Thrift; 0 opens no such port."""
+    admin_host: str = "127.0.0.1"
     workers: int = 1
     max_message_size: int = 100 * 1024 * 1024
     max_container_size: int = 10_000_000
@@ -39,6 +42,10 @@ class WireSettings:
     tls_required: bool = True
     """With a certificate: whether a connection without TLS is refused."""
     http_path: str = "/metastore"
+    serves_thrift: bool = True
+    """False for the connections of `admin_port`, which get pages alone."""
+    slow_call_threshold: float = 1.0
+    """A call that takes so long is kept and logged; 0 keeps none."""
     audit_log: str | None = None
     """File of the audit log; None writes none."""
     audit_format: str = "json"

@@ -12,7 +12,8 @@ from typing import Any
 from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
-from metastore.wire.errors import tells_release
+from metastore.service.releases import tells_release
+from metastore.wire import query_ids
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
@@ -40,6 +41,8 @@ class Signature:
     databases: Paths
     tables: Paths
     names: Paths
+    queries: tuple[query_ids.Place, ...]
+    """Where its arguments may tell for which query it is called."""
 
     def describe(self, args: Any) -> str:
         """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
@@ -51,7 +54,9 @@ class Signature:
 def signature(method: str) -> Signature:
     """Return a method's signature. Raises AttributeError for one that the interface lacks."""
     args, result = getattr(idl.service, f"{method}_args"), getattr(idl.service, f"{method}_result")
-    return Signature(args, result, result.oneway, 0 in result.thrift_spec, _request(args), tells_release(method), *_paths(args))
+    return Signature(
+        args, result, result.oneway, 0 in result.thrift_spec, _request(args), tells_release(method), *_paths(args), query_ids.places(args)
+    )
 
 
 def _request(args: type[TPayload]) -> str | None:

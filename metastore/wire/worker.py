@@ -15,52 +15,97 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from metastore import log
 from metastore.service.context import Metastore
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
-from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods.table import Handler
 from metastore.wire.pages import Pages
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import Certificates
+
+if TYPE_CHECKING:
+    from metastore.wire.traces import Traces
 
 _TICK = 1.0
 _STACK_SIZE = 4 << 20
 """Of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
 
 
-def listen(settings: WireSettings) -> socket.socket:
-    """Return a listening socket. Raises OSError that names the address."""
-    family, _, _, _, address = socket.getaddrinfo(settings.host or None, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+class Listeners(NamedTuple):
+    """The sockets that a server listens on."""
+
+    thrift: socket.socket
+    """For Thrift and the pages."""
+    admin: socket.socket | None
+    """For the pages alone, None without `admin_port`."""
+
+    def close(self) -> None:
+        """Close them."""
+        for each in self:
+            if each is not None:
+                each.close()
+
+
+def listen(settings: WireSettings) -> Listeners:
+    """Return listening sockets. Raises OSError that names the address."""
+    thrift = _listen(settings.host, settings.port, settings.backlog)
+    if not settings.admin_port:
+        return Listeners(thrift, None)
+    try:
+        return Listeners(thrift, _listen(settings.admin_host, settings.admin_port, settings.backlog))
+    except OSError:
+        thrift.close()
+        raise
+
+
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
-        sock.listen(settings.backlog)
+        sock.listen(backlog)
         sock.setblocking(False)
     except OSError as error:
         sock.close()
-        raise OSError(error.errno, f"Can not listen on {settings.host}:{settings.port}: {error.strerror}") from error
+        raise OSError(error.errno, f"Can not listen on {host}:{port}: {error.strerror}") from error
     return sock
+
+
+def _traces(metastore: Metastore) -> Traces | None:
+    """Return what makes spans, if a collector is to be told."""
+    config = metastore.config
+    if config.traces_endpoint is None:
+        return None
+    from metastore.wire.traces import Traces
+
+    return Traces(config.traces_endpoint, config.traces_ratio, urlsplit(metastore.config.db), metastore.database.driver.name)
 
 
 class Worker:
     """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
 
     def __init__(
-        self, listener: socket.socket, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
-        tls: Certificates | None, counts: Counts,
+        self, listeners: Listeners, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
+        tls: Certificates | None, telemetry: Telemetry,
     ) -> None:  # fmt: skip
-        self._listener = listener
+        self._listeners = listeners
+        self._metastore = metastore
         self._settings = settings
+        self._admin_settings = replace(settings, serves_thrift=False)
         self._tls = tls
-        self._dispatcher = Dispatcher(metastore, methods, settings, counts)
-        self._counts = counts
+        self._traces = _traces(metastore)
+        self._dispatcher = Dispatcher(metastore, methods, settings, telemetry, self._traces)
+        self._telemetry = telemetry
         self._authenticator = Authenticator(metastore)
-        self._pages = Pages(metastore, counts, lambda: self._ends_at is not None)
+        self._pages = Pages(metastore, telemetry, lambda: self._ends_at is not None)
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
@@ -69,6 +114,7 @@ class Worker:
         self._parked: dict[Connection, float] = {}
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
+        self._publish_at = 0.0
         self._ends_at: float | None = None
         """When the loop ends, by the monotonic clock; None before `stop`."""
         self._log = log.get("metastore.worker")
@@ -79,7 +125,9 @@ class Worker:
         `watchdog` ends the whole process when this thread does not run for `watchdog_timeout` seconds.
         """
         threading.stack_size(_STACK_SIZE)
-        self._selector.register(self._listener, selectors.EVENT_READ)
+        for listener in self._listeners:
+            if listener is not None:
+                self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._wake, selectors.EVENT_READ)
         if parent is not None:
             self._selector.register(parent, selectors.EVENT_READ)
@@ -87,8 +135,8 @@ class Worker:
             if watchdog:
                 faulthandler.dump_traceback_later(self._settings.watchdog_timeout, exit=True)
             for key, _ in self._selector.select(_TICK):
-                if key.fileobj is self._listener:
-                    self._accept()
+                if key.fileobj in self._listeners:
+                    self._accept(key.fileobj)
                 elif key.fileobj is self._wake:
                     with contextlib.suppress(BlockingIOError):
                         self._wake.recv(4096)
@@ -97,9 +145,17 @@ class Worker:
                 else:
                     self._resume(key.data)
             self._park()
+            self._publish()
         if watchdog:
             faulthandler.cancel_dump_traceback_later()
         self._drain()
+
+    def _publish(self) -> None:
+        """Write every second what other workers are to know of this one."""
+        now = time.monotonic()
+        if now >= self._publish_at:
+            self._publish_at = now + _TICK
+            self._telemetry.publish(self._metastore.database)
 
     def stop(self) -> None:
         """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""
@@ -111,9 +167,9 @@ class Worker:
         with contextlib.suppress(OSError):
             self._waker.send(b"\0")
 
-    def _accept(self) -> None:
+    def _accept(self, listener: Any) -> None:
         try:
-            sock, address = self._listener.accept()
+            sock, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError, InterruptedError):
             return
         except OSError as error:
@@ -124,7 +180,8 @@ class Worker:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client = f"{address[0]}:{address[1]}"
-        self._start(Connection(sock, client, self._dispatcher, self._settings, self._authenticator, self._pages, self._counts, self._tls))
+        settings = self._admin_settings if listener is self._listeners.admin else self._settings
+        self._start(Connection(sock, client, self._dispatcher, settings, self._authenticator, self._pages, self._telemetry, self._tls))
 
     def _start(self, connection: Connection) -> None:
         with self._changed:
@@ -173,8 +230,10 @@ class Worker:
         self._start(connection)
 
     def _drain(self) -> None:
-        self._selector.unregister(self._listener)
-        self._listener.close()
+        for listener in self._listeners:
+            if listener is not None:
+                self._selector.unregister(listener)
+        self._listeners.close()
         with self._changed:
             waiting = [*self._parked, *self._silent]
             active = list(self._active)
@@ -190,4 +249,6 @@ class Worker:
         self._selector.close()
         self._wake.close()
         self._waker.close()
+        if self._traces is not None:
+            self._traces.close()
         self._log.info("worker drained", pid=os.getpid())

@@ -338,7 +338,7 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
         session.cursor.fetchall()
         found = []
         for clause in (mysql_statements.COMPLETE[True], mysql_statements.CHANGE_PARTITION[True], mysql_statements.CHANGE_TABLE[True]):
-            text, literals = call.database.compiled[clause]
+            text, literals, _ = call.database.compiled[clause]
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             lines = session.cursor.fetchall()
             found += [(line[2], *(line[3:6:2] if len(line) == 10 else line[4:7:2])) for line in lines]  # MySQL tells the partitions too

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 
 import orjson
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from metastore.errors import MetaError
 from metastore.idl import LockState, NotificationEventRequest
 from metastore.listeners.notifications.packing import EVENTS
+from metastore.rules.locks import WAITS_FOR
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
-from metastore.service import house_keeping, notifications, transactions
+from metastore.service import house_keeping, locks, notifications, transactions
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.hints import MAX_TRANSACTIONS
@@ -24,7 +26,7 @@ from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.locks import NewLock
 from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, add_holds
 from tests.service.changes import of_another
-from tests.service.waiting import beside
+from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
     EXCLUSIVE,
     INSERT,
@@ -230,3 +232,41 @@ def test_what_a_client_did_long_ago_is_forgotten_and_looked_up(call: Call) -> No
     commit(call, old)
     assert completed(call, "table", transaction_id=old) == [("t",)]
     assert (intended(call, "id"), rows(call, schema.locks, "id")) == ([], [])
+
+
+def test_a_lock_waits_its_turn_in_a_queue_that_is_made_while_it_waits_in_another(call: Call, database_kind: str) -> None:
+    if database_kind == "sqlite":
+        return  # only one writes
+    locks.unlock(call, ask(call, component(EXCLUSIVE, database="a"))[0])
+    has_turn = Event()
+    asked: list[Future[tuple[int, int]]] = []
+
+    def ask_for_both() -> tuple[int, int]:
+        return ask(call, component(EXCLUSIVE, database="a"), component(EXCLUSIVE, database="b"))
+
+    def lock_in_turn(session: Session) -> int:
+        part = ("hive", "b", "t", None, EXCLUSIVE)
+        assert lock_rows.overlapping(session, [part], WAITS_FOR[EXCLUSIVE]) == []
+        has_turn.set()
+        while not (asked and (asked[0].done() or waited_for(session))):
+            pass
+        lock = NewLock(0, lock_rows.ACQUIRED, "u", "h", None, now_ms(), now_ms(), 0)
+        return lock_rows.insert(session, lock, [part], []).key
+
+    with ThreadPoolExecutor(2) as pool:
+
+        def wait_in_a(session: Session) -> Future[int]:
+            session.rows(lock_rows.QUEUES, names=["hive.a"])
+            asked.append(pool.submit(ask_for_both))
+            while not waited_for(session):
+                assert not asked[0].done()
+            locks.unlock(call, ask(call, component(EXCLUSIVE, "u", database="b"))[0])  # makes the queue
+            holder = pool.submit(call.database.write, lock_in_turn)
+            has_turn.wait(60)
+            return holder
+
+        holder = call.database.write(wait_in_a)
+        held, (key, state) = holder.result(60), asked[0].result(60)
+    assert state == LockState.WAITING
+    locks.unlock(call, held)
+    assert locks.check_lock(call, key).state == LockState.ACQUIRED

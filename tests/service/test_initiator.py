@@ -27,7 +27,7 @@ def acid_table(call: Call, name: str = "t", keys: tuple[tuple[str, str], ...] = 
 
 
 def get_table_of(call: Call, name: TableName):  # type: ignore[no-untyped-def]
-    call.client.used_request_methods = True
+    call.client.release.request_methods = True
     return get_table(call, name)
 
 

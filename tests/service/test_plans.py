@@ -179,7 +179,7 @@ def test_mariadb_makes_no_table_to_read_locks(call: Call) -> None:
     waiting, _ = ask(call, component(EXCLUSIVE, "t1"))
 
     def explain(statement: ClauseElement) -> str:
-        text, literals = call.database.compiled[statement]
+        text, literals, _ = call.database.compiled[statement]
         values = {**literals, "key": waiting, "databases": ("db",), "tables": ("t1",), "types": (READ, EXCLUSIVE)}
 
         def work(session: Session) -> object:

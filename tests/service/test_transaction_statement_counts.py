@@ -240,7 +240,7 @@ def test_giving_up(call: Call, counts: StatementCounts, size: int) -> None:
 def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
     if call.database.driver.name != "sqlite":
         pytest.skip("SQLite shows its plans without rows")
-    text, _ = call.database.compiled[transaction_rows.LOCK_MANY]
+    text, *_ = call.database.compiled[transaction_rows.LOCK_MANY]
     plan = call.database.read(lambda session: session.cursor.execute(f"EXPLAIN QUERY PLAN {text}", {"keys": "[1]"}).fetchall())
     assert "SEARCH transactions USING INTEGER PRIMARY KEY" in plan[0][3]
 
@@ -252,7 +252,7 @@ def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Cal
     rows = [(key, "hive", "db", "t", f"p={key}", "u", key, 1, key) for key in range(1, 3000)]
     columns = (*components.COLUMNS, "committed_ms", "commit_id")
     call.database.write(lambda session: session.insert_many(schema.transaction_components, columns, rows))
-    text, literals = call.database.compiled[clause]
+    text, literals, _ = call.database.compiled[clause]
     convert = call.database.driver.convert
     values = {
         "key": 7,
@@ -282,7 +282,7 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000)[::2])
-    text, _ = call.database.compiled[snapshot_query("postgresql", one=one, excepts=True)]
+    text, *_ = call.database.compiled[snapshot_query("postgresql", one=one, excepts=True)]
     values = {
         "mark": 3000,
         "settled": 6,
@@ -312,7 +312,7 @@ def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_ar
 ) -> None:
     rows = [("hive", f"db{number % 7}", f"t{number}", 1) for number in range(3000)]
     call.database.write(lambda session: session.insert_many(schema.write_id_counters, ("catalog", "database", "table", "next"), rows))
-    text, literals = call.database.compiled[statement_of(call.database.driver.name)]
+    text, literals, _ = call.database.compiled[statement_of(call.database.driver.name)]
     convert = call.database.driver.convert
     lists = {name: convert([value]) for name, value in {"catalogs": "hive", "databases": "db1", "tables": "t1", "exceptions": 7}.items()}
     names = {"catalog_key": "hive", "database_key": "db1", "table_key": "t1"}

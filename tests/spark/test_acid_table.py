@@ -297,8 +297,10 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(spark: SparkSession, ma
     assert not [txn for txn in mine if txn.state == idl.TxnState.OPEN]
 
 
-@pytest.mark.parametrize("keys", ["", "p string"])
-def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, keys: str) -> None:
+@pytest.mark.parametrize(
+    ("keys", "steps"), [("", 6), ("p string", 6), *(pytest.param(keys, 40, marks=pytest.mark.slow) for keys in ("", "p string"))]
+)
+def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, keys: str, steps: int) -> None:
     """Inserts, updates, deletes, merges and compactions in a seeded order, compared with a dict after every step."""
     random_ = random.Random(20)
     table = make_table("id int, v int", keys)
@@ -310,7 +312,7 @@ def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, 
         ids = [next(fresh) for _ in range(count)]
         return [(key, random_.randrange(10), *([f"p{key % 3}"] if keys else [])) for key in ids]
 
-    for step in range(14):
+    for step in range(steps):
         action = random_.choice(["insert", "update", "delete", "merge", "compact"]) if step else "insert"
         v = random_.randrange(10)
         if action == "insert":

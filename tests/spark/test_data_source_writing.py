@@ -105,8 +105,10 @@ def test_columns_go_by_name_and_must_be_there(spark: SparkSession, make_table: T
     assert len(read(table)) == 1
 
 
-@pytest.mark.parametrize("insert_only", ["", "orc", "parquet"])
-@pytest.mark.parametrize("buckets", [0, 3])
+@pytest.mark.parametrize(
+    ("buckets", "insert_only"),
+    [(0, ""), (3, "orc"), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, "orc"), (0, "parquet"), (3, ""), (3, "parquet")))],
+)
 def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buckets: int, insert_only: str) -> None:
     table = make_table(
         "id int, v string",
@@ -117,7 +119,7 @@ def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buc
         file_format=insert_only or "orc",
     )
     rows = spark.range(0, 600, 1, 2).selectExpr(
-        "cast(id as int) id", "concat('v', id) v", "case id % 100 when 7 then null when 8 then 'a/b c' else concat('k', id % 100) end k"
+        "cast(id as int) id", "concat('v', id) v", "case id % 30 when 7 then null when 8 then 'a/b c' else concat('k', id % 30) end k"
     )
     save(rows, table)
     want = sorted(map(tuple, rows.collect()), key=repr)
@@ -126,7 +128,7 @@ def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buc
     want = sorted([row if row[2] != "k1" else (row[0] + 1000, *row[1:]) for row in want], key=repr)
     assert read(table) == want
     if not insert_only:
-        assert table.update("id >= 1000", {"v": "'new'"}) == 6
+        assert table.update("id >= 1000", {"v": "'new'"}) == 20
         assert table.toDF(row_id=True).select("row__id", "k").distinct().count() == 600
         table.close()
     table.compact("major", "k=k1")
@@ -143,6 +145,7 @@ def test_buckets_are_hives(spark: SparkSession, make_table: TableMaker) -> None:
     theirs.insert(rows)
     bucket = "id", "shiftright(row__id.bucketid, 16) & 4095 bucket"
     assert sorted(ours.toDF(row_id=True).selectExpr(*bucket).collect()) == sorted(theirs.toDF(row_id=True).selectExpr(*bucket).collect())
+    ours.close()  # or the overwrite waits for the reader's lease
     with pytest.raises(Exception, match="several tasks wrote rows of one bucket"):
         save(rows, ours, "overwrite")
     assert sorted(name for name in directories(ours) if name.startswith(("base", ".stag"))) == []

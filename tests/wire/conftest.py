@@ -15,6 +15,7 @@ from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
 from metastore.service.context import Call, Metastore
+from metastore.store.database import Database
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import Handler
 from metastore.wire.server import ServerThread
@@ -37,6 +38,7 @@ class Stub:
     def __init__(self) -> None:
         self.authorizer = None
         self.config = Config()
+        self.database = Database("sqlite:////nowhere/metastore.db")
         self.ends = Ends()
         self.listeners = Listeners(end_function=[self.ends])
         self.seen: list[Any] = []

@@ -56,7 +56,7 @@ def test_a_login_is_told_with_who_logged_in(tmp_path: Path) -> None:
         del line["time"], line["request"]
         assert line == {
             "user": "alice", "real_user": "hive", "mechanism": "kerberos", "address": "10.0.0.1:77", "method": "drop_table",
-            "object": "d.t", "outcome": "ok", "ms": 1.5,
+            "object": "d.t", "outcome": "ok", "ms": 1.5, "query": None,
         }  # fmt: skip
 
 

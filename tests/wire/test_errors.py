@@ -7,10 +7,11 @@ from thriftpy2.thrift import TApplicationException
 
 from metastore import errors, idl
 from metastore.service.context import Client
+from metastore.service.releases import ReleaseTraces
 from metastore.wire.errors import EXCEPTIONS, declared, failure
 
 CLIENT = Client("test:1")
-OLD = Client("test:1", used_get_table=True)
+OLD = Client("test:1", release=ReleaseTraces(get_table=True))
 
 
 def test_every_error_class_or_a_base_of_it_has_an_exception() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,15 +20,16 @@ import pytest
 from metastore.client import connect
 from metastore.idl import Database, OpenTxnRequest
 from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, ROOT, serving
+from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
 
 PROMTOOL = shutil.which("promtool")
 
 
-def get(uri: str, path: str) -> tuple[int, str]:
+def get(uri: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
     """Return status and text of a page."""
+    request = urllib.request.Request(uri.replace("thrift://", "http://") + path, headers=headers or {})
     try:
-        with urllib.request.urlopen(uri.replace("thrift://", "http://") + path, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -45,6 +47,9 @@ def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path
         version = json.loads(get(server.uri, "/version")[1])
         assert set(version) == {"version", "codec", "schema"}
         assert get(server.uri, "/else")[0] == 404
+        head = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", method="HEAD")
+        with urllib.request.urlopen(head, timeout=20) as answer:
+            assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "17", b"")
         request = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", data=b"x")
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(request, timeout=20)
@@ -169,3 +174,49 @@ def test_a_database_that_hangs_makes_the_server_unready_and_not_dead(tmp_path: P
     finally:
         subprocess.run([*script, "stop"], env=variables, check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_admin_port_has_the_pages_and_no_thrift(tmp_path: Path) -> None:
+    port = free_port()
+    options = ("--set", f"admin_port={port}", "--set", "drain_notice=2s")
+    with serving("--workers", "2", *options, home=tmp_path) as server:
+        admin = f"thrift://127.0.0.1:{port}"
+        for path in ("/healthz", "/readyz", "/version", "/metrics", "/api/v1/clients"):
+            assert get(admin, path)[0] == get(server.uri, path)[0] == 200
+        status, text = get(admin, "/metastore")
+        assert (status, "admin_port" in text) == (404, True)
+        for uri in (admin, admin.replace("thrift", "http") + "/metastore"):
+            with connect(uri, timeout=20) as client, pytest.raises(OSError):  # noqa: PT011  # closed, or 404
+                client.get_all_databases()
+        with connect(server.uri, timeout=20) as client:
+            assert client.get_all_databases() == ["default"]
+        server.process.send_signal(signal.SIGTERM)
+        while get(admin, "/readyz")[0] == 200:
+            time.sleep(0.05)
+        assert server.process.wait(30) == 0
+        with pytest.raises(OSError, match="refused"):
+            get(admin, "/healthz")
+
+
+def test_an_admin_port_that_is_taken_or_open_to_all_is_refused(tmp_path: Path) -> None:
+    def start(*options: str) -> str:
+        settings = ("--port", "0", "--workers", "1", *(part for option in options for part in ("--set", option)))
+        done = subprocess.run(
+            [*COMMAND, "serve", *settings], env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        return done.stderr
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"Can not listen on 127.0.0.1:{port}" in start(f"admin_port={port}")
+    assert "host 0.0.0.0 can be reached from other machines" in start("admin_port=9000", "admin_host=0.0.0.0")
+
+
+def test_the_admin_port_asks_for_a_login_as_the_other_does(tmp_path: Path) -> None:
+    port = free_port()
+    with serving("--workers", "1", "--set", f"admin_port={port}", "--set", "authentication=users", home=tmp_path):
+        assert get(f"http://127.0.0.1:{port}", "/healthz")[0] == 200
+        assert get(f"http://127.0.0.1:{port}", "/metrics")[0] == 401

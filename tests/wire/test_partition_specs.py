@@ -181,7 +181,7 @@ def test_parameters_are_chosen_by_patterns(client: Client, wanted: GetProjection
 @pytest.mark.parametrize(
     ("spec", "wanted", "table", "why"),
     [
-        (None, fields("sd.nothing"), "t", "Invalid field name sd.nothing"),
+        (None, fields("sd.nothing"), "t", "Invalid field name 'sd.nothing'"),
         (None, None, "other", "other table not found"),
         (by(BY_EXPR, "x = 1"), None, "t", "not a partitioning key"),
         (by(7), None, "t", "7 is no PartitionFilterMode"),

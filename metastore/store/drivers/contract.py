@@ -69,6 +69,8 @@ class Session(Protocol):
 
     def observe(self, text: str) -> None: ...
 
+    def running(self, text: str) -> AbstractContextManager[None]: ...
+
     def execute(self, clause: ClauseElement, **params: Any) -> int: ...
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None: ...
@@ -90,6 +92,8 @@ class Driver:
     begin = "BEGIN"
     advice = "try again"
     """What to do when a unit of work failed again and again."""
+    runs_at_once = False
+    """Whether a statement that could wait for the next one runs at once."""
     notes_changes = False
     """Whether fast paths go by `changes` of the queues of locks and `last_change` of tables, so that these have to be kept."""
 

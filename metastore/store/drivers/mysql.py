@@ -128,8 +128,8 @@ class MySQLDriver(Driver):
         if len(rows) <= FEW:
             self._enqueue_insert(session, table, columns, rows, otherwise=otherwise)
         else:
-            session.observe(f"INSERT INTO {table.name}")
-            session.cursor.executemany(f"{_inserting_into(table, columns)}({_places(len(columns))}){otherwise}", rows)
+            with session.running(f"INSERT INTO {table.name}"):
+                session.cursor.executemany(f"{_inserting_into(table, columns)}({_places(len(columns))}){otherwise}", rows)
 
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]

@@ -103,8 +103,7 @@ class PostgreSQLDriver(Driver):
             parameters = RowParameters(columns, rows)
             run(_inserting(table, parameters.arrays, parameters.scalars), **parameters.values)
             return
-        session.observe(f"COPY {table.name}")
-        with session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
+        with session.running(f"COPY {table.name}"), session.cursor.copy(f'COPY "{table.name}" ({_names(columns)}) FROM STDIN') as copy:
             for row in rows:
                 copy.write_row(row)
 

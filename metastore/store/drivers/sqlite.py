@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from sqlalchemy.sql.dml import Insert
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
 from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, Session, UniqueViolation, connected, on_conflict
+from metastore.store.work import here
 
 
 class SQLiteDriver(Driver):
@@ -24,6 +26,7 @@ class SQLiteDriver(Driver):
 
     name = "sqlite"
     begin = "BEGIN IMMEDIATE"
+    runs_at_once = True
 
     def __init__(self, url: URL) -> None:
         from sqlalchemy.dialects import sqlite
@@ -72,8 +75,8 @@ class SQLiteDriver(Driver):
     def _insert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], otherwise: str = "") -> None:
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
         text = f'INSERT INTO "{table.name}" ({names}) VALUES ({places}){otherwise}'
-        session.observe(text)
-        session.cursor.executemany(text, rows)
+        with session.running(text):
+            session.cursor.executemany(text, rows)
 
     def classify(self, error: BaseException) -> type[Exception] | None:
         code = getattr(error, "sqlite_errorname", "") or ""
@@ -88,7 +91,9 @@ class SQLiteDriver(Driver):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        began = perf_counter()
         with self._locked("lock"):
+            here.work.waited_for_lock(perf_counter() - began)
             yield
 
     @contextmanager

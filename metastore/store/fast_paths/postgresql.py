@@ -32,12 +32,11 @@ from metastore.store.fast_paths.contract import (
     LockAttempt,
 )
 from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import NewLock, in_reach, wait_turn
+from metastore.store.locks import QUEUES, NewLock, in_reach
 from metastore.store.notifications import LogRow
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import (
     lock_components,
-    lock_queues,
     locks,
     notifications,
     transaction_components,
@@ -219,12 +218,18 @@ def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -
     return {f"{name}_{column}": list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
 
 
+_TURN = constant("metastore.turn")
+"""A setting of the transaction: in how many queues it has its turn."""
+_HELD = QUEUES.subquery("held")
+_WAITING = sa.select(sa.func.set_config(_TURN, sa.cast(sa.func.count(_HELD.c.name), sa.Text()), sa.true())).select_from(_HELD)
+"""Wait for the turn in queues. A queue that is made while another is waited for is not among them, though later statements find it."""
+
+
 @cache
 def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
     """Add a lock with its components, and what its transaction means to write with its write ids, unless it may overlap with another."""
-    waiting = sa.select(sa.func.count()).select_from(lock_queues).where(Among(lock_queues.c.name, "names")).scalar_subquery()
     conditions = [
-        waiting == sa.bindparam("queues", type_=sa.BigInteger()),
+        sa.cast(sa.func.current_setting(_TURN), sa.BigInteger()) == sa.bindparam("queues", type_=sa.BigInteger()),
         ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*in_reach(within_tables=within_tables))),
     ]
     transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
@@ -355,14 +360,13 @@ class PostgreSQL(FastPaths):
         def work(session: Session) -> Answer:
             if transaction:
                 add_holds(session, transaction, new.bits, new.lock.heartbeat_ms)
-            wait_turn(session, queues)
+            session.enqueue(_WAITING, names=queues)
             return session.enqueue(
                 _locking(bool(new.intents), bool(transaction), within_tables),
                 **new.lock._asdict(),
                 **listed,
                 **reached,
                 queues=len(queues),
-                names=queues,
             )
 
         added = database.write(work)

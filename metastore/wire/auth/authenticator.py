@@ -152,8 +152,9 @@ class Authenticator:
 
 def check(config: Config) -> None:
     """Raise ConfigError for an address beyond this machine where nothing is said about who is let in."""
-    if not config.authentication and not is_loopback(config.host):
+    host = config.host if is_loopback(config.admin_host) or not config.admin_port else config.admin_host or config.host
+    if not config.authentication and not is_loopback(host):
         raise ConfigError(
-            f"host {config.host} can be reached from other machines, and nothing says who is let in: set authentication, "
+            f"host {host} can be reached from other machines, and nothing says who is let in: set authentication, "
             "or authentication=anonymous to let in everybody under any name"
         )

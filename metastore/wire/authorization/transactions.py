@@ -170,7 +170,7 @@ def _as_caller(decision: Decision, args: Any) -> None:
         args.rqst.user = decision.who.user
 
 
-def _seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple[str | None, str | None, str | None]]) -> list[Any]:
+def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple[str | None, str | None, str | None]]) -> list[Any]:
     """Return the rows about a table, or about a database alone, that may be shown; those about neither only to an admin."""
     by_database: dict[tuple[str, str], set[str]] = {}
     default = decision.call.config.default_catalog
@@ -197,12 +197,12 @@ def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
         table = None if each.tablename is None else _locked_table(each.tablename)
         return (*database_name_of(decision.call, each.dbname, None), table)
 
-    value.locks = _seen(decision, value.locks or [], name_of)
+    value.locks = seen(decision, value.locks or [], name_of)
     return value
 
 
 def _kept_compactions(decision: Decision, _args: Any, value: Any) -> Any:
-    value.compacts = _seen(
+    value.compacts = seen(
         decision, value.compacts or [], lambda each: (*database_name_of(decision.call, each.dbname, None), each.tablename)
     )
     return value
@@ -215,7 +215,7 @@ def _kept_transactions(decision: Decision, _args: Any, value: Any) -> Any:
 
 
 def _kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
-    return _seen(decision, value, lambda each: (None, each.database, each.table))
+    return seen(decision, value, lambda each: (None, each.database, each.table))
 
 
 def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
@@ -225,7 +225,7 @@ def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
         asked = copy(args)
         value = handler(decision.call, asked)
         events = value.events
-        value.events = _seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
+        value.events = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
         if value.events or not events:
             return value
         request.lastEvent = events[-1].eventId

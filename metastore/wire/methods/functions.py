@@ -29,6 +29,8 @@ METHODS: dict[str, Handler] = {
     "get_functions": _get_functions,
     "get_functions_req": _get_functions_req,
     "get_all_functions": lambda call, args: GetAllFunctionsResponse(functions=functions.get_all_functions(call)),
-    "alter_function": undeclared(lambda call, args: functions.alter_function(call, args.dbName, args.funcName, args.newFunc)),
+    "alter_function": undeclared(
+        lambda call, args: functions.alter_function(call, args.dbName, args.funcName, args.newFunc), to_hive_3=True
+    ),
     "drop_function": lambda call, args: functions.drop_function(call, args.dbName, args.funcName),
 }

@@ -113,12 +113,12 @@ def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
 
 
 def _filtered(call: Call, name: TableName, by: GetPartitionsFilterSpec | None) -> list[Partition]:
-    filters = [] if by is None else by.filters or []
     mode = None if by is None else by.filterMode
-    if mode is None:
+    if by is None or mode is None:
         return partitions.get_partitions(call, name)
+    filters = by.filters or []
     if mode == PartitionFilterMode.BY_NAMES:
-        return partitions.get_partitions_by_names(call, name, filters)
+        return partitions.get_partitions_by_names(call, name, by.filters)
     if mode == PartitionFilterMode.BY_VALUES:
         return partitions.get_partitions_by_values(call, name, filters)
     if mode == PartitionFilterMode.BY_EXPR:

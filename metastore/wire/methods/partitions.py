@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from metastore.errors import MetaError, MissingArgument
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AddPartitionsResult,
     AlterPartitionsResponse,
@@ -24,7 +24,7 @@ from metastore.idl import (
 )
 from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import partitions, statistics_validity
+from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -55,7 +55,7 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
     for partition in slim:
         if partition.sd is not None:
             partition.sd = copy(partition.sd)
-            partition.sd.cols = None  # type: ignore[assignment]  # left out on the wire
+            partition.sd.cols = []
     return slim
 
 
@@ -65,12 +65,13 @@ def _form(request: Any) -> partitions.Form:
     return partitions.STRUCTS if changed or getattr(request, "get_col_stats", False) else partitions.TUPLES
 
 
-def _with_columns(sent: list[Partition], request: Any) -> list[Partition]:
-    """Give partitions the columns that a 4.1+ client sends once for all."""
-    if request.skipColumnSchemaForPartition:
-        for partition in sent:
-            if partition.sd is not None and partition.sd.cols is None:
-                partition.sd.cols = request.partitionColSchema or []
+def _with_columns(call: Call, name: TableName, sent: list[Partition], request: Any) -> list[Partition]:
+    """Give partitions the columns that a client leaves out of them: those that it sends once for all (4.1), else the table's (4.0)."""
+    bare = [each.sd for each in sent if each is not None and each.sd is not None and not each.sd.cols]
+    if request.skipColumnSchemaForPartition and bare:
+        columns = request.partitionColSchema or tables.find_table(call, name).sd.cols
+        for descriptor in bare:
+            descriptor.cols = columns
     return sent
 
 
@@ -97,14 +98,18 @@ def _add_partitions(call: Call, args: Any) -> int:
 
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
     request = args.request
+    name = unpack.target(call, request)
     added = add_partitions(
         call,
-        unpack.target(call, request),
-        _with_columns(request.parts or [], request),
+        name,
+        _with_columns(call, name, request.parts or [], request),
         if_not_exists=bool(request.ifNotExists),
         environment=unpack.environment(request.environmentContext),
     )
-    return AddPartitionsResult(partitions=added if request.needResult is not False else None)
+    if request.needResult is False:
+        return AddPartitionsResult()
+    columns = added[0].sd.cols if request.skipColumnSchemaForPartition and added and added[0].sd is not None else None
+    return AddPartitionsResult(partitions=added, partitionColSchema=columns)
 
 
 def _append(call: Call, args: Any) -> Partition:
@@ -142,9 +147,10 @@ def _alter_partitions(call: Call, args: Any) -> None:
 
 def _alter_partitions_req(call: Call, args: Any) -> AlterPartitionsResponse:
     request = args.req
-    sent = _with_columns(request.partitions or [], request)
+    name = unpack.target(call, request)
+    sent = _with_columns(call, name, request.partitions or [], request)
     by = validity_rules.writer(request.writeId, request.validWriteIdList)
-    alter_partitions(call, unpack.target(call, request), sent, environment=unpack.environment(request.environmentContext), by=by)
+    alter_partitions(call, name, sent, environment=unpack.environment(request.environmentContext), by=by)
     return AlterPartitionsResponse()
 
 
@@ -221,7 +227,10 @@ def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
 def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    try:
+        found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    except NoSuchObject as error:  # as Hive 4's client expects, which alone asks so
+        raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)
@@ -242,20 +251,37 @@ def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
 
 def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse:
     request = args.req
-    name = unpack.target(call, request)
+    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    asked = (
+        None
+        if request.userName is None and request.groupNames is None
+        else partitions.Principal(request.userName, request.groupNames or [])
+    )
     if request.partNames is not None:
         found = partitions.get_partitions_by_names(call, name, request.partNames, form=_form(request))
     elif request.partVals is not None:
-        found = partitions.get_partitions_by_values(call, name, request.partVals, unpack.limit(request.maxParts), form=_form(request))
+        found = partitions.get_partitions_by_values(call, name, _leading(request.partVals), limit, asked, form=_form(request))
     else:
-        found = partitions.get_partitions(call, name, unpack.limit(request.maxParts), form=_form(request))
+        found = partitions.get_partitions(call, name, limit, asked, form=_form(request))
     return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
 
 
 def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
     request = args.req
-    names = partitions.get_partition_names_by_values(call, unpack.target(call, request), request.partValues, unpack.limit(request.maxParts))
-    return GetPartitionNamesPsResponse(names=names)
+    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    return GetPartitionNamesPsResponse(names=partitions.get_partition_names_by_values(call, name, _leading(request.partValues), limit))
+
+
+def _fetch_partition_names_req(call: Call, args: Any) -> list[str]:
+    """Return the names of a table's partitions; none for a missing table, which Hive 4's client expects."""
+    request = args.partitionReq
+    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    if not all(name):
+        raise MetaError(f"{call.method} needs the names of database and table; got '{name.database}' and '{name.table}'")
+    try:
+        return partitions.get_partition_names(call, name, limit)
+    except NoSuchObject:
+        return []
 
 
 def _get_partition_names_req(call: Call, args: Any) -> list[str]:
@@ -274,16 +300,15 @@ def _get_partitions(call: Call, args: Any) -> list[Partition]:
     return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), form=partitions.TUPLES)
 
 
-def _partial(args: Any) -> list[str]:
-    if not args.part_vals:
+def _leading(values: list[str] | None) -> list[str]:
+    if not values:
         raise MetaError('the list of partition values is null or empty: give a value for each leading key, "" for any')
-    values: list[str] = args.part_vals
     return values
 
 
 def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
     name, limit = _name(call, args), unpack.limit(args.max_parts)
-    return partitions.get_partitions_by_values(call, name, _partial(args), limit, form=partitions.TUPLES)
+    return partitions.get_partitions_by_values(call, name, _leading(args.part_vals), limit, form=partitions.TUPLES)
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
@@ -295,7 +320,7 @@ def _get_partition_names(call: Call, args: Any) -> list[str]:
 
 
 def _get_partition_names_ps(call: Call, args: Any) -> list[str]:
-    return partitions.get_partition_names_by_values(call, _name(call, args), _partial(args), unpack.limit(args.max_parts))
+    return partitions.get_partition_names_by_values(call, _name(call, args), _leading(args.part_vals), unpack.limit(args.max_parts))
 
 
 def _principal(args: Any) -> partitions.Principal:
@@ -312,7 +337,7 @@ def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
     name, limit = _name(call, args), unpack.limit(args.max_parts)
-    return partitions.get_partitions_by_values(call, name, _partial(args), limit, _principal(args), form=partitions.TUPLES)
+    return partitions.get_partitions_by_values(call, name, _leading(args.part_vals), limit, _principal(args), form=partitions.TUPLES)
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
@@ -390,9 +415,7 @@ METHODS: dict[str, Handler] = {
     "get_partition_names_ps": _get_partition_names_ps,
     "get_partition_names_ps_req": _get_partition_names_ps_req,
     "get_partition_names_req": _get_partition_names_req,
-    "fetch_partition_names_req": lambda call, args: partitions.get_partition_names(
-        call, unpack.target(call, args.partitionReq), unpack.limit(args.partitionReq.maxParts)
-    ),
+    "fetch_partition_names_req": _fetch_partition_names_req,
     "partition_name_to_vals": lambda call, args: partition_values(args.part_name) if args.part_name else [],
     "partition_name_to_spec": lambda call, args: partition_spec(args.part_name) if args.part_name else {},
     "partition_name_has_valid_characters": _has_valid_characters,

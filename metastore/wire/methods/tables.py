@@ -18,6 +18,7 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
+from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
 from metastore.service import statistics_validity, tables, translation
 from metastore.service.alter_table import alter_table
@@ -34,10 +35,14 @@ def _constraints(holder: Any) -> list[Any]:
     return [constraint for name in CONSTRAINT_LISTS for constraint in getattr(holder, name) or ()]
 
 
-def _create(call: Call, table: Table, **options: Any) -> None:
-    """Create a table for the forms without request struct, where Java tells a missing database as an invalid object."""
+def _given(table: Table | None) -> Table:
     if table is None:
         raise MetaError("Table cannot be null")
+    return table
+
+
+def _create(call: Call, table: Table, **options: Any) -> None:
+    """Create a table. Java tells a missing database as an invalid object."""
     try:
         create_table(call, table, **options)
     except NoSuchObject as error:
@@ -45,20 +50,22 @@ def _create(call: Call, table: Table, **options: Any) -> None:
 
 
 def _create_table(call: Call, args: Any) -> None:
-    _create(call, args.tbl)
+    _create(call, _given(args.tbl))
 
 
 def _create_table_with_environment_context(call: Call, args: Any) -> None:
-    _create(call, args.tbl, environment=unpack.environment(args.environment_context))
+    _create(call, _given(args.tbl), environment=unpack.environment(args.environment_context))
 
 
 def _create_table_with_constraints(call: Call, args: Any) -> None:
-    _create(call, args.tbl, constraints=_constraints(args))
+    _create(call, _given(args.tbl), constraints=_constraints(args))
 
 
 def _create_table_req(call: Call, args: Any) -> None:
     request = args.request
-    create_table(
+    if request.table is not None and request.table.dbName is None:
+        raise MetaError(f"Database name of table {request.table.tableName} cannot be null: set dbName")
+    _create(
         call,
         unpack.required(call, request.table, "request.table"),
         environment=unpack.environment(request.envContext),
@@ -97,15 +104,14 @@ def _get_table_objects_by_name(call: Call, args: Any) -> list[Table]:
 def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
     request = args.req
     catalog, database = unpack.database(call, request.dbName, request.catName)
-    names = request.tblNames
-    if names is None and request.tablesPattern is not None:
-        names = tables.get_tables(call, catalog, database, request.tablesPattern)
-    found = tables.get_table_objects_by_name(call, catalog, database, names)
+    if request.tblNames is None and request.tablesPattern is not None:
+        found = tables.get_table_objects_by_pattern(call, catalog, database, request.tablesPattern)
+    else:
+        found = tables.get_table_objects_by_name(call, catalog, database, request.tblNames)
     for table in found:
         translation.check_readable(call, table, request.capabilities)
-    return GetTablesResult(
-        tables=[translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
-    )
+    shown = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    return GetTablesResult(tables=projection.project_tables(shown, request.projectionSpec))
 
 
 def _get_tables(call: Call, args: Any) -> list[str]:
@@ -203,7 +209,7 @@ def _truncate_table(call: Call, args: Any) -> None:
     try:
         tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
     except NoSuchObject as error:
-        if args.partNames and call.client.used_request_methods:
+        if args.partNames and call.client.release.request_methods:
             raise  # Hive's later clients name partitions of a missing table and take no MetaException
         raise MetaError(error.message) from error
 

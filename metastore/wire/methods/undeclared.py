@@ -11,13 +11,15 @@ from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
 
 
-def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject) -> Handler:
-    """Turn an error into TApplicationException INTERNAL_ERROR: Hive's clients do not take a MetaException there."""
+def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject, *, to_hive_3: bool = False) -> Handler:
+    """Turn an error into TApplicationException INTERNAL_ERROR: Hive's clients (`to_hive_3`: 3's alone) take no MetaException there."""
 
     def answer(call: Call, args: Any) -> Any:
         try:
             return handler(call, args)
         except kind as error:
+            if to_hive_3 and not call.client.release.is_3:
+                raise
             text = f"Internal error processing {call.method}: {error.message}"
             raise TApplicationException(TApplicationException.INTERNAL_ERROR, text) from error
 

@@ -1,0 +1,142 @@
+"""Keep the calls that took long, with what they took it for, in memory that the worker processes share.
+
+It never keeps a secret: arguments are shortened, and of those whose names or methods tell of secrets nothing is kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thriftpy2.thrift import TPayload
+
+from metastore.wire.records import Records
+
+KEPT = 200
+"""Calls that are kept of each worker process, the newest."""
+_SIZE = 8000
+_MOST = 1200
+"""Characters of the arguments."""
+_LONGEST = 100
+"""Characters of one text in them."""
+_IN_URL = re.compile(r"://[^/@\s]*@")
+"""A user and password, which some write into a location."""
+_DEPTH = 4
+_ITEMS = 5
+_SECRET = ("password", "passwd", "secret", "token", "credential", "accesskey", "access_key", "access.key", "master_key", "account.key")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCall:
+    """A call that took at least `slow_call_threshold`; times are in seconds, sizes in bytes."""
+
+    began: float
+    """Since 1970."""
+    seconds: float
+    """From the decoded request to the encoded reply."""
+    method: str
+    object: str
+    """What the call was about, as in the log."""
+    arguments: str
+    user: str | None
+    real_user: str | None
+    address: str
+    query: str
+    """The id of the query that the call was made for, "" if the client did not tell it."""
+    outcome: str
+    """"ok", or the error's class."""
+    elements: int
+    """How many elements, such as partitions, the answer has."""
+    received: int
+    sent: int
+    statements: int
+    database_seconds: float
+    """In round trips to the database."""
+    lock_seconds: float
+    """The part of it in statements that lock rows; on SQLite waiting for the turn to write, which is no part of it."""
+    pool_seconds: float
+    """Waiting for a connection to the database."""
+    worker: int
+    """The process id of the worker that answered."""
+
+
+class SlowCalls:
+    """The slow calls of some worker processes; `threshold` is in seconds, 0 keeps none."""
+
+    def __init__(self, parts: int = 1, threshold: float = 0.0) -> None:
+        self.threshold = threshold or float("inf")
+        self._records = Records(parts, KEPT, _SIZE)
+        self.take(0)
+
+    def take(self, part: int) -> None:
+        """Keep calls in a part from now on: at the beginning of a worker process. What it holds stays until it is overwritten."""
+        self._records.take(part)
+        self._lock = threading.Lock()
+        self._places = itertools.cycle(range(KEPT))
+
+    def add(self, call: SlowCall) -> None:
+        """Keep a call in place of the oldest one."""
+        with self._lock:
+            self._records.write(next(self._places), call)
+
+    def all(self) -> list[SlowCall]:
+        """Return the calls that are kept, the newest first."""
+        found = [SlowCall(**values) for values in self._records.read() if values]
+        return sorted(found, key=lambda each: each.began, reverse=True)
+
+
+def elements(value: Any) -> int:
+    """Return how many elements a method's value has: those of its list or map, or of the longest in a struct."""
+    if isinstance(value, list | set | tuple | Mapping):
+        return len(value)
+    if isinstance(value, TPayload):
+        return max((len(each) for each in vars(value).values() if isinstance(each, list | set | Mapping)), default=1)
+    return int(value is not None)
+
+
+def shortened(method: str, args: Any) -> str:
+    """Return arguments as text: `name=value, ...`, nothing of secrets, long values cut, only the first elements of lists and maps."""
+    if args is None or _is_secret(method) or _is_secret(str(getattr(args, "key", ""))):
+        return ""
+    text = ", ".join(f"{name}={_shown(each, _DEPTH)}" for name, each in vars(args).items() if each is not None and not _is_secret(name))
+    return text if len(text) <= _MOST else f"{text[:_MOST]}..."
+
+
+def _is_secret(name: str) -> bool:
+    lower = name.lower()
+    return any(word in lower for word in _SECRET)
+
+
+def _shown(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        value = _IN_URL.sub("://***@", value)
+        return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, TPayload):
+        fields = [(name, each) for name, each in vars(value).items() if each is not None]
+        return _joined("{}", fields, len(fields), depth)
+    if isinstance(value, Mapping):
+        return _joined("{}", list(itertools.islice(value.items(), _ITEMS)), len(value), depth)
+    if isinstance(value, list | set | tuple):
+        return _joined("[]", [("", each) for each in itertools.islice(value, _ITEMS)], len(value), depth)
+    return str(value)
+
+
+def _joined(brackets: str, items: list[tuple[Any, Any]], number: int, depth: int) -> str:
+    if not depth:
+        return f"{brackets[0]}...{brackets[1]}"
+    shown = [_named(str(name), each, depth - 1) for name, each in items]
+    if number > len(shown):
+        shown.append(f"... {number} in all")
+    return f"{brackets[0]}{', '.join(shown)}{brackets[1]}"
+
+
+def _named(name: str, value: Any, depth: int) -> str:
+    if _is_secret(name):
+        return f"{name[:_LONGEST]}=***"
+    return f"{name[:_LONGEST]}={_shown(value, depth)}" if name else _shown(value, depth)

@@ -1,0 +1,47 @@
+"""A Hive client's release by what it calls, and what depends on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore.errors import InvalidObject, InvalidOperation
+from metastore.service.alter_table import alter_table
+from metastore.service.context import Call
+from metastore.service.releases import ReleaseTraces, tells_release
+from metastore.service.tables import get_table
+from tests.support.catalog import make_database, make_table
+
+CALLS = {
+    "2.3": [("get_database", ("db",)), ("get_table", ("db", "t")), ("drop_partitions_req", (None,))],
+    "3": [("get_database", ("@hive#db",)), ("get_table_req", (None,)), ("get_partitions", ("@hive#db", "t", 1))],
+    "4": [("get_database_req", (None,)), ("get_table_req", (None,))],
+    "4 with calls of 3": [("get_database", ("@hive#db",)), ("create_table_req", (None,))],
+    "Trino": [("get_database", ("db",)), ("get_table_req", (None,))],
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "is_2_3", "is_3"),
+    [("2.3", True, False), ("3", False, True), ("4", False, False), ("4 with calls of 3", False, False), ("Trino", False, False)],
+)
+def test_the_calls_tell_the_release(client: str, is_2_3: bool, is_3: bool) -> None:
+    release = ReleaseTraces()
+    for method, arguments in CALLS[client]:
+        if tells_release(method):
+            release.note(method, arguments)
+    assert (release.is_2_3, release.is_3) == (is_2_3, is_3)
+
+
+def test_hive_3_is_refused_special_characters(call: Call) -> None:
+    table = make_table(call, "t")
+    renamed = get_table(call, table)
+    renamed.tableName = "a-b"
+    call.client.release.note("get_database", ("@hive#default",))
+    with pytest.raises(InvalidObject, match="a-b is not a valid database name"):
+        make_database(call, "a-b")
+    with pytest.raises(InvalidObject, match="a-b is not a valid object name"):
+        make_table(call, "a-b")
+    with pytest.raises(InvalidOperation, match="a-b is not a valid object name"):
+        alter_table(call, table, renamed)
+    call.client.release.note("get_database_req", ())
+    make_table(call, "a-b")
