@@ -163,6 +163,7 @@ class Dispatcher:
         handler = query.handler if query is not None else self._methods[method]
         args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
         subject = query.describe(args) if query is not None else signature(method).describe(args)
+        client.running, client.running_since = method, started
         call = Call(self._metastore, client, method)
         value: Any = None
         failed: Exception | None = None

@@ -80,6 +80,10 @@ def fill(client: Client) -> None:
             **{"current-snapshot-id": "42", "snapshot-count": "7"},
         )
     )  # fmt: skip
+    view = Table(
+        dbName="sales", tableName="big_orders", owner="alice", tableType="VIRTUAL_VIEW", viewOriginalText="select 1", parameters={}
+    )
+    client.create_table(view)
     evil = table("evil", "evil", comment=EVIL, **{EVIL: EVIL})
     evil.sd.cols[0].comment = EVIL
     evil.owner = "zoe"

@@ -29,6 +29,7 @@ WORDS = {
     "/table?database=sales&name=orders": [
         "transactional", "decimal(10,2)", "the key", "CREATE TABLE `sales`.`orders`", "2 wait", "alice",
     ],
+    "/table?database=sales&name=big_orders": ["virtual view", "CREATE VIEW `sales`.`big_orders` AS", "select 1"],
     "/table?database=sales&name=customers": ["primary key", "pk"],
     "/table?database=sales&name=lake": ["Iceberg", "outside of", "current-snapshot-id", "42", "external"],
     "/partitions?database=sales&table=days": [DAY, "ds string", "Next page"],
@@ -131,7 +132,7 @@ def test_the_description_names_every_page_and_action(description: Any) -> None:
     assert kinds == {"type": "string", "enum": ["major", "minor", "rebalance"], "default": "major"}
 
 
-@pytest.mark.parametrize("path", ["/table?database=evil&name=evil", "/catalog", "/compactions", "/compactions/1", "/", "/events/7"])
+@pytest.mark.parametrize("path", ["/table?database=evil&name=evil", "/catalog", "/compactions", "/compactions/1", "/", "/events/8"])
 def test_nothing_of_the_data_becomes_markup(console: Console, path: str) -> None:
     page = console.get(f"/ui{path}").text
     assert EVIL not in page

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from metastore.idl import AbortTxnRequest, Database
+from metastore.wire import browsing
 from tests.console import sample
 from tests.console.conftest import Console, Start
 
@@ -82,7 +83,7 @@ def test_an_owner_sees_the_own_database(guarded: Console) -> None:
     found = guarded.get("/api/v1/catalog", "alice").json
     assert [each["name"] for each in found["databases"]] == ["default", "sales"]
     assert {each["name"] for each in guarded.get("/api/v1/database?database=sales", "alice").json["tables"]} == {
-        "customers", "days", "lake", "orders",
+        "big_orders", "customers", "days", "lake", "orders",
     }  # fmt: skip
     assert guarded.get("/ui/table?database=sales&name=orders", "alice").status == 200
     assert guarded.get("/ui/statistics?database=sales&table=customers", "alice").status == 200
@@ -127,6 +128,27 @@ def test_pages_are_filled_with_what_may_be_shown(start: Start) -> None:
     assert (len(first["tables"]), second["next"]) == (50, None)
     searched = found.get("/api/v1/catalog?search=d.t00", "alice").json
     assert [each["name"] for each in searched["tables"]] == names[:50]
+
+
+def test_a_page_looks_at_so_many_rows_and_the_next_goes_on(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = start(authentication=("users",), authorization="grants", admin_users=("root",))
+    with found.client("root") as client:
+        client.create_database(Database(name="d", ownerName="root"))
+        for number in range(60):
+            table = sample.table("d", f"t{number:04}")
+            table.owner = "alice" if number % 20 == 19 else "root"
+            client.create_table(table)
+    monkeypatch.setattr(browsing, "MOST_READ", 5)
+    monkeypatch.setattr(browsing, "LOOKS", 2)
+    names: list[str] = []
+    pages, after = 0, ""
+    while after is not None:
+        page = found.get(f"/api/v1/database?database=d&after={after}", "alice").json
+        names += [each["name"] for each in page["tables"]]
+        pages, after = pages + 1, page["next"]
+    assert (names, pages) == (["t0019", "t0039", "t0059"], 6)
+    searched = found.get("/ui/catalog?search=d.t", "alice")
+    assert ("such a name so far" in searched.words, "Next page" in searched.words) == (True, True)
 
 
 def test_a_visitor_who_may_look_without_a_login_can_log_in(start: Start) -> None:

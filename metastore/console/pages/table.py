@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from metastore.console.pages import catalogs, compactions, events, front, server, tables, transactions
+from metastore.console.pages import catalogs, compactions, events, front, partitions, server, tables, transactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ PAGES = (
     Page("/catalog", catalogs.catalog, "catalog.html", "Catalog"),
     Page("/database", catalogs.database, "database.html", "Database"),
     Page("/table", tables.table, "table.html", "Table"),
-    Page("/partitions", tables.partitions, "partitions.html", "Partitions"),
-    Page("/partition", tables.partition, "partition.html", "Partition"),
-    Page("/statistics", tables.statistics, "statistics.html", "Statistics"),
+    Page("/partitions", partitions.partitions, "partitions.html", "Partitions"),
+    Page("/partition", partitions.partition, "partition.html", "Partition"),
+    Page("/statistics", partitions.statistics, "statistics.html", "Statistics"),
     Page("/transactions", transactions.transactions, "transactions.html", "Transactions"),
     Page("/transactions/{id:int}", transactions.transaction, "transaction.html", "Transaction"),
     Page("/locks", transactions.all_locks, "locks.html", "Locks"),
