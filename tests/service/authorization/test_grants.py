@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
@@ -15,6 +16,7 @@ from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchO
 from metastore.service.authorization import decision, location_grants
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
+from metastore.store.schema import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, Caller, bag, partition, table
 from tests.support.catalog import MetastoreMaker
 
@@ -279,6 +281,15 @@ def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As
     found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
     assert [(each.dbName, each.tableName) for each in found] == [("shop", "prices")]
     assert as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events == []
+
+
+def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Metastore) -> None:
+    """As rows may have it that came from a metastore before Hive 3."""
+    root.create_table(table("shop", "old", "una"))
+    untyped = sa.update(tables).where(tables.c.name == "old").values(owner_type=sa.null())
+    server.database.write(lambda session: session.execute(untyped))
+    assert as_user("una").get_all_databases() == ["default", "shop"]
+    assert as_user("una").get_all_tables("shop") == ["old"]
 
 
 def test_many_hidden_events_are_passed_over_together(root: Caller, as_user: As, server: Metastore) -> None:
