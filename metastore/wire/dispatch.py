@@ -104,7 +104,8 @@ class Dispatcher:
         value: Any = None
         failed: Exception | None = None
         work = here.work
-        work.begin()
+        work.statements = 0
+        work.seconds = work.lock_seconds = work.pool_seconds = 0.0
         try:
             args = self._arguments(message, dialect, called)
             if called.tells_release:

@@ -19,9 +19,14 @@ from tests.service.waiting import beside
 from tests.support.catalog import make_table
 
 
+def begin() -> None:
+    """Begin with nothing, as the dispatcher does."""
+    here.work = Work()
+
+
 def noted(call: Call, work: object) -> Work:
     """Run some work and return what the thread noted of it."""
-    here.work.begin()
+    begin()
     work()  # type: ignore[operator]
     return here.work
 
@@ -54,7 +59,7 @@ def insert(session: Session, count: int) -> None:
 
 
 def test_each_thread_notes_its_own(call: Call) -> None:
-    here.work.begin()
+    begin()
     with ThreadPoolExecutor(1) as other:
         assert other.submit(lambda: noted(call, lambda: databases.get_databases(call, "hive", "*")).statements).result() > 0
     assert here.work.statements == 0
@@ -78,7 +83,7 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
 
 def test_only_who_finds_no_connection_idle_waits() -> None:
     lent = Pool(object, 1)
-    here.work.begin()
+    begin()
     only = lent.take()
     opening = here.work.pool_seconds
     assert opening > 0
@@ -98,7 +103,7 @@ def test_only_who_finds_no_connection_idle_waits() -> None:
 
 
 def test_statements_that_fail_take_their_time_too(call: Call) -> None:
-    here.work.begin()
+    begin()
 
     def twice(session: Session) -> None:
         from metastore.store.schema import counters as rows
