@@ -53,6 +53,13 @@ def test_the_wheel_of_a_source_distribution_is_compiled_too(wheel: Path, tmp_pat
     assert modules(build(built, "wheel", folder, METASTORE_CODEC="")) == modules(wheel)
 
 
+def test_the_wheel_carries_what_the_console_shows(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = [path for folder in ("templates", "static") for path in (ROOT / "metastore" / "console" / folder).iterdir()]
+    assert len(sources) > 20
+    assert [str(path) for path in sources if str(path.relative_to(ROOT)) not in names] == []
+
+
 def test_the_wheel_carries_the_interface_and_the_migrations(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder, pattern in (("idl", "*.thrift"), ("migrations", "**/*.py")):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Annotated
 
 import typer
 
 from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, settings
-from metastore.config import Config, Setting
 from metastore.config import settings as all_settings
-from metastore.config.values import render
+from metastore.config import shown
 
 
 def show_config(
@@ -26,7 +24,7 @@ def show_config(
     chosen = settings({"db": db}, config, hive_site, assignments)
     wanted = set(names or ())
     rows = [
-        (setting.name, _shown(chosen, setting), chosen.source(setting.name))
+        (setting.name, shown(chosen, setting), chosen.source(setting.name))
         for setting in all_settings()
         if not wanted or wanted & {setting.name, *setting.hive}
     ]
@@ -38,12 +36,3 @@ def show_config(
         print_table(("setting", "value", "from"), rows)
     for warning in chosen.warnings:
         typer.echo(f"metastore: {warning}", err=True)
-
-
-def _shown(config: Config, setting: Setting) -> str:
-    value = getattr(config, setting.name)
-    if setting.name == "db":
-        return re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", value)
-    if setting.secret and value:
-        return "(not shown)"
-    return render(value, setting.unit) or ""

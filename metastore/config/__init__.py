@@ -4,8 +4,8 @@
 options, `document` prints the table of `docs/settings.md`. Nothing here acts on a setting.
 """
 
-from metastore.config.settings import Config, Setting, settings
+from metastore.config.settings import Config, Setting, settings, shown
 from metastore.config.sources import changed, load
 from metastore.config.values import ConfigError
 
-__all__ = ["Config", "ConfigError", "Setting", "changed", "load", "settings"]
+__all__ = ["Config", "ConfigError", "Setting", "changed", "load", "settings", "shown"]

@@ -6,6 +6,7 @@ A default that depends on the machine or on another setting is filled in when th
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
@@ -130,6 +131,7 @@ class Config:
         "Path at which Thrift over HTTP is served, on the same port.",
         _hive("metastore.server.thrift.http.path"),
     )
+    console: bool = _setting(True, "Serves the web console at `/ui` and `/api/v1` where `metastore[console]` is installed.")
 
     authentication: tuple[str, ...] = _group(
         "Authentication",
@@ -792,3 +794,14 @@ def settings() -> tuple[Setting, ...]:
 def by_name() -> Mapping[str, Setting]:
     """Return the settings by our name and by each of Hive's."""
     return {name: setting for setting in settings() for name in (setting.name, *setting.hive)}
+
+
+_PASSWORDS = re.compile(r"(?i)(://[^:/@\s]*:)[^@\s]*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[^&\s]*")
+
+
+def shown(config: Config, setting: Setting) -> str:
+    """Return a setting's value as people may see it: no secret, and of a URL no password."""
+    value = getattr(config, setting.name)
+    if setting.secret and value and setting.name != "db":
+        return "(not shown)"
+    return _PASSWORDS.sub(r"\1\2***", render(value, setting.unit) or "")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
-from metastore.rules.names import normalize
+from metastore.rules.names import normalize, with_catalog
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
 from metastore.service import fast_paths, house_keeping
@@ -262,7 +262,7 @@ def show_locks(
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
     living = [held for held in _living(rows) if held.id not in late]
     return [
-        _element(held, living)
+        _element(call, held, living)
         for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
         and wanted_table in (None, held.table)
@@ -271,7 +271,7 @@ def show_locks(
     ]
 
 
-def _element(held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
+def _element(call: Call, held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
     by = None
     if held.state != ACQUIRED:
         earlier = (_earlier(other) for other in living if other.id < held.id)
@@ -279,7 +279,7 @@ def _element(held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
         by = found.by if found is not None else None
     return ShowLocksResponseElement(
         lockid=held.id,
-        dbname=held.database,
+        dbname=with_catalog(held.catalog, held.database, call.config.default_catalog),
         tablename=held.table,
         partname=held.partition,
         type=held.type,

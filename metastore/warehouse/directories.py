@@ -106,6 +106,10 @@ class Warehouse:
         """
         return locations.qualify(location, base or self.root)
 
+    def of_database(self, location: str, base: str | None = None) -> str:
+        """Return a database's location, qualified and as Hadoop prints it: `file:/x` for `file:///x`. MetaError."""
+        return locations.as_root(self.qualified(location, base))
+
     def is_below(self, location: str, root: str) -> bool:
         """Tell whether a location is a root or lies inside it."""
         return locations.is_below(location, root)
@@ -140,12 +144,12 @@ class Warehouse:
             except FileNotFoundError:
                 return []
 
-    def read(self, location: str) -> bytes | None:
-        """Return what a small file holds, None for one that is not there. MetaError."""
+    def read(self, location: str, most: int | None = None) -> bytes | None:
+        """Return what a small file holds, or its first bytes; None for one that is not there. MetaError."""
         with _Told(f"{location} can not be read"):
             files, path = self._at(location)
             try:
-                return files.read(path)
+                return files.read(path, most)
             except FileNotFoundError:
                 return None
 

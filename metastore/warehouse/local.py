@@ -50,10 +50,10 @@ class LocalFiles:
         with os.scandir(path) as entries:
             return [(entry.name, entry.is_dir()) for entry in entries]
 
-    def read(self, path: str) -> bytes:
-        """Return what a small file holds; FileNotFoundError if it is not there."""
+    def read(self, path: str, most: int | None = None) -> bytes:
+        """Return what a small file holds, or its first bytes; FileNotFoundError if it is not there."""
         with open(path, "rb") as file:
-            return file.read()
+            return file.read(most)
 
     def is_writable(self, path: str) -> bool:
         """Tell whether entries can be removed from a directory."""

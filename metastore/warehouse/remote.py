@@ -51,9 +51,9 @@ class RemoteFiles:
         own = path.strip("/")
         return [(name.rpartition("/")[2], is_directory) for name, is_directory in found if name.strip("/") != own]
 
-    def read(self, path: str) -> bytes:
-        """Return what a small file holds; FileNotFoundError if it is not there."""
-        return bytes(self._system.cat_file(path))
+    def read(self, path: str, most: int | None = None) -> bytes:
+        """Return what a small file holds, or its first bytes; FileNotFoundError if it is not there."""
+        return bytes(self._system.cat_file(path) if most is None else self._system.cat_file(path, start=0, end=most))
 
     def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles
         """Return True: the driver does not say."""

@@ -14,6 +14,7 @@ from itertools import product
 from typing import NamedTuple
 
 from metastore.store.figures import LEVELS, TOTALS, Figure
+from metastore.wire.browsing import QUERIES
 from metastore.wire.errors import EXCEPTIONS
 from metastore.wire.methods.table import ALL
 
@@ -21,7 +22,7 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Upper bounds of the histogram's buckets; one more has no bound."""
 OTHER = "other"
 """In place of a method that the interface lacks, and of an error that is not one of ours: such names come from clients and libraries."""
-METHODS = (*sorted(ALL), OTHER)
+METHODS = (*sorted(ALL), *sorted(QUERIES), OTHER)
 OUTCOMES = ("ok", *sorted({cls.__name__ for cls in EXCEPTIONS} | {"PermissionDenied", "MissingArgument", "TApplicationException"}), OTHER)
 TRANSPORTS = ("plain", "tls", "sasl", "http")
 MECHANISMS = ("anonymous", "kerberos", "token", "ldap", "users", "jwt", "certificate", OTHER)
@@ -113,10 +114,12 @@ class Counts:
 
     def calls(self) -> Iterator[Histogram]:
         """Yield the histograms of what was called."""
+        parts = [self._cells[part * _SIZE : part * _SIZE + _RECEIVED].tolist() for part in range(self._parts)]
         for (method, outcome), at in _CALLS.items():
-            buckets = tuple(int(self._sum(at + place)) for place in range(_WIDTH - 1))
-            if any(buckets):
-                yield Histogram(method, outcome, buckets, self._sum(at + _WIDTH - 1))
+            found = [cells[at : at + _WIDTH] for cells in parts]
+            if any(map(any, found)):
+                *buckets, seconds = map(sum, zip(*found, strict=True))
+                yield Histogram(method, outcome, tuple(map(int, buckets)), seconds)
 
     def by_method(self) -> dict[str, int]:
         """Return how often each method was called, of those that were."""

@@ -10,15 +10,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from time import perf_counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
 from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
+from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
 from metastore.store.work import Work, here
-from metastore.wire import audit, query_ids
+from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import declared, failure, internal_error, unknown_method
@@ -81,7 +83,7 @@ class Dispatcher:
         self._methods = {name: counting.get(name, handler) for name, handler in methods.items()}
         self._slow = telemetry.slow
         self._settings = settings
-        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, RULES)
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
         self._log = log.get("metastore.call").bind()
 
@@ -151,6 +153,49 @@ class Dispatcher:
         self._counts.slow_call()
         self._slow.add(slow)
         self._log.warning("slow call", **asdict(slow))
+
+    def run(self, client: Client, method: str, **arguments: Any) -> Any:
+        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: allowed, told, counted and logged as in `answer`.
+
+        Raises MetastoreError, and what a fault of the server raises.
+        """
+        started = perf_counter()
+        query = browsing.QUERIES.get(method)
+        handler = query.handler if query is not None else self._methods[method]
+        args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
+        subject = query.describe(args) if query is not None else signature(method).describe(args)
+        client.running, client.running_since = method, started
+        call = Call(self._metastore, client, method)
+        value: Any = None
+        failed: Exception | None = None
+        work = here.work
+        work.begin()
+        try:
+            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+        except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+            failed = raised.__cause__ if isinstance(raised.__cause__, errors.MetastoreError) else errors.MetaError(str(raised))
+            raise failed from raised
+        except Exception as raised:
+            failed = raised
+            raise
+        finally:
+            if self._metastore.listeners.end:
+                self._tell_end(call, subject, failed)
+            result = "ok" if failed is None else type(failed).__name__
+            outcome = Outcome(None, method, subject, started, perf_counter(), result, 0, call.refused)
+            if outcome.ended - started >= self._slow.threshold:
+                self._note_slow(client, outcome, args, value, work)
+            self.record(client, outcome)
+        return value
+
+    def administers(self, client: Client) -> bool:
+        """Tell whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        if self._metastore.authorizer is None:
+            return True
+        try:
+            return Decision(Call(self._metastore, client, "show_settings"), self._metastore.authorizer, "QUERY").is_admin
+        except errors.MetastoreError:  # who decides can not be asked
+            return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
         """Count the call, and write the line of the log and that of the audit log."""

@@ -6,7 +6,6 @@ Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing 
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable
 
 import h11
@@ -15,11 +14,13 @@ from metastore import log
 from metastore.errors import MetastoreError
 from metastore.service.context import Client
 from metastore.service.identity import Login
+from metastore.wire.answer import Answer
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.clients import Presence
+from metastore.wire.console import LARGEST, LOGIN, Request, is_console
 from metastore.wire.dispatch import Dispatcher, Outcome
-from metastore.wire.pages import Answer, Pages
+from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed, frame_feed
@@ -55,16 +56,18 @@ class HttpConversation:
     def serve_one(self) -> bool:
         """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        is_head = False
         try:
             request = self._next()
             if not isinstance(request, h11.Request):
                 raise EndOfStream
+            is_head = request.method == b"HEAD"
             answer = self._answer(request)
             self._skip_body()
         except h11.RemoteProtocolError as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
             answer = Answer(error.error_status_hint, str(error).encode())
-        self._reply(answer)
+        self._reply(answer, is_head=is_head)
         if self._outcome is not None:
             self._dispatcher.record(self._client, self._outcome)
             self._outcome = None
@@ -86,11 +89,11 @@ class HttpConversation:
             self._http.receive_data(self._feed.some(CHUNK))
         return event
 
-    def _reply(self, answer: Answer) -> None:
+    def _reply(self, answer: Answer, *, is_head: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
         parts = [
             self._http.send(h11.Response(status_code=answer.status, headers=headers)),
-            self._http.send(h11.Data(data=answer.body)),
+            self._http.send(h11.Data(data=b"" if is_head else answer.body)),
             self._http.send(h11.EndOfMessage()),
         ]
         self._send(b"".join(part for part in parts if part))
@@ -102,6 +105,8 @@ class HttpConversation:
         page = self._pages.find(path)
         if page is not None:
             return self._page(request, path, page, headers)
+        if is_console(path) and self._pages.console is not None:
+            return self._visit(request, path, headers)
         if not self._settings.serves_thrift:
             return Answer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
@@ -112,10 +117,32 @@ class HttpConversation:
         if refused is not None:
             return refused
         self._client.traceparent = headers.get("traceparent", "")
-        body = self._body()
+        body = self._body(self._settings.max_message_size)
         if body is None:
             return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
         return self._call(body)
+
+    def _visit(self, request: h11.Request, path: str, headers: dict[str, str]) -> Answer:
+        """Return a page of the console. Raises h11.RemoteProtocolError."""
+        assert self._pages.console is not None
+        takes_passwords = self._authenticator.passwords is not None
+        refused = self._refused(headers)
+        if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
+            refused = Answer(401, b"Log in with a password or a token", headers=self._challenges())
+        if refused is not None:
+            return refused
+        body = self._body(LARGEST)
+        if body is None:
+            return Answer(413, f"The form is larger than {LARGEST} bytes".encode())
+        asked = Request(
+            method=request.method.decode("ascii", "replace"),
+            target=request.target.decode("latin-1"),
+            headers=tuple((bytes(name), bytes(value)) for name, value in request.headers),
+            body=body,
+            encrypted=self._peer.encrypted,
+            can_log_in=takes_passwords,
+        )
+        return self._pages.console.answer(asked, self._client, self._dispatcher)
 
     def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
         if request.method not in (b"GET", b"HEAD"):
@@ -136,13 +163,13 @@ class HttpConversation:
             return Answer(403, error.message.encode())
         return None
 
-    def _body(self) -> bytes | None:
-        """Return a request's body, None if it is too long. Raises h11.RemoteProtocolError, EndOfStream."""
+    def _body(self, most: int) -> bytes | None:
+        """Return a request's body, None if it has more bytes than allowed. Raises h11.RemoteProtocolError, EndOfStream."""
         parts: list[bytes] = []
         size = 0
         while isinstance(event := self._next(), h11.Data):
             size += len(event.data)
-            if size > self._settings.max_message_size:
+            if size > most:
                 return None
             parts.append(bytes(event.data))
         return b"".join(parts)
@@ -169,7 +196,7 @@ class HttpConversation:
         if scheme.lower() == "basic":
             try:
                 user, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:  # a header may have letters that no base64 has
                 raise Refused("The header Authorization: Basic is no base64 of name:password") from None
             return self._authenticator.password(user, password, self._peer)
         if self._peer.login is not None:

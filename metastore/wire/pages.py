@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import metastore
@@ -14,20 +14,12 @@ from metastore.service.context import Client, Metastore
 from metastore.service.health import Readiness
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
+from metastore.wire.answer import Answer
 from metastore.wire.codec import IMPLEMENTATION
+from metastore.wire.console import Console
 from metastore.wire.telemetry import Telemetry
 
 JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Pages:
@@ -51,6 +43,8 @@ class Pages:
         """Those that tell nothing to clients without a login where others need one."""
         self._for_administrators = self.asking_for_login - {"/metrics"}
         self._authorizer = server.authorizer
+        self.console = Console(server, telemetry, self._seen) if server.config.console else None
+        """The web console; None where it is switched off."""
 
     def find(self, path: str) -> Callable[[], Answer] | None:
         """Return what makes a page, None if there is none at that path."""

@@ -355,6 +355,10 @@ def test_a_prefix_of_all_keys_is_the_whole_name() -> None:
     assert prefixes(None, [("a", "string")]) is None
 
 
+def test_no_prefix_begins_with_another() -> None:
+    assert prefixes(parse("(a) in ('1', '10', '2', '100')"), [("a", "string")]) == ["a=1", "a=2"]
+
+
 def test_too_many_prefixes_are_none() -> None:
     many = ", ".join(f"'{number}'" for number in range(5000))
     assert prefixes(parse(f"(a) in ({many})"), [("a", "string")]) is None

@@ -234,6 +234,14 @@ def test_partitions_that_can_not_be_judged_are_returned(call: Call) -> None:
         assert partitions.get_num_partitions_by_filter(call, name, text) == chosen, text
 
 
+def test_a_partition_whose_name_begins_with_that_of_another_is_found_once(call: Call) -> None:
+    name = make_table(call, "t", keys=(("k", "string"),))
+    add_partitions(call, name, [["1"], ["10"], ["2"]])
+    for text in ("(k) in ('1', '10')", "k = '1' or k = '10'"):
+        assert values(partitions.get_partitions_by_filter(call, name, text)) == [["1"], ["10"]]
+        assert partitions.get_num_partitions_by_filter(call, name, text) == 2
+
+
 def test_a_bad_filter_is_a_clear_error(call: Call) -> None:
     name = days(call)
     with pytest.raises(MetaError, match="Error parsing partition filter"):

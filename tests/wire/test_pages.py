@@ -47,6 +47,9 @@ def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path
         version = json.loads(get(server.uri, "/version")[1])
         assert set(version) == {"version", "codec", "schema"}
         assert get(server.uri, "/else")[0] == 404
+        head = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", method="HEAD")
+        with urllib.request.urlopen(head, timeout=20) as answer:
+            assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "17", b"")
         request = urllib.request.Request(server.uri.replace("thrift", "http") + "/healthz", data=b"x")
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(request, timeout=20)

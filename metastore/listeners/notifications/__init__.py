@@ -5,6 +5,6 @@ a message, `packing.py` puts many events of one change into a row. Readers give 
 writers never wait for each other here.
 """
 
-from metastore.listeners.notifications.log import NotificationLog, events_of
+from metastore.listeners.notifications.log import NotificationLog, events_of, message_text
 
-__all__ = ["NotificationLog", "events_of"]
+__all__ = ["NotificationLog", "events_of", "message_text"]

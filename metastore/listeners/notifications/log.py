@@ -16,7 +16,7 @@ from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
 from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
 from metastore.listeners.notifications.messages import Notification, files, of
-from metastore.listeners.notifications.packing import ONE, compressed, pack, subject, unpack
+from metastore.listeners.notifications.packing import ONE, compressed, decompressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
 from metastore.rules.partition_names import make_partition_name
 from metastore.store import notifications
@@ -110,6 +110,12 @@ def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEven
     for id_, packed in enumerate(of(unpack(row.type, row.message)), last - row.events + 1):
         text = orjson.dumps(_with_head(row.time, packed.fields))
         yield _event(id_, row, text.decode() if row.format == PLAIN else compressed(text))
+
+
+def message_text(event: NotificationEvent) -> str:
+    """Return an event's message as JSON, decompressed where its format is."""
+    text = event.message or ""
+    return decompressed(text).decode() if event.messageFormat == GZIP and not text.startswith("{") else text
 
 
 def _event(id_: int, row: notifications.LogRow, message: str | None) -> NotificationEvent:

@@ -66,6 +66,11 @@ def compressed(text: bytes) -> str:
     return b64encode(igzip.compress(text, LEVEL, mtime=0)).decode()
 
 
+def decompressed(text: str) -> bytes:
+    """Return what was compressed so."""
+    return igzip.decompress(b64decode(text))  # type: ignore[no-untyped-call, no-any-return]  # the package has stubs for some
+
+
 def pack(event: Event) -> list[Payload]:
     """Return the payloads of the rows that stand for all messages of an event; none where rows have to hold the messages."""
     if isinstance(event, AddPartitions) and len(event.partitions) > 1 and _can_be_read(event.table.sd):
@@ -104,7 +109,7 @@ def _on(kind: str, table: Table) -> Notification:
 def unpack(event_type: str, payload: str) -> Event:
     """Return an event with the same messages as the part of one that a row stands for."""
     text = payload.removeprefix(ONE)
-    packed = orjson.loads(text if text.startswith("{") else igzip.decompress(b64decode(text)))  # type: ignore[no-untyped-call]  # the package has stubs for some
+    packed = orjson.loads(text if text.startswith("{") else decompressed(text))
     return UNPACK[event_type](ClientInfo("", None, (), packed["method"]), packed)
 
 

@@ -25,8 +25,8 @@ MAXIMUM_PREFIXES = 200
 def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION) -> list[str] | None:
     """Return prefixes of partition names, one of which every selected partition has; None when nothing narrows.
 
-    Ascending, without duplicates, at most MAXIMUM_PREFIXES. A prefix ends behind a `/`, unless it names all keys: then
-    it is the whole name. An empty list: no partition can match.
+    Ascending, at most MAXIMUM_PREFIXES. A prefix ends behind a `/`, unless it names all keys: then it is a whole name, which longer ones
+    may begin with. None begins with another, so that no partition has two. An empty list: no partition can match.
     """
     if node is None:
         return None
@@ -41,11 +41,12 @@ def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default
     if rows == [()]:
         return None
     names = [name for name, _ in keys]
-    prefixes = set()
-    for row in rows:
-        prefix = make_partition_name(names[: len(row)], row, default_name)
-        prefixes.add(prefix if len(row) == len(names) else prefix + "/")
-    return sorted(prefixes)
+    found = {make_partition_name(names[: len(row)], row, default_name) + ("" if len(row) == len(names) else "/") for row in rows}
+    prefixes: list[str] = []
+    for prefix in sorted(found):
+        if not prefixes or not prefix.startswith(prefixes[-1]):
+            prefixes.append(prefix)
+    return prefixes
 
 
 def _possible(node: Node, key: str) -> frozenset[str] | None:

@@ -18,7 +18,7 @@ from metastore.service.authorization.decision import Decision, Want
 from metastore.service.context import Call
 from metastore.wire.authorization.rules import Late, Rule
 from metastore.wire.errors import declared
-from metastore.wire.methods.table import Handler
+from metastore.wire.methods.table import ALL, Handler
 
 _MARK = "Hidden_"
 """How names begin that stand for others: with a capital, so that it shows whether a handler has normalised it."""
@@ -83,8 +83,8 @@ class Guard:
 
 
 def _as_declared(method: str, refusal: errors.PermissionDenied) -> Exception:
-    """Return a refusal as the method can tell it: with its text also where it declares no MetaException."""
-    if idl.MetaException in declared(method):
+    """Return a refusal as the method can tell it: with its text also where it declares no MetaException. Queries declare nothing."""
+    if method not in ALL or idl.MetaException in declared(method):
         return refusal
     text = f"Internal error processing {method}: {refusal.message}"
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text)

@@ -1,0 +1,1 @@
+"""The pages: one module for each matter, whose functions make a dataclass of what a visitor asks. `table` lists them all."""

@@ -1,0 +1,43 @@
+"""What keeps other sites from acting by a visitor's browser: headers of all answers, checks of each request that changes something."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from metastore.console.visit import COOKIE, Visit
+from metastore.errors import PermissionDenied
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer. With the policy `no-referrer` browsers would not say where a form comes from."""
+
+
+def new_token() -> str:
+    """Return a token for a visitor who has none."""
+    return secrets.token_urlsafe(24)
+
+
+def check_action(visit: Visit, headers: Mapping[str, str]) -> None:
+    """Raise PermissionDenied for a request to change something that comes from another site, or from whom no actions are offered to."""
+    if not visit.may_act:
+        raise PermissionDenied("Log in to act: a server that knows nobody takes actions from its own machine alone")
+    if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise PermissionDenied("This request comes from another site: act on the pages of this server")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        raise PermissionDenied(f"This request comes from {origin[:100]}: act on the pages of this server")
+
+
+def check_token(cookies: Mapping[str, str], token: str) -> None:
+    """Raise PermissionDenied for a form that does not repeat the visitor's token."""
+    known = cookies.get(COOKIE, "")
+    if not known or not secrets.compare_digest(known.encode(), token.encode()):
+        raise PermissionDenied("This form is not from a page of this server, or its cookie is gone: open the page again")

@@ -1,0 +1,54 @@
+"""What a page gets of whoever looks at it: the door through which it asks, and what the visitor may do. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from metastore.service.observations import Observation
+
+COOKIE = "metastore-console"
+"""The cookie whose value a form has to repeat: another site can make a browser send it, but not read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCount:
+    """What all worker processes counted of one method since the server's start."""
+
+    method: str
+    calls: int
+    failed: int
+    seconds: float
+    """Of all calls together."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How the server does."""
+
+    seen: Observation | None
+    """None where the database could not be asked."""
+    calls: list[CallCount]
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request of a browser, or of a program."""
+
+    run: Callable[..., Any]
+    """Runs a method of the interface or a query of `wire.browsing` as the visitor: `run(name, **arguments)`. Raises what it raises."""
+    user: str | None
+    mechanism: str
+    """How the visitor logged in, "" for one who did not."""
+    is_admin: bool
+    """Whether the visitor may see what concerns the server as a whole."""
+    may_act: bool
+    """Whether actions are offered: to those who logged in, and on a server that is open, from its own machine."""
+    can_log_in: bool
+    default_catalog: str
+    version: str
+    look: Callable[[], State]
+    clients: Callable[[], Iterable[Any]]
+    slow_calls: Callable[[], Iterable[Any]]

@@ -1,0 +1,238 @@
+"""Pages of rows for people who look through them: each is a statement with a limit that begins after a key. Never reads a whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store.clauses import constant
+from metastore.store.compactions import Entry
+from metastore.store.components import C as COMPONENT
+from metastore.store.database import Session
+from metastore.store.drivers.contract import Row
+from metastore.store.notifications import LogRow
+from metastore.store.schema import compactions, databases, leases, notifications, partitions, tables, transactions
+
+D, T, P, X, Q, N, L = databases.c, tables.c, partitions.c, transactions.c, compactions.c, notifications.c, leases.c
+LAST = "\U0010ffff"
+"""Above every text."""
+
+
+def _number(name: str) -> sa.BindParameter[int]:
+    return sa.bindparam(name, type_=sa.BigInteger())
+
+
+def _text(name: str) -> sa.BindParameter[str]:
+    return sa.bindparam(name, type_=sa.String())
+
+
+def _contains(column: sa.ColumnElement[str], name: str) -> sa.ColumnElement[bool]:
+    return column.like(_text(name), escape="!")
+
+
+def containing(part: str) -> str:
+    """Return the pattern of texts that contain a part."""
+    for special in "!%_":
+        part = part.replace(special, "!" + special)
+    return f"%{part}%"
+
+
+_MOST: sa.BindParameter[int] = sa.bindparam("most")
+DATABASES = (
+    sa.select(D.name, D.owner_name, D.description, D.location)
+    .where(D.catalog == _text("catalog_key"), D.name > _text("after"), _contains(D.name, "pattern"))
+    .order_by(D.name)
+    .limit(_MOST)
+)
+_SHOWN = (D.name, T.name, T.type, T.owner, T.comment)
+_JOINED = sa.select(*_SHOWN).select_from(tables.join(databases, T.database_id == D.id))
+_ID = sa.select(D.id).where(D.catalog == _text("catalog_key"), D.name == _text("database_key")).scalar_subquery()
+IN_DATABASE = _JOINED.where(T.database_id == _ID, T.name > _text("after_name"), _contains(T.name, "pattern")).order_by(T.name).limit(_MOST)
+IN_CATALOG = (
+    _JOINED.where(
+        D.catalog == _text("catalog_key"),
+        sa.or_(D.name > _text("after_database"), sa.and_(D.name == _text("after_database"), T.name > _text("after_name"))),
+        _contains(D.name, "database_pattern"),
+        _contains(T.name, "pattern"),
+    )
+    .order_by(D.name, T.name)
+    .limit(_MOST)
+)
+_PARTITIONS = sa.select(P.name, P.partition_values).where(P.table_id == _number("table_id"), P.name < _text("high"))
+PARTITIONS_AFTER, PARTITIONS_FROM = (
+    _PARTITIONS.where(begins).order_by(P.name).limit(_MOST) for begins in (P.name > _text("low"), P.name >= _text("low"))
+)
+"""Two, for a database that is told two lower bounds begins at either."""
+TRANSACTION_COLUMNS = (X.id, X.state, X.type, X.user, X.host, X.agent, X.started_ms, X.heartbeat_ms, X.ended_ms)
+TRANSACTION = sa.select(*TRANSACTION_COLUMNS).where(X.id == _number("key"))
+WRITES = (
+    sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition, COMPONENT.operation, COMPONENT.write_id)
+    .where(COMPONENT.transaction_id == _number("key"))
+    .order_by(COMPONENT.id)
+    .limit(_MOST)
+)
+COMPACTION = sa.select(compactions).where(Q.id == _number("key"))
+EVENT_COLUMNS = (N.id, *(N[name] for name in LogRow._fields))
+HOLDS_EVENT = sa.select(*EVENT_COLUMNS).where(N.id >= _number("key")).order_by(N.id).limit(constant(1))
+LEASES = sa.select(L.name, L.holder, L.expires_ms).order_by(L.name)
+
+
+class DatabaseRow(NamedTuple):
+    """What a list shows of a database."""
+
+    name: str
+    owner: str | None
+    description: str | None
+    location: str | None
+
+
+class TableRow(NamedTuple):
+    """What a list shows of a table."""
+
+    database: str
+    name: str
+    type: str
+    owner: str | None
+    comment: str | None
+
+
+class TransactionRow(NamedTuple):
+    """What is shown of a transaction; times in milliseconds."""
+
+    id: int
+    state: str
+    type: int
+    user: str | None
+    host: str | None
+    agent: str | None
+    started: int
+    heartbeat: int
+    ended: int | None
+
+
+class Write(NamedTuple):
+    """What a transaction means to write, or wrote."""
+
+    catalog: str
+    database: str
+    table: str | None
+    partition: str | None
+    operation: str
+    write_id: int | None
+
+
+class LeaseRow(NamedTuple):
+    """Who runs a periodic job, and until when that holds, in milliseconds."""
+
+    name: str
+    holder: str | None
+    expires: int
+
+
+def databases_after(session: Session, catalog: str, part: str, after: str, most: int) -> list[DatabaseRow]:
+    """Return the databases whose names contain a part, ascending by name."""
+    rows = session.rows(DATABASES, catalog_key=catalog, pattern=containing(part), after=after, most=most)
+    return [DatabaseRow(*row) for row in rows]
+
+
+def tables_of_database(session: Session, catalog: str, database: str, part: str, after: str, most: int) -> list[TableRow]:
+    """Return the tables of a database whose names contain a part, ascending by name."""
+    values = {"catalog_key": catalog, "database_key": database, "pattern": containing(part), "after_name": after}
+    return [TableRow(*row) for row in session.rows(IN_DATABASE, **values, most=most)]
+
+
+def tables_of_catalog(
+    session: Session, catalog: str, parts: tuple[str, str], after: tuple[str, str], most: int
+) -> list[TableRow]:  # fmt: skip
+    """Return the tables of all databases, ascending by database and name; the names of both contain the `parts`."""
+    values = {
+        "catalog_key": catalog,
+        "database_pattern": containing(parts[0]),
+        "pattern": containing(parts[1]),
+        "after_database": after[0],
+        "after_name": after[1],
+    }
+    return [TableRow(*row) for row in session.rows(IN_CATALOG, **values, most=most)]
+
+
+def partitions_after(session: Session, table_id: int, prefix: str, after: str, most: int) -> list[Row]:
+    """Return (name, values as JSON) of the partitions after one whose names begin with a prefix, ascending by name."""
+    if after >= prefix:
+        return list(session.rows(PARTITIONS_AFTER, table_id=table_id, low=after, high=prefix + LAST, most=most))
+    return list(session.rows(PARTITIONS_FROM, table_id=table_id, low=session.lowest(prefix), high=prefix + LAST, most=most))
+
+
+@cache
+def _transactions(*, of_user: bool) -> sa.Select[Any]:
+    clause = sa.select(*TRANSACTION_COLUMNS).where(X.state == _text("state_key"), X.id > _number("after"))
+    if of_user:
+        clause = clause.where(X.user == _text("user_key"))
+    return clause.order_by(X.id).limit(_MOST)
+
+
+def transactions_after(session: Session, state: str, user: str | None, after: int, most: int) -> list[TransactionRow]:
+    """Return the transactions in a state, of one user if given, the oldest first."""
+    values = {} if user is None else {"user_key": user}
+    rows = session.rows(_transactions(of_user=user is not None), state_key=state, after=after, most=most, **values)
+    return [TransactionRow(*row) for row in rows]
+
+
+def transaction(session: Session, key: int) -> TransactionRow | None:
+    """Return a transaction."""
+    row = session.row(TRANSACTION, key=key)
+    return None if row is None else TransactionRow(*row)
+
+
+def writes(session: Session, transaction_id: int, most: int) -> list[Write]:
+    """Return what a transaction means to write, or wrote."""
+    return [Write(*row) for row in session.rows(WRITES, key=transaction_id, most=most)]
+
+
+@cache
+def _compactions(names: frozenset[str]) -> sa.Select[Any]:
+    conditions = (Q[name] == sa.bindparam(f"{name}_key") for name in sorted(names))
+    return sa.select(compactions).where(Q.id < _number("before"), *conditions).order_by(Q.id.desc()).limit(_MOST)
+
+
+def compactions_before(session: Session, filters: dict[str, Any], before: int, most: int) -> list[Entry]:
+    """Return the entries whose columns equal `filters`, the last first."""
+    values = {f"{name}_key": value for name, value in filters.items()}
+    return [Entry(*row) for row in session.rows(_compactions(frozenset(filters)), before=before, most=most, **values)]
+
+
+def compaction(session: Session, key: int) -> Entry | None:
+    """Return an entry of the queue or its history."""
+    row = session.row(COMPACTION, key=key)
+    return None if row is None else Entry(*row)
+
+
+@cache
+def _events(names: frozenset[str]) -> sa.Select[Any]:
+    conditions = (N[name] == _text(f"{name}_key") for name in sorted(names))
+    return (
+        sa.select(*EVENT_COLUMNS)
+        .where(N.id < _number("before"), N.id > _number("after"), *conditions)
+        .order_by(N.id.desc())
+        .limit(_MOST)
+    )  # fmt: skip
+
+
+def events_before(session: Session, filters: dict[str, str], before: int, after: int, most: int) -> list[tuple[int, LogRow]]:
+    """Return rows of the log with an id between two, both left out, whose columns equal `filters`, the last first."""
+    values = {f"{name}_key": value for name, value in filters.items()}
+    rows: Sequence[Row] = session.rows(_events(frozenset(filters)), before=before, after=after, most=most, **values)
+    return [(int(last), LogRow(*row)) for last, *row in rows]
+
+
+def row_of_event(session: Session, key: int) -> tuple[int, LogRow] | None:
+    """Return the row of the log that would hold an event, with the id of its last."""
+    row = session.row(HOLDS_EVENT, key=key)
+    return None if row is None else (int(row[0]), LogRow(*row[1:]))
+
+
+def all_leases(session: Session) -> list[LeaseRow]:
+    """Return who runs the periodic jobs."""
+    return [LeaseRow(*row) for row in session.rows(LEASES)]

@@ -1,0 +1,150 @@
+"""Call the web console from the thread of a connection: a request of HTTP becomes one of ASGI, with the door that the visitor asks by.
+
+The console is loaded when somebody first asks for it; where it is not installed, the answer says how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import metastore
+from metastore import log
+from metastore.console.visit import CallCount, State, Visit
+from metastore.service.context import Client, Metastore
+from metastore.service.observations import Observation
+from metastore.wire.addresses import is_loopback
+from metastore.wire.answer import Answer
+from metastore.wire.dispatch import Dispatcher
+from metastore.wire.telemetry import Telemetry
+
+UI, API = "/ui", "/api/v1"
+LOGIN = "/ui/login"
+LARGEST = 1 << 16
+"""Bytes of a request's body."""
+_TOLD_BY_PROXIES = ("forwarded", "x-forwarded-for")
+
+
+def is_console(path: str) -> bool:
+    """Tell whether a path is the console's."""
+    return f"{path}/".startswith((f"{UI}/", f"{API}/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of HTTP whose sender was let in."""
+
+    method: str
+    target: str
+    """Path and query as they were sent."""
+    headers: tuple[tuple[bytes, bytes], ...]
+    """Their names in lower case."""
+    body: bytes
+    encrypted: bool
+    can_log_in: bool
+    """Whether the server takes passwords, which browsers ask for."""
+
+    def header(self, name: str) -> str:
+        return next((value.decode("latin-1") for key, value in self.headers if key == name.encode()), "")
+
+
+class Console:
+    """The console of one worker process."""
+
+    def __init__(self, server: Metastore, telemetry: Telemetry, see: Callable[[], Observation | None]) -> None:
+        self._server = server
+        self._telemetry = telemetry
+        self._see = see
+        self._app: Any = None
+        self._log = log.get("metastore.console")
+
+    def answer(self, request: Request, client: Client, dispatcher: Dispatcher) -> Answer:
+        """Return the page that a client asks for."""
+        local = is_loopback(client.address.rpartition(":")[0])
+        if client.login is None and local and not _is_local_name(request.header("host")):
+            return Answer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
+        if self._app is None:
+            try:
+                from metastore.console.app import make_app
+            except ImportError as error:
+                self._log.warning("the console is not installed", reason=str(error))
+                return Answer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
+            self._app = make_app()
+        try:
+            return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher, local=local)))
+        except Exception as error:  # noqa: BLE001  # a page's trouble must not end the connection
+            self._log.error("a page failed", client=client.address, target=request.target[:300], exc_info=error)
+            return Answer(500, b"The page failed; the server's log says why\n")
+
+    def _visit(self, request: Request, client: Client, dispatcher: Dispatcher, *, local: bool) -> Visit:
+        return Visit(
+            run=partial(dispatcher.run, client),
+            user=client.user,
+            mechanism=client.mechanism,
+            is_admin=dispatcher.administers(client),
+            may_act=client.login is not None or self._is_open_to(request, local=local),
+            can_log_in=request.can_log_in,
+            default_catalog=self._server.config.default_catalog,
+            version=metastore.__version__,
+            look=self._look,
+            clients=self._telemetry.connected_clients,
+            slow_calls=self._telemetry.slow_calls,
+        )
+
+    def _is_open_to(self, request: Request, *, local: bool) -> bool:
+        """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
+        return local and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
+
+    def _look(self) -> State:
+        calls: dict[str, list[float]] = {}
+        for each in self._telemetry.counts.calls():
+            number = sum(each.buckets)
+            found = calls.setdefault(each.method, [0, 0, 0.0])
+            found[0] += number
+            found[1] += 0 if each.outcome == "ok" else number
+            found[2] += each.seconds
+        counted = [CallCount(method, int(number), int(failed), seconds) for method, (number, failed, seconds) in calls.items()]
+        return State(self._see(), counted, sum(self._telemetry.counts.connections().values()))
+
+
+def _is_local_name(host: str) -> bool:
+    """Tell whether the name by which a request calls this machine can not be another site's."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return name == "localhost" or is_loopback(name.strip("[]"))
+
+
+async def _ask(app: Any, request: Request, visit: Visit) -> Answer:
+    """Put a request to an application of ASGI and collect its answer."""
+    path, _, query = request.target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "https" if request.encrypted else "http",
+        "path": unquote(path),
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "root_path": "",
+        "headers": list(request.headers),
+        "visit": visit,
+    }
+    messages: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": request.body, "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    await app(scope, receive, send)
+    start = messages[0]
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
+    kind = headers.pop("content-type", "text/plain; charset=utf-8")
+    headers.pop("content-length", None)
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    return Answer(start["status"], body, kind, tuple(headers.items()))

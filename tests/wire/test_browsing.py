@@ -1,0 +1,23 @@
+"""The console's queries stand beside the methods of the interface, and are no second way around them."""
+
+from __future__ import annotations
+
+from metastore.wire.audit import changes
+from metastore.wire.authorization.rules import ADMIN, OPEN
+from metastore.wire.browsing import QUERIES, RULES
+from metastore.wire.methods.table import ALL
+
+
+def test_no_query_takes_the_name_of_a_method() -> None:
+    assert QUERIES.keys() & ALL == set()
+
+
+def test_queries_read_and_are_not_audited_as_changes() -> None:
+    assert [name for name in QUERIES if changes(name)] == []
+
+
+def test_every_query_says_who_sees_what() -> None:
+    """Those that are open to everybody tell counts that /metrics tells too."""
+    assert {name for name, rule in RULES.items() if rule is OPEN} == {"show_state"}
+    assert {name for name, rule in RULES.items() if rule is ADMIN} == {"show_clients", "show_jobs", "show_settings", "show_slow_calls"}
+    assert [name for name, rule in RULES.items() if rule not in (OPEN, ADMIN) and not (rule.asks or rule.keep or rule.around)] == []
