@@ -106,8 +106,7 @@ class Dispatcher:
         value: Any = None
         failed: Exception | None = None
         work = here.work
-        work.statements = 0
-        work.seconds = work.lock_seconds = work.pool_seconds = 0.0
+        work.begin()
         try:
             args = self._arguments(message, dialect, called)
             if called.tells_release:

@@ -19,14 +19,9 @@ from tests.service.waiting import beside
 from tests.support.catalog import make_table
 
 
-def begin() -> None:
-    """Begin with nothing, as the dispatcher does."""
-    here.work = Work()
-
-
 def noted(call: Call, work: object) -> Work:
     """Run some work and return what the thread noted of it."""
-    begin()
+    here.work.begin()
     work()  # type: ignore[operator]
     return here.work
 
@@ -59,7 +54,7 @@ def insert(session: Session, count: int) -> None:
 
 
 def test_each_thread_notes_its_own(call: Call) -> None:
-    begin()
+    here.work.begin()
     with ThreadPoolExecutor(1) as other:
         assert other.submit(lambda: noted(call, lambda: databases.get_databases(call, "hive", "*")).statements).result() > 0
     assert here.work.statements == 0
@@ -83,7 +78,7 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
 
 def test_only_who_finds_no_connection_idle_waits() -> None:
     lent = Pool(object, 1)
-    begin()
+    here.work.begin()
     only = lent.take()
     opening = here.work.pool_seconds
     assert opening > 0
@@ -103,7 +98,7 @@ def test_only_who_finds_no_connection_idle_waits() -> None:
 
 
 def test_statements_that_fail_take_their_time_too(call: Call) -> None:
-    begin()
+    here.work.begin()
 
     def twice(session: Session) -> None:
         from metastore.store.schema import counters as rows
