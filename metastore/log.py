@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import orjson
 import structlog
@@ -23,6 +25,7 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
     if number is None:
         raise ValueError(f"Log level {level!r} is unknown; use debug, info, warning or error")
     out = stream or sys.stderr.buffer
+    lines = _Lines(out)
     processors: list[Any]
     if style == "json":
         processors = [_json]
@@ -38,9 +41,32 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
     structlog.configure(
         processors=processors,
         wrapper_class=_logger(number),
-        logger_factory=structlog.BytesLoggerFactory(cast(Any, out)),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
+
+
+class _Lines:
+    """Writes each line at once, in one piece unless the system takes only a part of it. Every call has a line: a buffer would cost more."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._write: Callable[[bytes], int | None] = getattr(out, "raw", out).write
+
+    def msg(self, line: bytes) -> None:
+        """Write a line, which ends in a newline."""
+        written = self._write(line)
+        if written != len(line):
+            self._write_rest(line[written or 0 :])
+
+    def _write_rest(self, line: bytes) -> None:
+        """Write what the system did not take at once, which a pipe that is full may do."""
+        while line:
+            written = self._write(line)
+            if written is None:  # nobody who waits for it told the system to let writers wait
+                time.sleep(0.001)
+            line = line[written or 0 :]
+
+    debug = info = warning = error = critical = exception = msg
 
 
 def _logger(level: int) -> Any:
@@ -68,11 +94,11 @@ def _json(logger: Any, level: str, event: Any) -> bytes:
         event = structlog.processors.format_exc_info(logger, level, event)
     event["level"] = level
     event["timestamp"] = datetime.now(timezone.utc)
-    return orjson.dumps(event, default=repr, option=orjson.OPT_UTC_Z)
+    return orjson.dumps(event, default=repr, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
 
 
 def _encode(_logger: Any, _method: str, line: Any) -> bytes:
-    return str(line).encode(errors="backslashreplace")
+    return f"{line}\n".encode(errors="backslashreplace")
 
 
 def get(name: str) -> Any:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -70,3 +72,17 @@ def test_console_is_text() -> None:
 def test_unknown_names_are_refused(level: str, style: str) -> None:
     with pytest.raises(ValueError, match="unknown; use"):
         log.configure(level, style)
+
+
+def test_a_line_that_a_full_pipe_takes_in_parts_comes_whole() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with open(writing, "wb") as stream, ThreadPoolExecutor(1) as pool:
+        log.configure("info", stream=stream)
+        written = pool.submit(lambda: log.get("x").info("long", text="a" * 1_000_000))
+        received = b""
+        while not received.endswith(b"\n"):
+            received += os.read(reading, 50_000)
+        written.result(30)
+    os.close(reading)
+    assert json.loads(received)["text"] == "a" * 1_000_000

@@ -41,17 +41,17 @@ class Work:
     __slots__ = ("lock_seconds", "locking", "pool_seconds", "seconds", "statements", "trace")
 
     def __init__(self) -> None:
+        self.begin()
+        self.locking = False
+        """Whether the next round trip has a statement that locks rows."""
         self.trace: Callable[[str, float, float], None] | None = None
         """Is told of each round trip: its last statement, when it began by `perf_counter`, and how long it took."""
-        self.begin()
 
     def begin(self) -> None:
-        """Forget what was noted."""
+        """Forget what was noted: a call begins."""
         self.statements = 0
         self.seconds = self.lock_seconds = self.pool_seconds = 0.0
         """In round trips to the database; the part of it in those that lock rows, and for SQLite's turn to write; for a connection."""
-        self.locking = False
-        """Whether the next round trip has a statement that locks rows."""
 
     def waited_for_lock(self, seconds: float) -> None:
         """Note a wait for a lock, or a round trip in which there may have been one."""

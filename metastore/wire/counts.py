@@ -31,6 +31,8 @@ RESULTS = ("ok", "refused")
 _WIDTH = len(SECONDS) + 2
 """Cells of a histogram: the buckets, then the sum of the seconds."""
 _CALLS = {pair: at * _WIDTH for at, pair in enumerate(product(METHODS, OUTCOMES))}
+_WELL = {method: at for (method, outcome), at in _CALLS.items() if outcome == "ok"}
+_SHORT = SECONDS[0]
 _RECEIVED = len(_CALLS) * _WIDTH
 _SENT = _RECEIVED + 1
 _LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
@@ -72,13 +74,13 @@ class Counts:
 
     def call(self, method: str, outcome: str, seconds: float, received: int, sent: int) -> None:
         """Count an answered call and the bytes of its messages."""
-        at = _CALLS.get((method, outcome))
+        at = _WELL.get(method) if outcome == "ok" else _CALLS.get((method, outcome))
         if at is None:
             at = _CALLS[method if method in ALL else OTHER, outcome if outcome in OUTCOMES else OTHER]
         cells, base = self._cells, self._base
         at += base
         with self._lock:
-            cells[at + bisect_left(SECONDS, seconds)] += 1.0
+            cells[at if seconds <= _SHORT else at + bisect_left(SECONDS, seconds)] += 1.0
             cells[at + _WIDTH - 1] += seconds
             cells[base + _RECEIVED] += received
             cells[base + _SENT] += sent

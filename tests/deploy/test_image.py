@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 from metastore import idl
 from metastore.client import connect
-from tests.support.servers import COMMAND, serving
+from tests.support.servers import COMMAND, ROOT, serving
 
 READ_ONLY = """
 set -e
@@ -42,3 +48,11 @@ def test_a_server_runs_on_a_file_system_that_can_only_be_read(tmp_path: Path) ->
         script = f"open({str(tmp_path / 'elsewhere')!r}, 'w')"
         check = ("nsenter", "--mount", f"--target={server.process.pid}", "chroot", str(root), sys.executable, "-c", script)
         assert "Read-only file system" in subprocess.run(check, capture_output=True, text=True, check=False).stderr
+
+
+def test_the_image_has_all_that_a_server_can_use() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"]) - {"all", "spark", "streaming"}
+    installed = re.search(r'pip install [^"]*"\.\[([a-z0-9,]+)\]"', (ROOT / "docker" / "Dockerfile").read_text())
+    assert installed is not None
+    assert set(installed[1].split(",")) == extras

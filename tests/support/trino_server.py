@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 import pytest
 from trino import dbapi
+from trino.exceptions import TrinoQueryError
 
 from tests.support.servers import Server, free_port
 
@@ -117,6 +118,14 @@ class Trino:
             return [tuple(row) for row in cursor.fetchall()]
 
 
+def _has_nodes(trino: Trino) -> bool:
+    """Tell whether queries have somewhere to run, which comes after the start."""
+    try:
+        return bool(trino.run("SELECT node_id FROM system.runtime.nodes WHERE state = 'active'"))
+    except TrinoQueryError:
+        return False
+
+
 @contextmanager
 def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jvm: Sequence[str] = ()) -> Iterator[Trino]:
     """Start Trino, yield it when it answers, and end it. `properties` are further ones of each catalog, `jvm` options of Java."""
@@ -131,7 +140,10 @@ def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jv
             while not _has_started(port):
                 assert process.poll() is None, (folder / "log").read_text()[-3000:]
                 time.sleep(0.5)
-            yield Trino(port, warehouse)
+            trino = Trino(port, warehouse)
+            while not _has_nodes(trino):
+                time.sleep(0.5)
+            yield trino
         finally:
             process.terminate()
             process.wait(60)
