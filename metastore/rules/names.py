@@ -96,6 +96,11 @@ def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str
     return catalog, "" if database == NULL_NAME_MARK else database
 
 
+def with_catalog(catalog: str, database: str, default_catalog: str) -> str:
+    """Return a database as a struct without a field for the catalog names it: `@cat#db` outside of the default catalog."""
+    return database if catalog == default_catalog else f"@{catalog}#{database}"
+
+
 def exact_name(pattern: str | None) -> str | None:
     """Return the one name that a pattern can match, None when it may match several."""
     return normalize(pattern) if pattern and _PLAIN.fullmatch(normalize(pattern)) else None

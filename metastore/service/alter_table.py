@@ -71,7 +71,7 @@ def alter_table(
             _compare(name, before, new, environment)
             database = databases.find(session, new_name.catalog, new_name.database)
             assert database is not None
-            after = translation.on_alter(call, database, before, _merged(before, new, new_name))
+            after = translation.on_alter(call, database, before, _merged(before, new, new_name, follows=not call.client.release.is_4))
             move = _new_place(call, session, before, after, database)
             reach = quick_stats.reach_of(after)
             _count(call, session, before, after, environment, reach, by, moves=bool(move))
@@ -213,13 +213,16 @@ def _compare(name: TableName, before: Table, new: Table, environment: Mapping[st
         )
 
 
-def _merged(before: Table, new: Table, new_name: TableName) -> Table:
-    """Return what will be stored: the new definition with what an alter never changes."""
+def _merged(before: Table, new: Table, new_name: TableName, *, follows: bool) -> Table:
+    """Return what will be stored: the new definition with what an alter never changes.
+
+    With `follows`, bucket, sort and skew columns follow a rename; Hive 4's client renames them itself. InvalidOperation.
+    """
     after = copy(new)
     after.catName, after.dbName, after.tableName = new_name
     after.sd = copy(new.sd)
     if before.sd is not None and after.sd is not None and is_clustered(after.sd):
-        after.sd = follow(after.sd, difference(before.sd.cols, after.sd.cols).renamed)
+        after.sd = follow(after.sd, difference(before.sd.cols, after.sd.cols).renamed) if follows else after.sd
         if missing := strangers(after.sd, before.sd):
             raise InvalidOperation(f"Table {new_name} would have no columns {missing}, by which it is bucketed, sorted or skewed")
     after.partitionKeys = new.partitionKeys or []

@@ -31,6 +31,7 @@ from metastore.rules.compactions import (
     TYPES,
     WORKING,
 )
+from metastore.rules.names import with_catalog
 from metastore.rules.transactions import COMPACTION
 from metastore.service.clock import now_ms
 from metastore.service.compactions import object_of
@@ -69,13 +70,13 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
     if not call.database.read(lambda session: compactions.peek(session, INITIATED, pool, before)):
         return None
     found = call.database.write(work)
-    return None if found is None else _struct(found)
+    return None if found is None else _struct(call, found)
 
 
-def _struct(entry: Entry) -> CompactionInfoStruct:
+def _struct(call: Call, entry: Entry) -> CompactionInfoStruct:
     return CompactionInfoStruct(
         id=entry.id,
-        dbname=entry.database,
+        dbname=with_catalog(entry.catalog, entry.database, call.config.default_catalog),
         tablename=entry.table,
         partitionname=entry.partition,
         type=TYPE_NUMBERS[entry.type],

@@ -33,6 +33,7 @@ from metastore.rules.compactions import (
     type_letter,
     write_properties,
 )
+from metastore.rules.names import with_catalog
 from metastore.rules.partition_names import canonical_name
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -155,13 +156,13 @@ def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseEle
     given = {name: value for name, value in filters.items() if value is not None}
     limit = request.limit if request.limit is not None and request.limit > 0 else None
     order = read_order(request.order)
-    return [_element(entry) for entry in call.database.read(lambda session: compactions.show(session, given, order, limit))]
+    return [_element(call, entry) for entry in call.database.read(lambda session: compactions.show(session, given, order, limit))]
 
 
-def _element(entry: Entry) -> ShowCompactResponseElement:
+def _element(call: Call, entry: Entry) -> ShowCompactResponseElement:
     highest = entry.highest_write_id or 0
     return ShowCompactResponseElement(
-        dbname=entry.database,
+        dbname=with_catalog(entry.catalog, entry.database, call.config.default_catalog),
         tablename=entry.table,
         partitionname=entry.partition,
         type=TYPE_NUMBERS[entry.type],
@@ -196,6 +197,10 @@ def latest_committed(call: Call, request: GetLatestCommittedCompactionInfoReques
     for key, partition, kind in rows:
         if partition not in found and (not wanted or partition in wanted):
             found[partition] = CompactionInfoStruct(
-                id=key, dbname=where.database, tablename=where.table, partitionname=partition, type=TYPE_NUMBERS[kind]
+                id=key,
+                dbname=with_catalog(where.catalog, where.database, call.config.default_catalog),
+                tablename=where.table,
+                partitionname=partition,
+                type=TYPE_NUMBERS[kind],
             )
     return list(found.values())

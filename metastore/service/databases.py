@@ -50,7 +50,7 @@ def create_database(call: Call, database: Database) -> None:
             root = None if catalog == call.config.default_catalog else found.locationUri
             stored, warehouse = copy(database), call.warehouse
             stored.managedLocationUri = translation.managed_location(call, database)
-            stored.locationUri = warehouse.qualified(database.locationUri or warehouse.database_location(name, catalog_root=root))
+            stored.locationUri = warehouse.of_database(database.locationUri or warehouse.database_location(name, catalog_root=root))
             databases.insert(session, stored)
             current.make_directories([place for place in (stored.locationUri, stored.managedLocationUri) if place])
             current.event = CreateDatabase(client=call.info, database=stored)
@@ -126,7 +126,7 @@ def _altered(call: Call, before: Database, new: Database) -> Database:
             setattr(after, field, value)
     for field in ("locationUri", "managedLocationUri"):
         if getattr(new, field):
-            setattr(after, field, call.warehouse.qualified(getattr(new, field), before.locationUri))
+            setattr(after, field, call.warehouse.of_database(getattr(new, field), before.locationUri))
     if before.locationUri and before.managedLocationUri == before.locationUri == after.managedLocationUri:
         after.managedLocationUri = after.locationUri
     return after

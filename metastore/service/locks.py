@@ -16,7 +16,7 @@ from typing import NamedTuple
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
 from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
-from metastore.rules.names import normalize
+from metastore.rules.names import normalize, with_catalog
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
 from metastore.service import fast_paths, house_keeping
@@ -266,7 +266,7 @@ def show_locks(
     living = [held for held in _living(rows) if held.id not in late]
     places = _places(living)
     return [
-        _element(held, places)
+        _element(call, held, places)
         for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
         and wanted_table in (None, held.table)
@@ -294,7 +294,7 @@ def _before(held: Held, places: _Places) -> Iterator[Held]:
     return takewhile(lambda other: other.id < held.id, merge(*near, key=attrgetter("id", "number")))
 
 
-def _element(held: Held, places: _Places) -> ShowLocksResponseElement:
+def _element(call: Call, held: Held, places: _Places) -> ShowLocksResponseElement:
     by = None
     if held.state != ACQUIRED:
         earlier = map(_earlier, _before(held, places))
@@ -302,7 +302,7 @@ def _element(held: Held, places: _Places) -> ShowLocksResponseElement:
         by = found.by if found is not None else None
     return ShowLocksResponseElement(
         lockid=held.id,
-        dbname=held.database,
+        dbname=with_catalog(held.catalog, held.database, call.config.default_catalog),
         tablename=held.table,
         partname=held.partition,
         type=held.type,

@@ -241,7 +241,10 @@ def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limi
         check_count(call, table, len(rows), limit)
         return _listed(call, session, table, rows if limit < 0 else rows[:limit], form)
 
-    return with_table(call, name, work)
+    try:
+        return with_table(call, name, work)
+    except NoSuchObject as error:  # Hive's clients know the words
+        raise NoSuchObject(f"Specified catalog.database.table does not exist : {name}") from error
 
 
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:

@@ -82,8 +82,13 @@ def _each(bag: PrivilegeBag | None) -> Iterator[HiveObjectPrivilege]:
                 single.principalName = normalize(each.principalName)
             single.grantInfo = copy(each.grantInfo)
             single.grantInfo.privilege = name.strip()
-            single.grantInfo.createTime = each.grantInfo.createTime or int(time.time())
+            single.grantInfo.createTime = _time_of(each.grantInfo)
             yield single
+
+
+def _time_of(info: PrivilegeGrantInfo) -> int:
+    """Return when a privilege was granted: now, where the client does not tell or, as HiveServer2 for owners, says -1."""
+    return info.createTime if info.createTime is not None and info.createTime > 0 else int(time.time())
 
 
 def grant(call: Call, bag: PrivilegeBag | None) -> None:
@@ -120,7 +125,7 @@ def grant_with_table(session: Session, table: Table, granted: PrincipalPrivilege
     """Store the privileges that a client gives together with a new table, as HiveServer2 does for its owner."""
     thing = Object(HiveObjectType.TABLE, table_id=table.id)
     new = [
-        (thing, HiveObjectPrivilege(principalName=name, principalType=kind, grantInfo=info, authorizer="SQL"))
+        (thing, HiveObjectPrivilege(principalName=name, principalType=kind, grantInfo=_timed(info), authorizer="SQL"))
         for kind, by_name in (
             (PrincipalType.USER, granted.userPrivileges),
             (PrincipalType.GROUP, granted.groupPrivileges),
@@ -132,6 +137,12 @@ def grant_with_table(session: Session, table: Table, granted: PrincipalPrivilege
     ]
     if new:
         privileges.insert(session, new)
+
+
+def _timed(info: PrivilegeGrantInfo) -> PrivilegeGrantInfo:
+    info = copy(info)
+    info.createTime = _time_of(info)
+    return info
 
 
 def _identity(each: HiveObjectPrivilege) -> tuple[Any, ...]:
@@ -218,11 +229,18 @@ def list_privileges(call: Call, principal: str | None, kind: int | None, ref: Hi
 
 
 def get_privilege_set(call: Call, ref: HiveObjectRef | None, user: str | None, groups: Sequence[str] | None) -> PrincipalPrivilegeSet:
-    """Return what a user, its groups and all their roles were granted on an object. NoSuchObject, MetaError."""
+    """Return what a user, its groups and all their roles were granted on an object: nothing on one that is not there.
+
+    NoSuchObject for a partition that is not there; MetaError.
+    """
 
     def work(session: Session) -> PrincipalPrivilegeSet:
-        thing = _object(call, session, ref, locked=False)
-        found = [granted.privilege for granted in privileges.on(session, thing)]
+        try:
+            found = [granted.privilege for granted in privileges.on(session, _object(call, session, ref, locked=False))]
+        except NoSuchObject:
+            if ref is not None and ref.partValues:
+                raise
+            found = []
         held = held_in_hierarchy(session, user, list(groups or ()))
         return PrincipalPrivilegeSet(
             userPrivileges=_by_name(found, PrincipalType.USER, [user] if user else []),

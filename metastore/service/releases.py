@@ -57,9 +57,14 @@ class ReleaseTraces:
         """3's client marks catalogs in names, and calls none of the request methods that came later."""
         return self.marked_catalog and not self.request_methods_of_4
 
+    @property
+    def is_4(self) -> bool:
+        """4's client calls request methods that 3's lacks."""
+        return self.request_methods_of_4
+
     def ends(self, method: str) -> bool:
         """Tell whether the client takes the end of the connection for the answer where an argument is missing."""
-        return self.is_3 or (self.request_methods_of_4 and method == "get_partitions_pspec")
+        return self.is_3 or (self.is_4 and method == "get_partitions_pspec")
 
     def note(self, method: str, arguments: Iterable[object]) -> None:
         """Remember what a call of a method that `tells_release` tells."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import CompactionRequest, CompactionType, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
-from metastore.rules.names import normalize
+from metastore.rules.names import normalize, with_catalog
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.snapshots import parse_table
 from metastore.rules.transactions import INSERT, Intent
@@ -85,5 +85,6 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
 
     if call.database.write(work):
         for part in parts:
-            wanted = CompactionRequest(dbname=key.database, tablename=key.table, partitionname=part, type=CompactionType.MAJOR)
+            database = with_catalog(key.catalog, key.database, call.config.default_catalog)
+            wanted = CompactionRequest(dbname=database, tablename=key.table, partitionname=part, type=CompactionType.MAJOR)
             compactions.compact(call, wanted)

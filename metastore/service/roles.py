@@ -43,15 +43,14 @@ def create_role(call: Call, role: Role | None) -> None:
 
 
 def drop_role(call: Call, name: str | None) -> None:
-    """Remove a role with its grants and privileges. MetaError for `admin` and `public`, NoSuchObject."""
+    """Remove a role, if it is there, with its grants and privileges. MetaError for `admin` and `public`."""
     wanted = _role(name)
     if wanted in (ADMIN, PUBLIC):
         raise MetaError("public,admin roles can't be dropped.")
 
     def work(session: Session) -> None:
-        if not roles.lock(session, wanted):
-            raise NoSuchObject(f"Role {wanted} does not exist")
-        roles.delete(session, wanted)
+        if roles.lock(session, wanted):
+            roles.delete(session, wanted)
 
     call.database.write(work)
 
@@ -76,17 +75,9 @@ def get_role_grants(call: Call, principal: str | None, kind: int | None) -> list
 
 
 def get_principals(call: Call, name: str | None) -> list[RolePrincipalGrant]:
-    """Return the grants of a role. MetaError for `public`, which lists nobody; NoSuchObject."""
+    """Return the grants of a role: none of `public`, which all users hold without, nor of one that is not there."""
     wanted = _role(name)
-    if wanted == PUBLIC:
-        raise MetaError("No user can be listed in public: all users belong to it")
-
-    def work(session: Session) -> list[RolePrincipalGrant]:
-        if roles.find(session, wanted) is None:
-            raise NoSuchObject(f"Role {wanted} does not exist")
-        return roles.members(session, wanted)
-
-    return call.database.read(work)
+    return call.database.read(lambda session: roles.members(session, wanted))
 
 
 def grant_role(
@@ -138,7 +129,10 @@ def held_in_hierarchy(session: Session, user: str | None, groups: list[str]) -> 
 
 
 def revoke_role(call: Call, name: str | None, principal: str | None, kind: int | None, *, option_only: bool = False) -> None:
-    """Take a role from a principal, or only the option to grant it on. NoSuchObject; MetaError for `public`."""
+    """Take a role from a principal, if it holds it, or only the option to grant it on, which it must hold.
+
+    NoSuchObject; MetaError for `public`.
+    """
     wanted = _role(name)
     if wanted == PUBLIC:
         raise MetaError("public role can't be revoked.")
@@ -147,8 +141,7 @@ def revoke_role(call: Call, name: str | None, principal: str | None, kind: int |
     def work(session: Session) -> None:
         if not roles.lock(session, wanted):
             raise NoSuchObject(f"Role {wanted} does not exist")
-        if not roles.revoke(session, wanted, member, kind or 0, option_only=option_only):
-            what = "the grant option of role" if option_only else "role"
-            raise NoSuchObject(f"Principal {member} does not have {what} {wanted}")
+        if not roles.revoke(session, wanted, member, kind or 0, option_only=option_only) and option_only:
+            raise NoSuchObject(f"Principal {member} does not have the grant option of role {wanted}")
 
     call.database.write(work)

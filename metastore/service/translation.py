@@ -52,7 +52,7 @@ def managed_location(call: Call, database: Database) -> str | None:
     In legacy mode a client that gives a location writes all tables there, as Spark does, though it be the one that the database would have
     had by default.
     """
-    given, qualified = database.locationUri, call.warehouse.qualified
+    given, qualified = database.locationUri, call.warehouse.of_database
     if database.managedLocationUri:
         return qualified(database.managedLocationUri)
     if not given or call.warehouse.external_root is None or not is_default_catalog(call, database.catalogName):
@@ -71,7 +71,7 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
     if given and table.tableType not in VIEWS:
         table.sd.location = call.warehouse.qualified(given, database.locationUri)
         if parse(given).key[2] == "/":
-            raise InvalidObject(f"{table_label(table)} can not lie at {given}, the root of a file system: give a directory in it")
+            raise InvalidObject(f"{table.tableName} location must not be root path")  # in Java's words, which its tests know
     roots = _roots(call, database)
     translated = table_types.translate(
         table,

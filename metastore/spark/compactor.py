@@ -92,6 +92,8 @@ class Compactor:
         what = f"{KINDS.get(entry.type, entry.type)} compaction of {entry.dbname}.{entry.tablename} {entry.partitionname or ''}".rstrip()
         if entry.type not in KINDS:
             return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
+        if entry.dbname.startswith("@"):
+            return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does tables of the default catalog")
         self._progress(what)
         try:
             work = SparkTransaction(self._spark, self._uri, compaction=True)

@@ -112,7 +112,7 @@ class MergeBuilder:
         return self._run(self._execute)
 
     def _execute(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
-        statement = writing.lock_to_change(work, info)
+        statement = writing.lock_to_change(work, info, *self._operations())
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             plan = self._planned(info, work.rows(info, row_id=True, folder=True), new)
@@ -122,6 +122,11 @@ class MergeBuilder:
                 plan.matched.unpersist()
         finally:
             new.unpersist()
+
+    def _operations(self) -> list[int]:
+        """Return what the clauses do; a merge without any does nothing, and asks as an update does."""
+        of_matched = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._matched}
+        return sorted(of_matched | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
 
     def _planned(self, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
         """Return what is to be done.

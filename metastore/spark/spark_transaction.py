@@ -49,12 +49,13 @@ class SparkTransaction:
             self._overwritten.add(table.full_name)
         return self.txn.next_statement(table.database, table.name)
 
-    def lock(self, table: AcidTableInfo, kind: int, operation: int, *, patience: float | None = None) -> None:
-        """Lock a table until the transaction ends. LockTimeout."""
-        wanted = component(
-            table.database, table.name, kind, operation, dynamic=bool(table.table.partitionKeys) and operation != DataOperationType.SELECT
-        )
-        self.txn.lock([wanted], **({} if patience is None else {"patience": patience}))
+    def lock(self, table: AcidTableInfo, kind: int, *operations: int, patience: float | None = None) -> None:
+        """Lock a table for operations (DataOperationType) until the transaction ends. LockTimeout."""
+        wanted = [
+            component(table.database, table.name, kind, each, dynamic=bool(table.table.partitionKeys) and each != DataOperationType.SELECT)
+            for each in operations
+        ]
+        self.txn.lock(wanted, **({} if patience is None else {"patience": patience}))
 
     def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
         """Return what is committed now, with this transaction's own writes."""

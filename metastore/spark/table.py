@@ -143,7 +143,7 @@ class AcidTable:
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:
             values = set_columns(info, set or {}, self._alias)
-            with self._matched(work, info, condition) as (rows, statement):
+            with self._matched(work, info, condition, DataOperationType.UPDATE) as (rows, statement):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
                 given = rows.select(
                     *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names)
@@ -162,7 +162,7 @@ class AcidTable:
         """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:
-            with self._matched(work, info, condition) as (rows, statement):
+            with self._matched(work, info, condition, DataOperationType.DELETE) as (rows, statement):
                 return _replace(work, info, rows, None, DataOperationType.DELETE, statement)
 
         return self._run(run)
@@ -172,9 +172,11 @@ class AcidTable:
         return MergeBuilder(self._run, source, condition, self._alias)
 
     @contextmanager
-    def _matched(self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None) -> Iterator[tuple[DataFrame, int]]:
+    def _matched(
+        self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None, operation: int
+    ) -> Iterator[tuple[DataFrame, int]]:
         """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
-        statement = writing.lock_to_change(work, info)
+        statement = writing.lock_to_change(work, info, operation)
         rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
         found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
         try:

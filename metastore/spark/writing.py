@@ -26,7 +26,7 @@ from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
 from metastore.acid.partitions import found_or_added
-from metastore.idl import DataOperationType, LockType, Table
+from metastore.idl import LockType, Table
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
@@ -324,15 +324,16 @@ def task_of(file: Status) -> int:
     return int(match[1])
 
 
-def lock_to_change(work: SparkTransaction, info: AcidTableInfo) -> int:
+def lock_to_change(work: SparkTransaction, info: AcidTableInfo, *operations: int) -> int:
     """Lock a table against all other writers that update or delete, and return the number of the statement.
 
-    CanNotChange for an insert-only table, or one that the transaction has overwritten.
+    `operations` (DataOperationType) are all that it does: the metastore asks for a privilege for each. CanNotChange for an insert-only
+    table, or one that the transaction has overwritten.
     """
     if info.is_insert_only:
         raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
     statement = work.next_statement(info)
-    work.lock(info, LockType.EXCL_WRITE, DataOperationType.UPDATE)
+    work.lock(info, LockType.EXCL_WRITE, *operations)
     return statement
 
 

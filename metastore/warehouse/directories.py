@@ -106,6 +106,10 @@ class Warehouse:
         """
         return locations.qualify(location, base or self.root)
 
+    def of_database(self, location: str, base: str | None = None) -> str:
+        """Return a database's location, qualified and as Hadoop prints it: `file:/x` for `file:///x`. MetaError."""
+        return locations.as_root(self.qualified(location, base))
+
     def is_below(self, location: str, root: str) -> bool:
         """Tell whether a location is a root or lies inside it."""
         return locations.is_below(location, root)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from metastore.idl import CreateTableRequest
 from metastore.rules.delegation_tokens import read_identifier, read_token
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
+from tests.streaming.conftest import CAPABILITIES
+from tests.streaming.reading import rows
+from tests.support.acid_tables import definition
 from tests.support.hive_client import hive_client
+from tests.support.ingest import Ingest, ingest
 from tests.support.jars import HIVE, STREAMING
 from tests.support.kdc import REALM, Kdc
-from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
+from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured, grant
 
 LARGE = 300_000
 """Bytes that do not fit into one frame of Java's, which takes 64 KiB."""
@@ -28,6 +35,14 @@ def secured(running_kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Itera
     made = Secured(running_kdc, tmp_path_factory.mktemp("secured") / "home")
     with made.serve():
         yield made
+
+
+def token_file(folder: Path, token: str) -> Path:
+    """Write a token into a file as Hadoop's programs find it (`HADOOP_TOKEN_FILE_LOCATION`)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "tokens"
+    path.write_bytes(b"HDTS\0\x01\x01a" + base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) + b"\0")
+    return path
 
 
 class HiveUser:
@@ -47,9 +62,7 @@ class HiveUser:
 
     def run_with(self, token: str, *commands: str, protection: str = "authentication") -> list[str]:
         """Run commands as somebody who has nothing but a token."""
-        path = self._folder / "tokens"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"HDTS\0\x01\x01a" + base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) + b"\0")
+        path = token_file(self._folder, token)
         settings = {"hadoop.rpc.protection": protection, "hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}"}
         return self._run(commands, {}, {"HADOOP_TOKEN_FILE_LOCATION": str(path)}, settings)
 
@@ -106,3 +119,45 @@ def test_hiveserver2_keeps_its_tokens_and_keys(hive: HiveUser) -> None:
     assert hive.run(f"updatekey:{number}:two", "keys", f"removekey:{number}", user=HIVE_SERVER) == ["updated", "two", "true"]
     for refused in hive.run("addtoken:id:text", "gettoken:id", "tokens", "addkey:one", "keys", f"removekey:{number}"):
         assert "alice (by kerberos) may not see or change stored tokens and master keys" in refused
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS)
+@pytest.mark.parametrize("by_token", [False, True], ids=["keytab", "token"])
+def test_the_streaming_ingest_logs_in(kdc: Kdc, tmp_path: Path, protection: str, by_token: bool) -> None:
+    """Its batches and commits as a user who may insert (3.1.3 dies in its first heartbeat); who may only read has nothing written."""
+    made = Secured(kdc, tmp_path / "home")
+    settings = {
+        "hadoop.security.authentication": "kerberos", "hive.metastore.sasl.enabled": "true", "hadoop.rpc.protection": protection,
+        "hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}",
+    }  # fmt: skip
+    warehouse = tmp_path / "warehouse"
+    held = {"ingrid": "INSERT", "sam": "SELECT"}
+
+    @contextmanager
+    def stream(user: str) -> Iterator[Ingest]:
+        environment, properties = {}, {"java.security.krb5.conf": str(kdc.configuration)}
+        if by_token:
+            environment["HADOOP_TOKEN_FILE_LOCATION"] = str(token_file(tmp_path / user, made.token_of(user)))
+        else:
+            principal = f"{user}@{REALM}"
+            properties |= {"login.principal": principal, "login.keytab": str(kdc.keytab(principal))}
+        with ingest(made.uri, tmp_path / user, warehouse, "default", "alerts", 3, settings, properties, environment) as started:
+            yield started
+
+    with made.serve(warehouse=str(warehouse), **made.rights("grants", "alerts", held)) as server, made.kerberos() as admin:
+        table = definition("alerts", "id int, msg string", "continent string", buckets=2, bucketed_by=("id",))
+        admin.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
+        grant(admin, "alerts", held)
+        table = admin.get_table("default", "alerts")
+        with stream("ingrid") as running:
+            running.do("begin", "write 1,hello,asia", "commit", "begin", "write 2,slow,asia")
+            running.do("commit", "begin", "write 3,back,asia", "abort")
+        found = sorted(rows(admin, table, "continent=asia"), key=lambda row: row["id"])
+        assert found == [{"id": 1, "msg": "hello"}, {"id": 2, "msg": "slow"}]
+        files = sorted(tmp_path.glob("warehouse/**/bucket*"))
+        with pytest.raises(AssertionError, match="the ingest failed"), stream("sam") as running:
+            running.do("begin", "write 4,never,asia", "commit")
+        assert sorted(tmp_path.glob("warehouse/**/bucket*")) == files
+        ended = [json.loads(line) for line in server.log.read_text().splitlines()]
+        refused = [(each["user"], each["method"]) for each in ended if each.get("outcome") == "PermissionDenied"]
+        assert refused == [("sam", "allocate_table_write_ids")]

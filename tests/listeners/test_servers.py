@@ -138,22 +138,6 @@ def test_a_listener_that_does_not_fit_stops_the_start(tmp_path: Path, setting: s
     assert said in " ".join(ended.stderr.replace("\\n", " ").split())
 
 
-def test_the_audit_log_has_a_line_for_every_call(tmp_path: Path) -> None:
-    setting = "end_function_listeners=metastore.listeners.audit:AuditLog"
-    with serving("--workers", "1", "--set", setting, home=tmp_path) as server:
-        with connect(server.uri) as client:
-            client.set_ugi("alice", [])
-            client.get_all_databases()
-            with pytest.raises(idl.NoSuchObjectException):
-                client.get_table("default", "missing")
-        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    audit = [line for line in lines if line.get("part") == "metastore.audit"]
-    assert [(line["method"], line["user"], line["object"], line["outcome"]) for line in audit] == [
-        ("set_ugi", "alice", "", "ok"), ("get_all_databases", "alice", "", "ok"), ("get_table", "alice", "default.missing", "NoSuchObject"),
-    ]  # fmt: skip
-    assert all(line["address"].startswith("127.0.0.1:") for line in audit)
-
-
 def blocks(language: str) -> list[str]:
     text = (ROOT / "docs" / "listeners.md").read_text()
     return [part.split("```", 1)[0] for part in text.split(f"```{language}\n")[1:]]

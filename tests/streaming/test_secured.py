@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
 
-from metastore.client import Client
+from metastore import idl
+from metastore.client import Client, connect
 from metastore.client_login import LoginError
 from metastore.streaming import StreamingConnection
-from tests.streaming.conftest import TableMaker
+from tests.streaming.conftest import CAPABILITIES, TableMaker, folder
 from tests.streaming.reading import rows
+from tests.support.acid_tables import definition
 from tests.support.kdc import Kdc
-from tests.support.secured import Secured
+from tests.support.secured import Secured, grant
 from tests.support.servers import Server
 
 
@@ -47,3 +49,83 @@ def test_a_stream_outlives_the_time_out_by_its_heartbeats(
     monkeypatch.setenv("METASTORE_CLIENT_TOKEN", "AAAA")
     with pytest.raises(LoginError, match="no delegation token"):
         StreamingConnection(server.uri, f"default.{table.tableName}")
+
+
+PRIVILEGES = {"ingrid": "INSERT", "sam": "SELECT", "ute": "UPDATE"}
+TABLE = "ruled"
+AsUser = Callable[[str], None]
+
+
+@pytest.fixture(params=["grants", "file"])
+def ruled(request: pytest.FixtureRequest, kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Secured, AsUser]]:
+    """A server on which each of `PRIVILEGES` holds one privilege on a table that is to be made, and a way to be one of its users."""
+    secured = Secured(kdc, tmp_path / "home")
+    monkeypatch.setenv("METASTORE_CLIENT_LOGIN", "token")
+    with secured.serve(**secured.rights(request.param, TABLE, PRIVILEGES), warehouse=f"{tmp_path}/warehouse"):
+        yield secured, lambda user: monkeypatch.setenv("METASTORE_CLIENT_TOKEN", secured.token_of(user))
+
+
+def made(admin: Client, keys: str) -> idl.Table:
+    """Make the table, and grant what is held on it, which is nothing new where a file of rules says so."""
+    table = definition(TABLE, "id int", keys)
+    admin.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
+    grant(admin, TABLE, PRIVILEGES)
+    found: idl.Table = admin.get_table("default", TABLE)
+    return found
+
+
+def refused(user: str, privilege: str) -> str:
+    return rf"name={user}, type=USER\].*\[{privilege}\] on Object \[type=TABLE_OR_VIEW, name=default.{TABLE}\]"
+
+
+def test_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tuple[Secured, AsUser]) -> None:
+    secured, as_user = ruled
+    with secured.kerberos() as admin:
+        table = made(admin, "k string")
+        as_user("sam")
+        with StreamingConnection(secured.uri, TABLE) as stream, pytest.raises(Exception, match=refused("sam", "INSERT")):
+            stream.batch(2)
+        as_user("ute")
+        with (
+            StreamingConnection(secured.uri, TABLE) as stream,
+            stream.batch(2) as batch,
+            pytest.raises(Exception, match=refused("ute", "INSERT")),
+        ):
+            batch.begin_next()
+        as_user("nobody")
+        with pytest.raises(idl.NoSuchObjectException, match=f"{TABLE} table not found"):
+            StreamingConnection(secured.uri, TABLE)
+        assert all(each.state == idl.TxnState.ABORTED for each in admin.get_open_txns_info().open_txns)
+        assert admin.show_locks(idl.ShowLocksRequest()).locks == []
+        assert list(folder(table).rglob("*")) == []
+        as_user("ingrid")
+        with StreamingConnection(secured.uri, TABLE) as stream, stream.batch(2) as batch, batch.transaction():
+            batch.write([{"id": 1, "k": "new"}])
+        assert rows(admin, table, "k=new") == [{"id": 1}]
+        assert admin.get_partition_names("default", TABLE, -1) == ["k=new"]
+
+
+@pytest.mark.parametrize("user", PRIVILEGES)
+def test_who_writes_rows_may_say_that_counts_no_longer_hold(ruled: tuple[Secured, AsUser], user: str) -> None:
+    """What the pipeline does before each commit, whatever it wrote."""
+    secured, as_user = ruled
+    with secured.kerberos() as admin:
+        made(admin, "k string")
+        admin.append_partition("default", TABLE, ["p"])
+        as_user(user)
+        with connect(secured.uri) as client:
+            part = client.get_partition("default", TABLE, ["p"])
+            part.parameters["numRows"] = "7"
+            changed = client.get_table("default", TABLE)
+            changed.parameters["_meta.stream.q"] = "-1"
+            if PRIVILEGES[user] == "SELECT":
+                with pytest.raises(idl.MetaException, match=refused(user, "INSERT")):
+                    client.alter_partitions("default", TABLE, [part])
+                with pytest.raises(idl.MetaException, match=refused(user, "INSERT")):
+                    client.alter_table("default", TABLE, changed)
+            else:
+                client.alter_partitions("default", TABLE, [part])
+                client.alter_table("default", TABLE, changed)
+            changed.parameters["other"] = "x"
+            with pytest.raises(idl.MetaException, match=refused(user, "OBJECT OWNERSHIP")):
+                client.alter_table("default", TABLE, changed)

@@ -15,7 +15,8 @@ import org.apache.hadoop.hive.ql.txn.compactor.Worker;
  * Runs statements with Hive's engine. Each session has a thread, a configuration, locks and transactions of its own.
  *
  * Standard input: number (int), session (UTF), statement (UTF). Standard output: number (int), whether it failed (boolean),
- * how many lines (int), the lines (UTF): rows with tabs between the columns, or the messages of the error and its causes. A
+ * how many lines (int), the lines (UTF): rows with tabs between the columns, or the messages of the error and its causes. A session
+ * "NAME@USER" is one of a user of HiveServer2. A
  * statement "!worker" starts a compaction worker, "!compact DATABASE TABLE TYPE [PARTITION]" asks for a compaction.
  */
 public class HiveSessions {
@@ -39,13 +40,13 @@ public class HiveSessions {
         return;
       }
       String session = requests.readUTF(), statement = requests.readUTF();
-      SESSIONS.computeIfAbsent(session, name -> Executors.newSingleThreadExecutor()).submit(() -> run(number, statement));
+      SESSIONS.computeIfAbsent(session, name -> Executors.newSingleThreadExecutor()).submit(() -> run(number, session, statement));
     }
   }
 
-  private static void run(int number, String statement) {
+  private static void run(int number, String session, String statement) {
     try {
-      answer(number, false, statement.startsWith("!") ? command(statement.substring(1).split(" ")) : sql(statement));
+      answer(number, false, statement.startsWith("!") ? command(statement.substring(1).split(" ")) : sql(session, statement));
     } catch (Throwable error) {
       error.printStackTrace();
       List<String> messages = new ArrayList<>();
@@ -54,8 +55,12 @@ public class HiveSessions {
     }
   }
 
-  private static List<String> sql(String statement) throws Exception {
-    if (SessionState.get() == null) SessionState.start(new SessionState(new HiveConf(HiveSessions.class)));
+  private static List<String> sql(String session, String statement) throws Exception {
+    if (SessionState.get() == null) {
+      HiveConf own = new HiveConf(HiveSessions.class);
+      int at = session.indexOf('@');
+      SessionState.start(at < 0 ? new SessionState(own) : new SessionState(own, session.substring(at + 1)));
+    }
     HiveConf conf = SessionState.get().getConf();
     String[] words = statement.split("\\s+");
     CommandProcessor processor = CommandProcessorFactory.get(words, conf);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,19 +38,30 @@ class Ingest:
 
 
 @contextmanager
-def ingest(uri: str, folder: Path, warehouse: Path, database: str, table: str, batch: int) -> Iterator[Ingest]:
-    """Connect to a table; so many transactions are opened at a time."""
-    write_configuration(folder, {**settings(uri, folder, warehouse), "fs.file.impl": UNBUFFERED})
+def ingest(
+    uri: str,
+    folder: Path,
+    warehouse: Path,
+    database: str,
+    table: str,
+    batch: int,
+    changes: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Ingest]:
+    """Connect to a table; so many transactions are opened at a time. `changes` are further settings, `properties` those of Java."""
+    write_configuration(folder, {**settings(uri, folder, warehouse), "fs.file.impl": UNBUFFERED, **(changes or {})})
+    command = java(folder, ingest_classpath(), "Ingest", database, table, str(batch))
     errors = folder / "errors.txt"
     with errors.open("w") as file:
         process = subprocess.Popen(
-            java(folder, ingest_classpath(), "Ingest", database, table, str(batch)),
+            [command[0], *(f"-D{name}={text}" for name, text in (properties or {}).items()), *command[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=file,
             text=True,
             cwd=folder,
-            env=variables(folder),
+            env={**variables(folder), **(environment or {})},
         )
         try:
             yield Ingest(process, errors)

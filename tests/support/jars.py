@@ -46,6 +46,11 @@ INGEST_ARTIFACTS = (
     f"org.apache.hive:hive-streaming:{STREAMING}", f"org.apache.hive:hive-cli:{STREAMING}",
     "org.apache.hadoop:hadoop-client:3.1.0", "org.apache.hadoop:hadoop-common:3.1.0",
 )  # fmt: skip
+RANGER = "2.9.0"
+RANGER_ARTIFACTS = (
+    f"org.apache.ranger:ranger-plugins-common:{RANGER}", f"org.apache.ranger:ranger-authz-api:{RANGER}",
+    "org.apache.hadoop:hadoop-common:3.4.2",
+)  # fmt: skip
 LEFT_OUT = (
     "org.pentaho:*", "org.glassfish:javax.el", "org.pac4j:pac4j-saml-opensamlv3", "net.shibboleth.tool:*",
     "org.apache.hadoop:hadoop-client-api", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12", "jdk.tools:jdk.tools",
@@ -116,3 +121,8 @@ def client_classpath(release: str = HIVE) -> str:
     if release == STREAMING:
         return _with_program(f"hive-streaming-{STREAMING}", INGEST_ARTIFACTS, source, "client")
     return _with_program(f"hive-{HIVE}", ARTIFACTS, source, "client")
+
+
+def ranger_classpath() -> str:
+    """Return the class path of Ranger's policy engine with RangerEngine. CalledProcessError."""
+    return _with_program(f"ranger-{RANGER}", RANGER_ARTIFACTS, Path(__file__).with_name("RangerEngine.java"))

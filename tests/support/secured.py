@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from metastore import idl
 from metastore.client import Client, connect
 from metastore.client_login.kerberos import Kerberos
 from metastore.client_login.token import Token
@@ -53,3 +56,39 @@ class Secured:
 
     def token(self, text: str, **options: Any) -> Client:
         return connect(self.uri, login=Token(text, **options), timeout=30)
+
+    def token_of(self, user: str) -> str:
+        """Log a user of the realm in by Kerberos and return a token of theirs."""
+        with self.kerberos(f"{user}@{REALM}") as client:
+            text: str = client.get_delegation_token(user, user)
+            return text
+
+    def rights(self, kind: str, table: str, privileges: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings of a server on which users hold privileges on a table of `default`; alice is an admin.
+
+        For the kind `grants` they are to be granted by `grant` when the table is there.
+        """
+        settings = {"authorization": kind, "admin_users": "alice"}
+        if kind == "file":
+            rules = [{"user": user, "table": table, "privileges": [privilege]} for user, privilege in privileges.items()]
+            file = self.home / "rules.json"
+            file.write_text(json.dumps({"tables": rules}))
+            settings["authorization_file"] = str(file)
+        return settings
+
+
+def grant(client: Client, table: str, privileges: Mapping[str, str]) -> None:
+    """Grant users privileges on a table of `default`."""
+    ref = idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="default", objectName=table)
+    user = idl.PrincipalType.USER
+    client.grant_privileges(
+        idl.PrivilegeBag(
+            privileges=[
+                idl.HiveObjectPrivilege(
+                    hiveObject=ref, principalName=name, principalType=user, authorizer="SQL",
+                    grantInfo=idl.PrivilegeGrantInfo(privilege=privilege, grantor="alice", grantorType=user, grantOption=False),
+                )
+                for name, privilege in privileges.items()
+            ]
+        )
+    )  # fmt: skip

@@ -198,3 +198,39 @@ def test_filters_by_names_need_names(client: Client) -> None:
         client.get_partitions_with_specs(
             idl.GetPartitionsRequest(dbName="default", tblName="t", projectionSpec=GetProjectionsSpec(fieldList=[""]))
         )
+
+
+def test_the_version_is_that_of_the_release_that_is_taken_after(hive_3: Client, hive_4: Client, client: Client) -> None:
+    assert [each.getVersion() for each in (hive_3, hive_4, client)] == ["3.0", "4.0.1", "4.0.1"]
+
+
+def test_bucket_columns_follow_a_rename_but_of_hive_4_which_renames_them_itself(hive_4: Client, client: Client) -> None:
+    table = client.get_table("default", "t")
+    table.sd.bucketCols, table.sd.numBuckets = ["x"], 2
+    client.alter_table("default", "t", table)
+    table.sd.cols = [idl.FieldSchema("y", "int", None)]
+    with pytest.raises(idl.InvalidOperationException, match="would have no columns"):
+        hive_4.alter_table_req(idl.AlterTableRequest(dbName="default", tableName="t", table=table))
+    client.alter_table("default", "t", table)
+    assert client.get_table("default", "t").sd.bucketCols == ["y"]
+    table.sd.cols, table.sd.bucketCols = [idl.FieldSchema("z", "int", None)], ["z"]
+    hive_4.alter_table_req(idl.AlterTableRequest(dbName="default", tableName="t", table=table))
+    assert client.get_table("default", "t").sd.bucketCols == ["z"]
+
+
+def test_a_missing_table_is_told_as_each_method_does(client: Client) -> None:
+    with pytest.raises(idl.InvalidObjectException, match="table not found"):
+        client.get_partitions_by_names_req(idl.GetPartitionsByNamesRequest(db_name="default", tbl_name="missing", names=["a=1"]))
+    with pytest.raises(idl.NoSuchObjectException, match=r"Specified catalog\.database\.table does not exist : hive\.default\.missing"):
+        client.get_partitions_by_filter("default", "missing", "ds = 'a'", -1)
+    with pytest.raises(idl.InvalidObjectException, match=r"hive\.missing does not exist"):
+        client.create_table_req(
+            idl.CreateTableRequest(table=idl.Table(tableName="n", dbName="missing", sd=client.get_table("default", "t").sd))
+        )
+
+
+def test_a_database_lies_where_hadoop_would_print_it(client: Client, tmp_path: Path) -> None:
+    client.create_database(idl.Database(name="placed", locationUri=f"file://{tmp_path}/one/"))
+    assert client.get_database("placed").locationUri == f"file:{tmp_path}/one"
+    client.alter_database("placed", idl.Database(name="placed", locationUri=f"file://{tmp_path}/two", parameters={}))
+    assert client.get_database("placed").locationUri == f"file:{tmp_path}/two"

@@ -105,7 +105,8 @@ def _constant_reader(
         value = read(text_of(constant)) if fits else None
         if value is None and not (unsure is not None and isinstance(constant, str) and unsure.fullmatch(constant)):
             raise MetaError(
-                f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} of type {type(constant).__name__}"
+                f"Cannot push down filter for {hive_type} column and value {text_of(constant)[:100]!r} of type {type(constant).__name__}: "
+                "Filtering is supported only on partition keys of type string, or by values of the key's type"
             )
         return value
 

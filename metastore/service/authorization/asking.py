@@ -14,6 +14,8 @@ from metastore.service.authorization.contract import Access, Who
 
 MOST_REMEMBERED = 100_000
 """Answers of one process."""
+MOST_AT_ONCE = 1000
+"""Questions of one request."""
 
 
 class Asking(Administered):
@@ -49,7 +51,8 @@ class Asking(Administered):
         answers: dict[Access, bool] = {}
         if missing:
             unique = list(dict.fromkeys(missing))
-            answers = dict(zip(unique, self.ask(who, unique), strict=True))
+            parts = (unique[at : at + MOST_AT_ONCE] for at in range(0, len(unique), MOST_AT_ONCE))
+            answers = {each: ok for part in parts for each, ok in zip(part, self.ask(who, part), strict=True)}
             self._remember(who, answers, now + self._seconds)
         return [answers[each] if each in answers else bool(known and known[1]) for each, known in zip(asked, found, strict=True)]
 
@@ -60,7 +63,7 @@ class Asking(Administered):
             self._known.update(((who, each), (until, answer)) for each, answer in answers.items())
 
     def ask(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
-        """Ask the server."""
+        """Ask the server for at most `MOST_AT_ONCE` together. MetaError."""
         raise NotImplementedError
 
     def post(self, path: str, body: Any) -> Any:
@@ -70,7 +73,11 @@ class Asking(Administered):
             reply.raise_for_status()
             value = reply.json()
         except (self._error, ValueError) as error:
-            raise MetaError(f"nothing is allowed: the authorization server at {self.url}/{path} gave no answer: {error}") from error
+            raise self.unanswered(path, f"gave no answer: {error}") from error
         if not isinstance(value, dict):
-            raise MetaError(f"nothing is allowed: the authorization server at {self.url}/{path} answered no JSON object")
+            raise self.unanswered(path, "answered no JSON object")
         return value
+
+    def unanswered(self, path: str, why: str) -> MetaError:
+        """Return the error for what is no answer, by which nothing is allowed."""
+        return MetaError(f"nothing is allowed: the authorization server at {self.url}/{path} {why}")

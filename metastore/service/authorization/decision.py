@@ -225,6 +225,8 @@ class Decision:
             if is_there and sees:
                 return _Refused(want.privileges[0], FUNCTION, f"{want.database}.{want.name}")
             return None if sees_database and not is_there else (not sees_database, True)
+        if _changes_owner(want, owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
+            return _Refused(OWN, FUNCTION, f"{want.database}.{want.name}")
         return None
 
     def _locations(self, want: Want, facts: Facts | None) -> _Refused | None:

@@ -35,7 +35,7 @@ from metastore.service.authorization.contract import (
     Authorizer,
     Who,
 )
-from metastore.service.roles import ADMIN, held_in_hierarchy
+from metastore.service.roles import ADMIN, PUBLIC, held_in_hierarchy
 from metastore.store import authorization, authorization_changes, location_grants, roles
 from metastore.store.authorization import Granted, Owner
 from metastore.store.database import Database, Session
@@ -54,6 +54,7 @@ ENOUGH = {
 }
 """By what is wanted of a table, the privileges of which one is enough."""
 NOTHING = frozenset[str]()
+EVERYBODY = Owner(PUBLIC, PrincipalType.ROLE)
 Name = tuple[str | None, str | None]
 Principal = tuple[str, int]
 
@@ -225,13 +226,21 @@ def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bo
     enough = ENOUGH.get(wanted, NOTHING)
     if not rights.everywhere.isdisjoint(enough) or not rights.databases.get(where, NOTHING).isdisjoint(enough):
         return True
-    return rights.owns(snapshot.owners.get(where))  # type: ignore[arg-type]  # None is no key
+    return _owns_database(snapshot, rights, where)
+
+
+def _owns_database(snapshot: _Snapshot, rights: Rights, where: Name) -> bool:
+    """Tell whether a database is the user's. One of the role `public`, as `default` is, is nobody's: everybody only may create in it."""
+    owner = snapshot.owners.get(where)  # type: ignore[arg-type]  # None is no key
+    return owner != EVERYBODY and rights.owns(owner)
 
 
 def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
     """Tell whether something is allowed with a database itself."""
     held = rights.everywhere | rights.databases.get(where, frozenset())
-    if rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
+    if _owns_database(snapshot, rights, where):
+        return True
+    if wanted in (CREATE, SEE) and rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
         return True
     return bool(held) if wanted == SEE else not held.isdisjoint({ALL} if wanted == OWN else {wanted, ALL})
 
@@ -244,7 +253,7 @@ def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
     keys: list[object] = [None]
     if access.kind in (DATABASE, TABLE):
         keys.append(where)
-        if rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
+        if _owns_database(snapshot, rights, where):
             return True
     if access.kind == TABLE:
         keys.append(access.key)

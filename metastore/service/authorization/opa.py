@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.config import Config
-from metastore.errors import MetaError
 from metastore.service.authorization.asking import Asking
 from metastore.service.authorization.contract import (
     ALTER,
@@ -32,8 +31,6 @@ from metastore.service.authorization.contract import (
 )
 
 BATCH = "batch_allow"
-MOST_AT_ONCE = 1000
-"""Questions of one request."""
 LOOK_AGAIN = 60.0
 """Seconds after which a policy that has no rule for batches is asked for it again."""
 PRIVILEGES = {
@@ -84,10 +81,7 @@ class Opa(Asking):
         self._single_until = 0.0
 
     def ask(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Ask for several together, if the policy can, in parts where they are many; or for each. MetaError."""
-        return [ok for at in range(0, len(asked), MOST_AT_ONCE) for ok in self._part(who, asked[at : at + MOST_AT_ONCE])]
-
-    def _part(self, who: Who, asked: Sequence[Access]) -> list[bool]:
+        """Ask for several together, if the policy can, or for each. MetaError."""
         if len(asked) > 1 and time.monotonic() >= self._single_until:
             value = self.post(BATCH, {"input": {"identity": _identity(who), "asked": [_question(each) for each in asked]}})
             if "result" in value:
@@ -102,8 +96,6 @@ class Opa(Asking):
 
     def _batch(self, allowed: Any, number: int) -> list[bool]:
         if not isinstance(allowed, list) or not all(type(each) is int and 0 <= each < number for each in allowed):
-            raise MetaError(
-                f"nothing is allowed: {self.url}/{BATCH} has to say the places of what is allowed, and said {str(allowed)[:200]}"
-            )
+            raise self.unanswered(BATCH, f"has to say the places of what is allowed, and said {str(allowed)[:200]}")
         chosen = set(allowed)
         return [place in chosen for place in range(number)]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.config import Config
-from metastore.errors import MetaError
 from metastore.service.authorization.asking import Asking
 from metastore.service.authorization.contract import (
     ALTER,
@@ -32,16 +31,16 @@ PERMISSIONS = {
     SEE: "_any", SELECT: "select", INSERT: "update", UPDATE: "update", DELETE: "update", CREATE: "create", ALTER: "alter", DROP: "drop",
 }  # fmt: skip
 """Ranger's words for what is wanted; for what it has none, `all`."""
-MOST_AT_ONCE = 1000
-"""Questions of one request."""
+PATH = "authz/v1/authorizeMulti"
 
 
 def _resource(access: Access) -> dict[str, Any]:
+    """Return the resource as Ranger names it. Backslashes escape there; names of tables and databases have none, and no slash."""
     names = {
         TABLE: f"table:{access.database}/{access.name}",
         DATABASE: f"database:{access.database}",
         FUNCTION: f"udf:{access.database}/{access.name}",
-        LOCATION: f"url:{access.location}",
+        LOCATION: "url:" + (access.location or "").replace("\\", "\\\\"),
     }
     resource: dict[str, Any] = {"name": names.get(access.kind, "global:*")}
     if access.owner is not None:
@@ -62,15 +61,10 @@ class Ranger(Asking):
         self._context = {"serviceType": "hive", "serviceName": config.ranger_service}
 
     def ask(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Ask for all together; in parts where they are many. MetaError."""
-        return [ok for at in range(0, len(asked), MOST_AT_ONCE) for ok in self._part(who, asked[at : at + MOST_AT_ONCE])]
-
-    def _part(self, who: Who, asked: Sequence[Access]) -> list[bool]:
+        """Ask for all together. MetaError."""
         user = {"name": who.user or "", "groups": list(who.groups)}
-        value = self.post(
-            "authz/v1/authorizeMulti", {"user": user, "accesses": [_access(each) for each in asked], "context": self._context}
-        )
+        value = self.post(PATH, {"user": user, "accesses": [_access(each) for each in asked], "context": self._context})
         found = value.get("accesses")
         if not isinstance(found, list) or len(found) != len(asked):
-            raise MetaError(f"nothing is allowed: {self.url} was asked {len(asked)} questions and answered {str(value)[:200]}")
+            raise self.unanswered(PATH, f"was asked {len(asked)} questions and answered {str(value)[:200]}")
         return [isinstance(each, dict) and each.get("decision") == "ALLOW" for each in found]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from metastore.errors import MetastoreError
 from metastore.idl import Table
 from metastore.rules.statistics_validity import counts
+from metastore.service.commit import KEY_PREFIX
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.tables import find_table
@@ -58,5 +59,5 @@ def _plain(value: Any) -> Any:
 
 def _only_counts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-    commits = COMMITS if old.get("table_type", "").upper() == "ICEBERG" else ()
-    return all(counts(key) or key in TIMES or (bool(commits) and key.startswith(commits)) for key in changed)
+    commits = (KEY_PREFIX, *(COMMITS if old.get("table_type", "").upper() == "ICEBERG" else ()))
+    return all(counts(key) or key in TIMES or key.startswith(commits) for key in changed)

@@ -31,6 +31,22 @@ def _key(a1: bytes, *, to_server: bool, sealing: bool) -> bytes:
     return _md5(a1, b"Digest session key to " + way + b" signing key magic constant")
 
 
+class _Signature:
+    """HMAC-MD5 under one key, whose first blocks are hashed once: less than half of what `hmac` takes for each frame."""
+
+    def __init__(self, key: bytes) -> None:
+        block = key.ljust(64, b"\0")
+        self._inner, self._outer = (hashlib.md5(bytes(byte ^ pad for byte in block), usedforsecurity=False) for pad in (0x36, 0x5C))
+
+    def of(self, number: bytes, data: bytes) -> bytes:
+        """Return the signature of a frame."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(number)
+        inner.update(data)
+        outer.update(inner.digest())
+        return outer.digest()[:_MAC]
+
+
 def _with_parity(seven: bytes) -> bytes:
     """Spread seven bytes over the upper bits of eight, as DES wants its keys; nobody looks at the lowest bits."""
     bits = int.from_bytes(seven, "big")
@@ -53,8 +69,8 @@ class DigestLayer:
     def __init__(self, a1: bytes, *, is_server: bool, encrypted: bool, max_size: int) -> None:
         """`a1` is the session's key, H(A1); `max_size` the bytes of data that the other side takes in one frame."""
         self.max_size = max_size
-        self._sign = _key(a1, to_server=not is_server, sealing=False)
-        self._check = _key(a1, to_server=is_server, sealing=False)
+        self._sign = _Signature(_key(a1, to_server=not is_server, sealing=False))
+        self._check = _Signature(_key(a1, to_server=is_server, sealing=False))
         self._encrypt = _ciphers(_key(a1, to_server=not is_server, sealing=True))[0] if encrypted else None
         self._decrypt = _ciphers(_key(a1, to_server=is_server, sealing=True))[1] if encrypted else None
         self._sent = self._received = 0
@@ -63,7 +79,7 @@ class DigestLayer:
         """Return one frame's payload as it is sent."""
         number = self._sent.to_bytes(4, "big")
         self._sent = (self._sent + 1) & 0xFFFFFFFF
-        signed = hmac.digest(self._sign, number + data, "md5")[:_MAC]
+        signed = self._sign.of(number, data)
         if self._encrypt is None:
             return data + signed + _VERSION + number
         pad = _BLOCK - (len(data) + _MAC) % _BLOCK
@@ -85,6 +101,6 @@ class DigestLayer:
             pad = padded[-1] if padded else 0
             # The signature is compared whatever the padding is: a client must not learn which of the two was wrong.
             data = padded[:-pad] if 1 <= pad <= _BLOCK else b""
-        if not hmac.compare_digest(hmac.digest(self._check, number + data, "md5")[:_MAC], signed):
+        if not hmac.compare_digest(self._check.of(number, data), signed):
             raise Refused("A protected frame was changed on its way")
         return data

@@ -10,6 +10,7 @@ from metastore.wire.auth.sasl import Refused
 
 try:
     import gssapi
+    from gssapi.raw.message import unwrap, wrap  # the context's own methods look for errors of earlier steps each time, which costs more
     from gssapi.raw.misc import GSSError
 except ImportError as missing:
     raise ConfigError(
@@ -56,17 +57,17 @@ class KerberosLayer:
 
     def wrap(self, data: bytes) -> bytes:
         """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
-        return self._context.wrap(data, encrypt=self._encrypted).message
+        return bytes(wrap(self._context, data, self._encrypted).message)
 
     def unwrap(self, data: bytes) -> bytes:
         """Return one frame's payload as the client meant it. Raises Refused if it was changed on the way."""
         try:
-            found = self._context.unwrap(data)
+            found = unwrap(self._context, data)
         except GSSError as error:
             raise Refused(f"A protected frame can not be read, it was changed on its way or came twice: {error_text(error)}") from error
         if self._encrypted and not found.encrypted:
             raise Refused("A frame came without encryption though it was agreed on")
-        return found.message
+        return bytes(found.message)
 
 
 def error_text(error: GSSError) -> str:

@@ -38,6 +38,7 @@ from metastore.wire.authorization.rules import (
     hiding,
     is_own_principal,
     named,
+    named_by_text,
     needs,
     table,
 )
@@ -200,7 +201,7 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=table_changes.locations(new))
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
-        yield from _parents(call, keys)
+        yield from _parents(call, keys, where)
 
     return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
 
@@ -224,18 +225,13 @@ def _owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], Non
 def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
     """Want to read what a materialized view is made from."""
     for each in getattr(made, "tablesUsed", None) or ():
-        found = _full_name(call, each, catalog)
+        found = named_by_text(call, each, catalog)
         if found is not None:
             yield Want(READ, TABLE, *found, hide=_in_set(made, each))
     for source in getattr(made, "sourceTables", None) or ():
         inner = getattr(source, "table", None)
         if inner is not None and (found := named(call, inner.dbName, inner.tableName, inner.catName)) is not None:
             yield Want(READ, TABLE, *found, hide=hiding(inner, "dbName", "tableName"))
-
-
-def _full_name(call: Call, text: str, catalog: str | None) -> tuple[str, str, str] | None:
-    parts = text.split(".")
-    return named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else catalog) if len(parts) in {2, 3} else None
 
 
 def _in_set(made: Any, text: str) -> Callable[[str | None, str | None], None]:
@@ -247,10 +243,10 @@ def _in_set(made: Any, text: str) -> Callable[[str | None, str | None], None]:
     return hide
 
 
-def _parents(call: Call, keys: Sequence[Any] | None) -> Iterator[Want]:
-    """Want to see the tables that foreign keys refer to."""
+def _parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
+    """Want to see the tables that foreign keys of a table refer to, which are of its catalog whatever the keys name."""
     for key in keys or ():
-        found = named(call, key.pktable_db, key.pktable_name, key.catName)
+        found = named(call, key.pktable_db, key.pktable_name, catalog)
         if found is not None:
             yield Want((SEE,), TABLE, *found, hide=hiding(key, "pktable_db", "pktable_name"))
 
@@ -299,6 +295,13 @@ def _create_function(path: str) -> Ask:
     return Ask("CREATE on the database, and the right to the locations of its resources", find)
 
 
+def _alter_function(call: Call, args: Any) -> Iterator[Want]:
+    found, new = named(call, args.dbName, args.funcName), args.newFunc
+    if found is not None and new is not None:
+        owner = (new.ownerName, new.ownerType)
+        yield Want((ALTER,), FUNCTION, *found, hide=hiding(args, "dbName", "funcName"), new_owner=owner)
+
+
 def _constrained(field: str, foreign: bool = False) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         paths = ("fktable_db", "fktable_name") if foreign else ("table_db", "table_name")
@@ -307,8 +310,8 @@ def _constrained(field: str, foreign: bool = False) -> Ask:
             found = named(call, getattr(each, paths[0]), getattr(each, paths[1]), each.catName)
             if found is not None:
                 yield Want((ALTER,), TABLE, *found, hide=hiding(each, *paths))
-        if foreign:
-            yield from _parents(call, structs)
+                if foreign:
+                    yield from _parents(call, [each], found.catalog)
 
     return Ask("ownership or ALTER on the table" + (", any privilege on the one it refers to" if foreign else ""), find)
 
@@ -424,7 +427,11 @@ ENTRIES: dict[str, Rule] = {
         database(_see, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
     ),
     "get_all_functions": Rule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
-    "alter_function": needs(function(ALTER, "dbName", "funcName"), _create_function("newFunc"), operation="CREATEFUNCTION"),
+    "alter_function": needs(
+        found_by("ownership or ALTER on the function, ownership for a new owner", _alter_function),
+        _create_function("newFunc"),
+        operation="CREATEFUNCTION",
+    ),
     "drop_function": needs(function(DROP, "dbName", "funcName"), operation="DROPFUNCTION"),
     "add_primary_key": needs(_constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
     "add_foreign_key": needs(_constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),

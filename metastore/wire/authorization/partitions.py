@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from metastore.errors import MissingArgument
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.authorization.rules import (
@@ -15,6 +16,7 @@ from metastore.wire.authorization.rules import (
     REMOVES,
     SEE,
     TABLE,
+    WRITES,
     Ask,
     Decision,
     Rule,
@@ -26,6 +28,7 @@ from metastore.wire.authorization.rules import (
     needs,
     table,
 )
+from metastore.wire.methods.partition_specs import members
 
 _see = (SEE,)
 Members = Callable[[Any], Iterable[Any]]
@@ -36,16 +39,20 @@ def _locations(parts: Iterable[Any]) -> tuple[str, ...]:
     return tuple(each.sd.location for each in parts if each is not None and each.sd is not None and each.sd.location)
 
 
-def _into(database: str, name: str, catalog: str | None, members: Members) -> Ask:
+def _into(database: str, name: str, catalog: str | None, members: Members, privileges: tuple[str, ...] = ADDS) -> Ask:
     """Want to add or change partitions of the table that fields name."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         found = named(call, get(args, database), get(args, name), get(args, catalog) if catalog else None)
         if found is not None:
             parts = [each for each in members(args) if each is not None]
-            yield Want(ADDS, TABLE, *found, hide=_hiding_all(args, database, name, parts), locations=_locations(parts))
+            yield Want(privileges, TABLE, *found, hide=_hiding_all(args, database, name, parts), locations=_locations(parts))
 
-    return Ask("INSERT or ALTER on the table, and the right to locations outside of it", find)
+    return Ask(f"{_text(privileges)} on the table, and the right to locations outside of it", find)
+
+
+def _text(privileges: tuple[str, ...]) -> str:
+    return f"{', '.join(privileges[:-1])} or {privileges[-1]}"
 
 
 def _hiding_all(args: Any, database: str | None, name: str | None, parts: Iterable[Any]) -> Callable[[str | None, str | None], None]:
@@ -80,22 +87,12 @@ def _named(parts: Iterable[Any]) -> Iterator[Any]:
     return (each for each in parts if each is not None and getattr(each, "dbName", None) is not None)
 
 
-class _Slim:
-    """A partition of a shared descriptor, as far as its location goes."""
-
-    def __init__(self, location: str) -> None:
-        self.sd = self
-        self.location = location
-        self.dbName = None
-
-
 def _spec_members(spec: Any) -> list[Any]:
-    if spec.partitionList is not None:
-        return list(spec.partitionList.partitions or ())
-    shared = spec.sharedSDPartitionSpec
-    if shared is None or shared.sd is None or shared.sd.location is None:
+    """Return the partitions of a spec as the method makes them; none where it refuses it."""
+    try:
+        return members(spec)
+    except MissingArgument:
         return []
-    return [_Slim(f"{shared.sd.location}{each.relativePath or ''}") for each in shared.partitions or () if each is not None]
 
 
 def _exchanged(call: Call, args: Any) -> Iterator[Want]:
@@ -113,9 +110,9 @@ def _described(members: Members) -> Ask:
             told = getattr(each, "statsDesc", None)
             found = None if told is None else named(call, told.dbName, told.tableName, told.catName)
             if found is not None:
-                yield Want(ADDS, TABLE, *found, hide=hiding(told, "dbName", "tableName"))
+                yield Want(WRITES, TABLE, *found, hide=hiding(told, "dbName", "tableName"))
 
-    return Ask("INSERT or ALTER on the table", find)
+    return Ask(f"{_text(WRITES)} on the table", find)
 
 
 STATISTICS_TOO = "any privilege on the table, SELECT for statistics"
@@ -164,12 +161,12 @@ ENTRIES: dict[str, Rule] = {
     "append_partition_by_name": _APPENDS,
     "append_partition_by_name_with_environment_context": _APPENDS,
     "append_partition_req": needs(table(ADDS, *_in("appendPartitionsReq", "tableName", "catalogName")), operation="ALTERTABLE_ADDPARTS"),
-    "alter_partition": needs(_into(*_flat(), None, _new_part), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partition_with_environment_context": needs(_into(*_flat(), None, _new_part), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions": needs(_into(*_flat(), None, _new_parts), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions_with_environment_context": needs(_into(*_flat(), None, _new_parts), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partition": needs(_into(*_flat(), None, _new_part, WRITES), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partition_with_environment_context": needs(_into(*_flat(), None, _new_part, WRITES), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partitions": needs(_into(*_flat(), None, _new_parts, WRITES), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partitions_with_environment_context": needs(_into(*_flat(), None, _new_parts, WRITES), operation="ALTERPARTITION_PROPERTIES"),
     "alter_partitions_req": needs(
-        _into(*_in("req", "tableName"), lambda args: args.req.partitions or ()), operation="ALTERPARTITION_PROPERTIES"
+        _into(*_in("req", "tableName"), lambda args: args.req.partitions or (), WRITES), operation="ALTERPARTITION_PROPERTIES"
     ),
     "rename_partition": needs(table(ALTER, *_flat()), _into(*_flat(), None, _new_part), operation="ALTERTABLE_RENAMEPART"),
     "rename_partition_req": needs(
@@ -236,7 +233,7 @@ ENTRIES: dict[str, Rule] = {
         ("get_table_statistics_req", "get_partitions_statistics_req", "get_aggr_stats_for"),
         needs(table(READ, *_in("request")), operation="SHOW_TABLESTATUS"),
     ),
-    "delete_table_column_statistics": needs(table(ADDS, *_flat()), operation="ANALYZE_TABLE"),
-    "delete_partition_column_statistics": needs(table(ADDS, *_flat()), operation="ANALYZE_TABLE"),
-    "delete_column_statistics_req": needs(table(ADDS, "req.db_name", "req.tbl_name", "req.cat_name"), operation="ANALYZE_TABLE"),
+    "delete_table_column_statistics": needs(table(WRITES, *_flat()), operation="ANALYZE_TABLE"),
+    "delete_partition_column_statistics": needs(table(WRITES, *_flat()), operation="ANALYZE_TABLE"),
+    "delete_column_statistics_req": needs(table(WRITES, "req.db_name", "req.tbl_name", "req.cat_name"), operation="ANALYZE_TABLE"),
 }

@@ -119,6 +119,12 @@ def named(call: Call, database: str | None, name: str | None, catalog: str | Non
         return None
 
 
+def named_by_text(call: Call, text: str | None, catalog: str | None = None) -> TableName | None:
+    """Return the table of a text `database.table` or `catalog.database.table`; None for another text."""
+    parts = (text or "").split(".")
+    return named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else catalog) if len(parts) in {2, 3} else None
+
+
 def table(privileges: tuple[str, ...] | str, database: str, name: str, catalog: str | None = None, *, otherwise: str | None = None) -> Ask:
     """Want something of the table that two fields name."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
@@ -236,6 +242,7 @@ __all__ = [
     "hiding",
     "is_own_principal",
     "named",
+    "named_by_text",
     "needs",
     "put",
     "server",

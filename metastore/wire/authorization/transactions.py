@@ -34,14 +34,19 @@ from metastore.wire.authorization.rules import (
     found_by,
     get,
     hiding,
-    named,
+    named_by_text,
     needs,
     table,
 )
 from metastore.wire.methods.table import Handler
 
 _see = (SEE,)
-OPERATIONS = {DataOperationType.INSERT: INSERT, DataOperationType.UPDATE: UPDATE, DataOperationType.DELETE: DELETE}
+OPERATIONS = {
+    DataOperationType.INSERT: (INSERT,),
+    DataOperationType.UPDATE: (UPDATE, DELETE),
+    DataOperationType.DELETE: (DELETE,),
+}
+"""By what a lock is for, the privileges of which one is enough. Hive tells an INSERT OVERWRITE, and Trino a DELETE, as an update."""
 MOST_IN_RANGE = 1_000_000
 """Ids of one range that are looked up; a longer one is refused by the method itself."""
 
@@ -93,8 +98,13 @@ def _components(call: Call, args: Any) -> Iterator[Want]:
         if each.tablename is None:
             yield Want(_see if reads else (ALTER, DROP), DATABASE, where, name, otherwise=CREATE)
         else:
-            wanted = (OPERATIONS[each.operationType],) if each.operationType in OPERATIONS else WRITES
-            yield Want(_see if reads else wanted, TABLE, where, name, normalize(each.tablename), otherwise=CREATE)
+            wanted = OPERATIONS.get(each.operationType, _see if reads else WRITES)
+            yield Want(wanted, TABLE, where, name, _locked_table(each.tablename), otherwise=CREATE)
+
+
+def _locked_table(name: str) -> str:
+    """Return the table that a lock is on: no table has a dot in its name, and what stands behind one is something of the table."""
+    return normalize(name).partition(".")[0]
 
 
 def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
@@ -103,10 +113,9 @@ def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = 
     def find(call: Call, args: Any) -> Iterator[Want]:
         names = get(args, path)
         for number, text in enumerate(list(names or ())):
-            parts = (text or "").split(".")
-            found = named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else None) if len(parts) in {2, 3} else None
+            found = named_by_text(call, text)
             if found is not None:
-                hide = _in_list(names, number, parts) if isinstance(names, list) else hiding(args, None, None)
+                hide = _in_list(names, number, text.split(".")) if isinstance(names, list) else hiding(args, None, None)
                 yield Want(privileges, TABLE, *found, hide=hide, otherwise=otherwise)
 
     return Ask(f"{'any privilege' if privileges == _see else ' or '.join(privileges)} on the tables", find)
@@ -122,8 +131,7 @@ def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Callable[[s
 def _table_used(call: Call, args: Any) -> Iterator[Want]:
     made = args.creation_metadata
     for text in sorted(getattr(made, "tablesUsed", None) or ()):
-        parts = text.split(".")
-        found = named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else None) if len(parts) in {2, 3} else None
+        found = named_by_text(call, text)
         if found is not None:
             yield Want(_see, TABLE, *found, otherwise=CREATE)
 
@@ -185,7 +193,11 @@ def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple
 
 
 def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
-    value.locks = seen(decision, value.locks or [], lambda each: (*database_name_of(decision.call, each.dbname, None), each.tablename))
+    def name_of(each: Any) -> tuple[str | None, str | None, str | None]:
+        table = None if each.tablename is None else _locked_table(each.tablename)
+        return (*database_name_of(decision.call, each.dbname, None), table)
+
+    value.locks = seen(decision, value.locks or [], name_of)
     return value
 
 

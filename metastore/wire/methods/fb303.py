@@ -15,8 +15,10 @@ from metastore.wire.methods.table import Handler
 
 NAME = "new db based metaserver"
 """What Java's server is named."""
-VERSION = "3.0"
-"""What Java's server answers to getVersion, whatever its release."""
+VERSION = "4.0.1"
+"""What Java's server answers to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
+VERSION_TO_HIVE_3 = "3.0"
+"""What Java's servers answered before, whatever their release."""
 
 _started = int(time.time())
 _options: dict[str, str] = {}
@@ -24,6 +26,10 @@ _options: dict[str, str] = {}
 
 def _nothing(_call: Call, _args: Any) -> None:
     return None
+
+
+def _version(call: Call, _args: Any) -> str:
+    return VERSION_TO_HIVE_3 if call.client.release.is_3 or call.client.release.is_2_3 else VERSION
 
 
 def _set_option(_call: Call, args: Any) -> None:
@@ -47,7 +53,7 @@ METHODS: dict[str, Handler] = {
     "getOptions": lambda _call, _args: dict(_options),
     "getStatus": lambda _call, _args: idl.fb303.fb_status.ALIVE,
     "getStatusDetails": lambda _call, _args: "",
-    "getVersion": lambda _call, _args: VERSION,
+    "getVersion": _version,
     "reinitialize": _nothing,
     "setOption": _set_option,
     "shutdown": _nothing,

@@ -23,7 +23,7 @@ from metastore.service.names import TableName
 from metastore.wire.methods import unpack
 
 
-def _members(spec: PartitionSpec) -> list[Partition]:
+def members(spec: PartitionSpec) -> list[Partition]:
     """Return the partitions of a spec. Those of a shared descriptor lie where its location and their path, put together, say."""
     if spec.partitionList is not None:
         listed = list(spec.partitionList.partitions or [])
@@ -64,8 +64,8 @@ def add(call: Call, args: Any) -> int:
     if not specs or specs[0] is None:
         return 0
     name = unpack.partitioned(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
-    members = [partition for spec in specs for partition in _members(spec)]
-    return len(add_partitions(call, name, members)) if members else 0
+    found = [partition for spec in specs for partition in members(spec)]
+    return len(add_partitions(call, name, found)) if found else 0
 
 
 def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:

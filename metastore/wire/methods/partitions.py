@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from metastore.errors import MetaError, MissingArgument, NoSuchObject
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AddPartitionsResult,
     AlterPartitionsResponse,
@@ -227,7 +227,10 @@ def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
 def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    try:
+        found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    except NoSuchObject as error:  # as Hive 4's client expects, which alone asks so
+        raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)

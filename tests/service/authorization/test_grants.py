@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
-from metastore.errors import InvalidOperation, MetaError, NoSuchObject
+from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.service.authorization import decision, location_grants
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
@@ -424,3 +426,86 @@ def test_a_database_lies_at_its_default_place_or_where_one_may(root: Caller, as_
     for place in ("file:/tmp/elsewhere/bobs.db", shop, f"{shop}/orders"):
         assert "DFS_URI" in refusal(bob.create_database, idl.Database(name="bobs", locationUri=place))
     bob.create_database(idl.Database(name="bobs", locationUri=shop.replace("shop.db", "bobs.db")))
+
+
+def test_in_the_database_default_everybody_creates_and_has_no_more(root: Caller, as_user: As) -> None:
+    """It is the role public's, as Hive makes it."""
+    root.create_table(table("default", "theirs", "olga"))
+    bob = as_user("bob")
+    bob.create_table(table("default", "mine"))
+    assert bob.get_all_tables("default") == ["mine"]
+    with pytest.raises(NoSuchObject):
+        bob.drop_table("default", "theirs", True)
+    taken = bob.get_database("default")
+    taken.ownerName, taken.ownerType = "bob", USER
+    assert "OBJECT OWNERSHIP" in refusal(bob.alter_database, "default", taken)
+    assert "OBJECT OWNERSHIP" in refusal(bob.drop_database, "default", True, True)
+    assert "SELECT" in refusal(bob.grant_privileges, bag("SELECT", "eve", dbName="default"))
+    assert "OBJECT OWNERSHIP" in refusal(bob.revoke_privileges, bag("SELECT", "eve", dbName="default"))
+    function = idl.Function(functionName="f", dbName="default", className="c.C", ownerName="bob", ownerType=USER, functionType=1)
+    bob.create_function(function)
+    assert "OBJECT OWNERSHIP" in refusal(as_user("carl").drop_function, "default", "f")
+    assert root.get_all_tables("default") == ["mine", "theirs"]
+
+
+@pytest.fixture
+def bobs(root: Caller, as_user: As, tmp_path: Path) -> Caller:
+    """Bob, who has a database, and in another catalog one that is called as olga's."""
+    root.create_catalog(idl.CreateCatalogRequest(idl.Catalog(name="other", locationUri=f"file:{tmp_path}/other")))
+    for catalog, name in (("hive", "bobs"), ("other", "shop")):
+        root.create_database(idl.Database(name=name, catalogName=catalog, ownerName="bob"))
+    made = table("shop", "orders")
+    made.catName = "other"
+    bob = as_user("bob")
+    bob.create_table(made)
+    return bob
+
+
+def test_a_foreign_key_refers_to_no_hidden_table_by_another_catalog(bobs: Caller) -> None:
+    key = idl.SQLForeignKey(
+        pktable_db="shop", pktable_name="orders", pkcolumn_name="a", fktable_db="bobs", fktable_name="t", fkcolumn_name="a", key_seq=1,
+        catName="other",
+    )  # fmt: skip
+    with pytest.raises(InvalidObject, match=r"Parent table not found: hive\.shop\.orders"):
+        bobs.create_table_with_constraints(table("bobs", "t"), foreignKeys=[key])
+    bobs.create_table(table("bobs", "t"))
+    key.catName, key.fktable_db = None, "@hive#bobs"
+    with pytest.raises(TApplicationException, match=r"Parent table not found: hive\.shop\.orders"):
+        bobs.add_foreign_key(idl.AddForeignKeyRequest([key]))
+
+
+def test_what_is_locked_and_compacted_in_another_catalog_is_told_with_its_name(bobs: Caller, as_user: As) -> None:
+    component = idl.LockComponent(type=idl.LockType.SHARED_READ, level=2, dbname="@other#shop", tablename="orders")
+    bobs.lock(idl.LockRequest(component=[component], txnid=0, user="bob", hostname="h"))
+    bobs.compact2(idl.CompactionRequest(dbname="@other#shop", tablename="orders", type=idl.CompactionType.MAJOR))
+    for caller, names in ((bobs, ["@other#shop"]), (as_user("olga"), [])):
+        assert [each.dbname for each in caller.show_locks(idl.ShowLocksRequest()).locks] == names
+        assert [each.dbname for each in caller.show_compact(idl.ShowCompactRequest()).compacts] == names
+    assert as_user("root").find_next_compact2(idl.FindNextCompactRequest(workerId="w")).ci.dbname == "@other#shop"
+
+
+def test_who_may_alter_a_function_can_not_take_it(root: Caller, as_user: As) -> None:
+    made = idl.Function(functionName="f", dbName="shop", className="c.C", ownerName="olga", ownerType=USER, functionType=1)
+    root.create_function(made)
+    root.grant_privileges(bag("ALTER", "bob", dbName="shop"))
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    made.className = "c.D"
+    as_user("bob").alter_function("shop", "f", made)
+    made.ownerName = "bob"
+    assert "OBJECT OWNERSHIP" in refusal(as_user("bob").alter_function, "shop", "f", made)
+    assert (root.get_function("shop", "f").className, root.get_function("shop", "f").ownerName) == ("c.D", "olga")
+
+
+def test_a_spec_of_partitions_is_judged_by_where_they_will_lie(root: Caller, as_user: As) -> None:
+    """Put together from a location and a path, of which one that is absent counts as the text null, as in Java."""
+    root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
+    root.create_table(table("shop", "ordersnull", "olga"))
+    bob = as_user("bob")
+    sd = bob.get_table("shop", "orders").sd
+
+    def spec(path: str | None) -> Any:
+        shared = idl.PartitionSpecWithSharedSD(partitions=[idl.PartitionWithoutSD(values=["x"], relativePath=path, parameters={})], sd=sd)
+        return idl.PartitionSpec(dbName="shop", tableName="orders", sharedSDPartitionSpec=shared)
+
+    assert "DFS_URI" in refusal(bob.add_partitions_pspec, [spec(None)])
+    assert bob.add_partitions_pspec([spec("/k=x")]) == 1

@@ -64,6 +64,25 @@ def test_requests_that_come_at_once_are_answered_one_after_the_other(server: Ser
     assert exchange(server, one * 3).count(b"HTTP/1.1 200") == 3
 
 
+@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/metastore", 405), ("/nowhere", 404)])
+def test_an_answer_to_head_has_no_body(server: ServerThread, path: str, status: int) -> None:
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=20)
+    for _ in range(2):
+        connection.request("HEAD", path)
+        answer = connection.getresponse()
+        assert answer.status == status
+        assert int(answer.getheader("Content-Length", "0")) > 0
+        assert answer.read() == b""
+    connection.close()
+
+
+def test_what_is_no_base64_is_told_so(server: ServerThread) -> None:
+    for text in ("YTpi=x", "Y\xc3Tpi", "/w=="):
+        answer = exchange(server, head("/metastore", f"Authorization: Basic {text}").decode().encode("latin-1"))
+        assert answer.startswith(b"HTTP/1.1 401"), answer
+        assert b"no base64 of name:password" in answer
+
+
 def test_a_body_in_chunks_and_one_that_waits_to_be_asked_for(server: ServerThread) -> None:
     chunked = b"".join(b"%x\r\n%s\r\n" % (1, bytes((byte,))) for byte in STATUS) + b"0\r\n\r\n"
     assert b"HTTP/1.1 200" in exchange(server, head("/metastore/*", "Transfer-Encoding: chunked") + chunked)
