@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "metastore"
 
 LAYERS = (
-    {"cli", "app"},
+    {"cli", "app", "testing"},
     {"spark", "streaming"},
     {"acid"},
     {"client"},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from metastore.idl import Function, PrincipalType, Table
-from metastore.rules.names import normalize
+from metastore.idl import Function, GetTablesResult, PrincipalType, Table
+from metastore.rules.names import exact_name, normalize
 from metastore.service import tables
 from metastore.service.authorization import table_changes
 from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.context import Call
+from metastore.service.databases import get_databases
 from metastore.wire.authorization.rules import (
     ADDS,
     ALTER,
@@ -46,6 +47,7 @@ from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 
 _see = (SEE,)
+_named_database = database(_see, "req.dbName", "req.catName")
 DATABASES_SHOWN = "databases with any privilege on them or in them"
 TABLES_SHOWN = "tables with any privilege"
 
@@ -119,17 +121,37 @@ def _limited(path: str, where: str, catalog_path: str | None, name: Callable[[An
     return around
 
 
+def _database_of_tables(call: Call, args: Any) -> Iterator[Want]:
+    """Want to see the database; of a pattern's databases the tables that are shown are listed."""
+    request = args.req
+    if request.tblNames is not None or request.tablesPattern is None or exact_name(request.dbName) is not None:
+        yield from _named_database.find(call, args)
+
+
+def _by_pattern(decision: Decision, args: Any, handler: Handler, catalog: str) -> Any:
+    """Ask the handler, database by database, for the tables that match and may be shown."""
+    request, found = args.req, list[Table]()
+    matching = get_databases(decision.call, catalog, database_name_of(decision.call, request.dbName, request.catName)[1] or "")
+    if not matching:
+        return handler(decision.call, args)
+    pattern, request.tablesPattern = request.tablesPattern, None
+    for each in matching:
+        seen = decision.tables(catalog, each, tables.get_tables(decision.call, catalog, each, pattern))
+        request.dbName, request.tblNames = each, sorted(seen)
+        found += handler(decision.call, args).tables
+    return GetTablesResult(tables=found)
+
+
 def _by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Handler], Any]:
-    """Ask the handler only for those of the named tables, or of those that match its pattern, that may be shown."""
+    """Ask the handler only for those of the named tables, or of those that match patterns, that may be shown."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> Any:
         holder = get(args, holder_path) if holder_path else args
         attribute = "tblNames" if holder_path else "tbl_names"
         call, names = decision.call, getattr(holder, attribute)
         where, found = database_name_of(call, get(args, path), getattr(holder, "catName", None))
-        pattern = getattr(holder, "tablesPattern", None)
-        if names is None and pattern is not None and found is not None:
-            names = tables.get_tables(call, where or "", found, pattern)
+        if names is None and getattr(holder, "tablesPattern", None) is not None:
+            return _by_pattern(decision, args, handler, where or "")
         if names:
             seen = decision.tables(where or "", found or "", [normalize(name) for name in names])
             setattr(holder, attribute, [name for name in names if normalize(name) in seen])
@@ -385,7 +407,9 @@ ENTRIES: dict[str, Rule] = {
     ),
     "get_table_objects_by_name": needs(database(_see, "dbname"), around=_by_name("dbname", None), **_SHOW_TABLES),
     "get_table_objects_by_name_req": needs(
-        database(_see, "req.dbName", "req.catName"), around=_by_name("req.dbName", "req"), **_SHOW_TABLES
+        found_by("any privilege on the database, unless it is a pattern", _database_of_tables),
+        around=_by_name("req.dbName", "req"),
+        **_SHOW_TABLES,
     ),
     "get_tables": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
     "get_tables_by_type": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),

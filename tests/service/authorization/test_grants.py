@@ -11,7 +11,7 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
-from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
+from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject, UnknownDatabase
 from metastore.service.authorization import decision, location_grants
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
@@ -242,6 +242,31 @@ def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As
     assert [(each.dbName, each.tableName) for each in bob.get_table_meta("*", "*", None)] == [("shop", "prices")]
     assert [each.tableName for each in bob.get_table_objects_by_name("shop", ["orders", "prices", "lost"])] == ["prices"]
     assert bob.get_table_names_by_filter("shop", 'hive_filter_field_owner__ like ".*"', 1) == ["prices"]
+
+
+@pytest.mark.parametrize(
+    ("user", "database", "found"),
+    [
+        ("root", "*", ["extra", "orders", "prices"]),
+        ("bob", "shop", ["orders"]),
+        ("bob", "*", ["orders"]),
+        ("eve", "shop", []),
+        ("eve", "*", []),
+        ("auditor", "*", ["extra", "orders", "prices"]),
+    ],
+)
+def test_patterns_find_no_hidden_table(root: Caller, as_user: As, user: str, database: str, found: list[str]) -> None:
+    root.create_database(idl.Database(name="shop2", ownerName="root"))
+    root.create_table(table("shop2", "extra", "root"))
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
+    root.grant_privileges(bag("SELECT", "auditor"))
+    caller = as_user(user)
+    request = idl.GetTablesRequest(dbName=database, tablesPattern="*")
+    try:
+        shown = [each.tableName for each in caller.get_table_objects_by_name_req(request).tables]
+    except UnknownDatabase:
+        shown = []
+    assert sorted(shown) == found
 
 
 def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monkeypatch: pytest.MonkeyPatch) -> None:
