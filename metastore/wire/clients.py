@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 
 from metastore.service.context import Client
+from metastore.service.watched import ConnectedClient
 from metastore.wire.records import Records
 
 PLACES = 10_000
@@ -18,33 +18,6 @@ PLACES = 10_000
 _SIZE = 1600
 _LONGEST = 100
 """Characters of a name, which comes from a client."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectedClient:
-    """A connection that has spoken and is open; times are in seconds since 1970."""
-
-    address: str
-    user: str | None
-    """Whom its calls act for, None for nobody."""
-    real_user: str | None
-    """Who logged in, where that is somebody else."""
-    mechanism: str
-    """How it logged in, "" if it did not."""
-    transport: str
-    """"plain", "tls", "sasl" or "http"."""
-    worker: int
-    """The process id of the worker that serves it."""
-    since: float
-    calls: int
-    last_method: str
-    """Of its last call; "" before the first."""
-    last_call: float
-    """When that ended, 0 before the first."""
-    running: str
-    """The method that runs now, "" if none does."""
-    running_seconds: float
-    """For how long it has been running."""
 
 
 class Presence:

@@ -19,6 +19,7 @@ from metastore import errors, idl, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
+from metastore.service.watched import SlowCall
 from metastore.store.work import Work, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
@@ -29,7 +30,7 @@ from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.signatures import Signature, signature
-from metastore.wire.slow_calls import SlowCall, elements, shortened
+from metastore.wire.slow_calls import elements, shortened
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
 

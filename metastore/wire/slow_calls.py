@@ -9,11 +9,11 @@ import itertools
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from thriftpy2.thrift import TPayload
 
+from metastore.service.watched import SlowCall
 from metastore.wire.records import Records
 
 KEPT = 200
@@ -28,40 +28,6 @@ _IN_URL = re.compile(r"://[^/@\s]*@")
 _DEPTH = 4
 _ITEMS = 5
 _SECRET = ("password", "passwd", "secret", "token", "credential", "accesskey", "access_key", "access.key", "master_key", "account.key")
-
-
-@dataclass(frozen=True, slots=True)
-class SlowCall:
-    """A call that took at least `slow_call_threshold`; times are in seconds, sizes in bytes."""
-
-    began: float
-    """Since 1970."""
-    seconds: float
-    """From the decoded request to the encoded reply."""
-    method: str
-    object: str
-    """What the call was about, as in the log."""
-    arguments: str
-    user: str | None
-    real_user: str | None
-    address: str
-    query: str
-    """The id of the query that the call was made for, "" if the client did not tell it."""
-    outcome: str
-    """"ok", or the error's class."""
-    elements: int
-    """How many elements, such as partitions, the answer has."""
-    received: int
-    sent: int
-    statements: int
-    database_seconds: float
-    """In round trips to the database."""
-    lock_seconds: float
-    """The part of it in statements that lock rows; on SQLite waiting for the turn to write, which is no part of it."""
-    pool_seconds: float
-    """Waiting for a connection to the database."""
-    worker: int
-    """The process id of the worker that answered."""
 
 
 class SlowCalls:

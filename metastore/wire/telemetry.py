@@ -5,13 +5,12 @@ It is made before the workers are forked, so that they share its memory. It neve
 
 from __future__ import annotations
 
+from metastore.service.watched import ConnectedClient, SlowCall
 from metastore.store import figures
 from metastore.store.database import Database
-from metastore.wire.clients import Clients, ConnectedClient
+from metastore.wire.clients import Clients
 from metastore.wire.counts import Counts
-from metastore.wire.slow_calls import SlowCall, SlowCalls
-
-__all__ = ["ConnectedClient", "SlowCall", "Telemetry"]
+from metastore.wire.slow_calls import SlowCalls
 
 
 class Telemetry:

@@ -14,12 +14,13 @@ import pytest
 from metastore import idl
 from metastore.client import connect
 from metastore.service.context import Client
+from metastore.service.watched import SlowCall
 from metastore.wire import clients, records
 from metastore.wire.methods.table import ALL
 from metastore.wire.query_ids import find
 from metastore.wire.records import Records
 from metastore.wire.signatures import signature
-from metastore.wire.slow_calls import KEPT, SlowCall, SlowCalls, elements, shortened
+from metastore.wire.slow_calls import KEPT, SlowCalls, elements, shortened
 from metastore.wire.telemetry import Telemetry
 from tests.support.servers import Server, serving
 from tests.wire.conftest import Start, Stub

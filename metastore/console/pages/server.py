@@ -3,71 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from metastore.config import Config, settings, shown
 from metastore.console.visit import Visit
-
-
-def _as(cls: Any, told: Any) -> Any:
-    """Return what the wire tells, as pages show it: it may tell more."""
-    return cls(**{field.name: getattr(told, field.name) for field in fields(cls)})
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """A connection that is open; times are in seconds since 1970."""
-
-    address: str
-    user: str | None
-    real_user: str | None
-    mechanism: str
-    transport: str
-    worker: int
-    since: float
-    calls: int
-    last_method: str
-    last_call: float
-    running: str
-    """The method that runs now, "" if none does."""
-    running_seconds: float
+from metastore.service.watched import ConnectedClient, SlowCall
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
     """The clients that are connected to any worker process of this server."""
 
-    clients: list[Client]
+    clients: list[ConnectedClient]
 
 
 def clients(visit: Visit) -> Clients:
     """List the clients that are connected to this server."""
-    return Clients([_as(Client, each) for each in visit.run("show_clients", look=visit.clients)])
-
-
-@dataclass(frozen=True, slots=True)
-class SlowCall:
-    """A call that took at least `slow_call_threshold`; times are in seconds, sizes in bytes."""
-
-    began: float
-    seconds: float
-    method: str
-    object: str
-    arguments: str
-    user: str | None
-    real_user: str | None
-    address: str
-    query: str
-    outcome: str
-    elements: int
-    received: int
-    sent: int
-    statements: int
-    database_seconds: float
-    lock_seconds: float
-    pool_seconds: float
-    worker: int
+    return Clients(list(visit.run("show_clients", look=visit.clients)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +31,7 @@ class SlowCalls:
 
 def slow_calls(visit: Visit) -> SlowCalls:
     """List the calls that took long, the newest first."""
-    return SlowCalls([_as(SlowCall, each) for each in visit.run("show_slow_calls", look=visit.slow_calls)])
+    return SlowCalls(list(visit.run("show_slow_calls", look=visit.slow_calls)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,66 @@
+"""What a server notes of itself for whoever looks after it: connected clients and slow calls. The wire notes them, pages show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedClient:
+    """A connection that has spoken and is open; times are in seconds since 1970."""
+
+    address: str
+    user: str | None
+    """Whom its calls act for, None for nobody."""
+    real_user: str | None
+    """Who logged in, where that is somebody else."""
+    mechanism: str
+    """How it logged in, "" if it did not."""
+    transport: str
+    """"plain", "tls", "sasl" or "http"."""
+    worker: int
+    """The process id of the worker that serves it."""
+    since: float
+    calls: int
+    last_method: str
+    """Of its last call; "" before the first."""
+    last_call: float
+    """When that ended, 0 before the first."""
+    running: str
+    """The method that runs now, "" if none does."""
+    running_seconds: float
+    """For how long it has been running."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCall:
+    """A call that took at least `slow_call_threshold`; times are in seconds, sizes in bytes."""
+
+    began: float
+    """Since 1970."""
+    seconds: float
+    """From the decoded request to the encoded reply."""
+    method: str
+    object: str
+    """What the call was about, as in the log."""
+    arguments: str
+    user: str | None
+    real_user: str | None
+    address: str
+    query: str
+    """The id of the query that the call was made for, "" if the client did not tell it."""
+    outcome: str
+    """"ok", or the error's class."""
+    elements: int
+    """How many elements, such as partitions, the answer has."""
+    received: int
+    sent: int
+    statements: int
+    database_seconds: float
+    """In round trips to the database."""
+    lock_seconds: float
+    """The part of it in statements that lock rows; on SQLite waiting for the turn to write, which is no part of it."""
+    pool_seconds: float
+    """Waiting for a connection to the database."""
+    worker: int
+    """The process id of the worker that answered."""
