@@ -7,7 +7,10 @@ saves them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
@@ -261,8 +264,9 @@ def show_locks(
         return []
     late = {each.lock for each in house_keeping.late_holders(call.config, rows, now_ms())}
     living = [held for held in _living(rows) if held.id not in late]
+    places = _places(living)
     return [
-        _element(call, held, living)
+        _element(call, held, places)
         for held in living
         if (name is None or (held.catalog, held.database) == (catalog, name))
         and wanted_table in (None, held.table)
@@ -271,10 +275,29 @@ def show_locks(
     ]
 
 
-def _element(call: Call, held: Held, living: Sequence[Held]) -> ShowLocksResponseElement:
+_Places = Mapping[tuple[str, str], Mapping[str | None, Sequence[Held]]]
+"""Components by catalog and database, and in these by table, ascending by id."""
+
+
+def _places(living: Iterable[Held]) -> _Places:
+    """Return components by what they are on: whoever waits is compared with those alone that it may overlap."""
+    found: dict[tuple[str, str], dict[str | None, list[Held]]] = {}
+    for held in living:
+        found.setdefault((held.catalog, held.database), {}).setdefault(held.table, []).append(held)
+    return found
+
+
+def _before(held: Held, places: _Places) -> Iterator[Held]:
+    """Yield the components of earlier locks that may overlap one, ascending by id."""
+    inside = places[held.catalog, held.database]
+    near = inside.values() if held.table is None else [inside[table] for table in (held.table, None) if table in inside]
+    return takewhile(lambda other: other.id < held.id, merge(*near, key=attrgetter("id", "number")))
+
+
+def _element(call: Call, held: Held, places: _Places) -> ShowLocksResponseElement:
     by = None
     if held.state != ACQUIRED:
-        earlier = (_earlier(other) for other in living if other.id < held.id)
+        earlier = map(_earlier, _before(held, places))
         found = blocker([_of(held)], held.transaction, earlier, writers_wait=bool(held.writers_wait))
         by = found.by if found is not None else None
     return ShowLocksResponseElement(

@@ -46,14 +46,10 @@ GRANTED = (
     .select_from(JOINED)
     .where(Among(PRIVILEGES.principal_name, "names"), PRIVILEGES.principal_type == sa.bindparam("type_key"))
 )
-WITH_OWN_TABLES = sa.select(D.catalog, D.name).where(
-    sa.exists(sa.select(T.id).where(T.database_id == D.id, Among(T.owner, "names"), T.owner_type == sa.bindparam("type_key")))
-)
-OWN_TABLES = (
-    sa.select(T.name)
-    .select_from(tables.join(databases, T.database_id == D.id))
-    .where(DATABASE, Among(T.owner, "names"), sa.func.coalesce(T.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key"))
-)
+OWNED = sa.and_(Among(T.owner, "names"), sa.func.coalesce(T.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key"))
+"""An owner without a type, as of a client that sends none, is a user."""
+WITH_OWN_TABLES = sa.select(D.catalog, D.name).where(sa.exists(sa.select(T.id).where(T.database_id == D.id, OWNED)))
+OWN_TABLES = sa.select(T.name).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE, OWNED)
 USERS_OF_TRANSACTIONS = sa.select(X.id, X.user).where(Among(X.id, "keys"))
 USERS_OF_RANGE = sa.select(X.id, X.user).where(X.id >= sa.bindparam("low"), X.id <= sa.bindparam("high"))
 USER_OF_LOCK = sa.select(L.user).where(L.id == sa.bindparam("key"))

@@ -6,7 +6,8 @@ The console is loaded when somebody first asks for it; where it is not installed
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,9 +65,6 @@ class Console:
 
     def answer(self, request: Request, client: Client, dispatcher: Dispatcher) -> Answer:
         """Return the page that a client asks for."""
-        local = is_loopback(client.address.rpartition(":")[0])
-        if client.login is None and local and not _is_local_name(request.header("host")):
-            return Answer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
         if self._app is None:
             try:
                 from metastore.console.app import make_app
@@ -75,18 +73,18 @@ class Console:
                 return Answer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
             self._app = make_app()
         try:
-            return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher, local=local)))
+            return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher)))
         except Exception as error:  # noqa: BLE001  # a page's trouble must not end the connection
             self._log.error("a page failed", client=client.address, target=request.target[:300], exc_info=error)
             return Answer(500, b"The page failed; the server's log says why\n")
 
-    def _visit(self, request: Request, client: Client, dispatcher: Dispatcher, *, local: bool) -> Visit:
+    def _visit(self, request: Request, client: Client, dispatcher: Dispatcher) -> Visit:
         return Visit(
             run=partial(dispatcher.run, client),
             user=client.user,
             mechanism=client.mechanism,
             is_admin=dispatcher.administers(client),
-            may_act=client.login is not None or self._is_open_to(request, local=local),
+            may_act=client.login is not None or self._is_open_to(request, client),
             can_log_in=request.can_log_in,
             default_catalog=self._server.config.default_catalog,
             version=metastore.__version__,
@@ -95,9 +93,9 @@ class Console:
             slow_calls=self._telemetry.slow_calls,
         )
 
-    def _is_open_to(self, request: Request, *, local: bool) -> bool:
+    def _is_open_to(self, request: Request, client: Client) -> bool:
         """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
-        return local and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
+        return _is_here(client) and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
 
     def _look(self) -> State:
         calls: dict[str, list[float]] = {}
@@ -111,10 +109,24 @@ class Console:
         return State(self._see(), counted, sum(self._telemetry.counts.connections().values()))
 
 
+def strange_name(client: Client, headers: Mapping[str, str]) -> Answer | None:
+    """Return what a visitor without a login is told who calls this machine by a name that may be another site's; None for others.
+
+    Such a site could give its name this machine's address (DNS rebinding), and its scripts would then be taken for the console's.
+    """
+    if client.login is not None or not _is_here(client) or _is_local_name(headers.get("host", "")):
+        return None
+    return Answer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
+
+
+def _is_here(client: Client) -> bool:
+    return is_loopback(client.address.rpartition(":")[0])
+
+
 def _is_local_name(host: str) -> bool:
-    """Tell whether the name by which a request calls this machine can not be another site's."""
+    """Tell whether a name, perhaps with a port, is this machine's for certain."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    return name == "localhost" or is_loopback(name.strip("[]"))
+    return name.lower() in {"localhost", platform.node().lower()} or is_loopback(name.strip("[]"))
 
 
 async def _ask(app: Any, request: Request, visit: Visit) -> Answer:

@@ -18,7 +18,7 @@ from metastore.wire.answer import Answer
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.clients import Presence
-from metastore.wire.console import LARGEST, LOGIN, Request, is_console
+from metastore.wire.console import LARGEST, LOGIN, Request, is_console, strange_name
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
@@ -126,7 +126,7 @@ class HttpConversation:
         """Return a page of the console. Raises h11.RemoteProtocolError."""
         assert self._pages.console is not None
         takes_passwords = self._authenticator.passwords is not None
-        refused = self._refused(headers)
+        refused = self._refused(headers) or strange_name(self._client, headers)
         if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
             refused = Answer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:
@@ -150,6 +150,8 @@ class HttpConversation:
         refused = None
         if path in self._pages.asking_for_login:
             refused = self._refused(headers) or self._pages.refusal(path, self._client)
+        if refused is None and is_console(path):
+            refused = strange_name(self._client, headers)
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> Answer | None:

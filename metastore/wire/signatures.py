@@ -18,6 +18,9 @@ from metastore.wire import query_ids
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
 _NAME = frozenset({"name", "functionName", "funcName", "roleName", "role_name"})
+_NUMBER = frozenset({"txnid", "txnId", "txn_ids", "lockid", "compactionIds"})
+_MAX_NUMBERS = 10
+"""Of a list of ids."""
 _MAX_LENGTH = 300
 """Of an object's name; names come from clients."""
 
@@ -41,13 +44,17 @@ class Signature:
     databases: Paths
     tables: Paths
     names: Paths
+    numbers: Paths
+    """To ids, or lists of them, of transactions, locks and compactions."""
     queries: tuple[query_ids.Place, ...]
     """Where its arguments may tell for which query it is called."""
 
     def describe(self, args: Any) -> str:
-        """Return the object that a call is about, as far as its arguments name it: "db.table", "db" or a name."""
+        """Return the object that a call is about, as far as its arguments name it: "db.table", "db", a name, or "txnid 7"."""
         outer, inner = _first(args, self.databases), _first(args, self.tables) or _first(args, self.names)
-        return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]
+        if outer or inner:
+            return (f"{outer}.{inner}" if outer and inner and outer != inner else outer or inner)[:_MAX_LENGTH]
+        return _number(args, self.numbers) if self.numbers else ""
 
 
 @cache
@@ -66,9 +73,10 @@ def _request(args: type[TPayload]) -> str | None:
     return str(fields[0][1])
 
 
-def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths]:
-    """Return where arguments hold names of databases, of tables and others, the outermost first."""
+def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths, Paths]:
+    """Return where arguments hold names of databases, of tables and others, and ids, the outermost first."""
     found: tuple[list[tuple[str, ...]], ...] = ([], [], [])
+    numbers: list[tuple[str, ...]] = []
     level: list[tuple[tuple[str, ...], Any]] = [((), args)]
     for _ in range(3):
         below = []
@@ -81,8 +89,10 @@ def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths]:
                     for names, out in zip((_DATABASE, _TABLE, _NAME), found, strict=True):
                         if field[1] in names:
                             out.append(here)
+                elif field[1] in _NUMBER:
+                    numbers.append(here)
         level = below
-    return tuple(found[0]), tuple(found[1]), tuple(found[2])
+    return tuple(found[0]), tuple(found[1]), tuple(found[2]), tuple(numbers)
 
 
 def _first(args: Any, paths: Paths) -> str:
@@ -95,4 +105,15 @@ def _first(args: Any, paths: Paths) -> str:
                 break
         if isinstance(value, str) and value:
             return value
+    return ""
+
+
+def _number(args: Any, paths: Paths) -> str:
+    """Return the first id, or the first of a list of ids, that is there, with its field's name."""
+    for path in paths:
+        value = args
+        for step in path:
+            value = getattr(value, step, None)
+        if value:
+            return f"{path[-1]} {', '.join(map(str, value[:_MAX_NUMBERS])) if isinstance(value, list) else value}"
     return ""

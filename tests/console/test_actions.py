@@ -69,7 +69,7 @@ def test_a_transaction_is_aborted_after_a_question(acting: Console) -> None:
     assert (done.status, done.headers["location"]) == (303, f"/ui/transactions/{key}?done=abort-transaction")
     assert "Done: Abort transaction." in acting.get(done.headers["location"]).words
     assert states(acting)[key] == "aborted"
-    assert [line["outcome"] for line in audited(acting, "abort_txn")] == ["ok"]
+    assert [(line["object"], line["outcome"]) for line in audited(acting, "abort_txn")] == [(f"txnid {key}", "ok")]
     again = submit(acting, "/ui/actions/abort-transaction?id=9999")
     assert (again.status, "9999" in again.words) == (404, True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -16,7 +17,7 @@ from metastore.console.pages.table import PAGES
 from metastore.idl import Database
 from tests.console.conftest import Console, Start
 from tests.console.sample import EVIL
-from tests.support.servers import free_port
+from tests.support.servers import ROOT, free_port
 
 DAY = "ds=2026-01-01/hr=1"
 WORDS = {
@@ -120,6 +121,10 @@ def test_a_page_leads_to_its_json(console: Console) -> None:
     assert 'href="/api/v1/table?database=sales&amp;name=orders"' in page
     assert console.get("/api/v1/table?database=sales&name=orders").json["name"] == "orders"
     assert 'href="/api/v1/overview"' in console.get("/ui/").text
+
+
+def test_the_description_is_openapi(description: Any) -> None:
+    pytest.importorskip("openapi_spec_validator", reason="comes with moto").validate(description)
 
 
 def test_the_description_names_every_page_and_action(description: Any) -> None:
@@ -318,3 +323,16 @@ def test_a_database_that_is_gone_is_the_first_problem(start: Start) -> None:
     assert (page.status, "The database can not be asked" in page.words) == (200, True)
     failed = found.get("/ui/catalog")
     assert (failed.status, failed.text) == (500, "The page failed; the server's log says why\n")
+
+
+def test_nothing_of_the_console_is_loaded_before_somebody_asks() -> None:
+    names = "{'starlette', 'jinja2', 'metastore.console.app'}"
+    text = f"import sys, metastore.app, metastore.wire.server; print(sorted({names} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_page_is_documented() -> None:
+    text = (ROOT / "docs" / "console.md").read_text()
+    titles = [page.title for page in PAGES if "{" not in page.path and page.title not in {"Database", "Partition"}]
+    assert [title for title in titles if title not in text] == []

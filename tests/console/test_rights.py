@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 
 import pytest
@@ -170,10 +171,11 @@ def test_a_server_without_logins_says_so(console: Console) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example.org", "evil.example.org:9083", "127.0.0.1.evil.example.org", ""])
 def test_a_name_that_may_be_another_sites_does_not_open_this_machines_console(console: Console, host: str) -> None:
-    for path in ("/ui/", "/api/v1/overview"):
+    for path in ("/ui/", "/api/v1/overview", "/api/v1/clients", "/api/v1/slow-calls"):
         assert console.get(path, headers={"Host": host}).status == 403
+    assert console.get("/healthz", headers={"Host": host}).status == 200
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:9083", "127.0.0.1", "127.0.0.1:1", "[::1]:9083"])
+@pytest.mark.parametrize("host", ["localhost", "localhost:9083", "127.0.0.1", "127.0.0.1:1", "[::1]:9083", f"{platform.node()}:1"])
 def test_a_name_of_this_machine_does(console: Console, host: str) -> None:
     assert console.get("/ui/", headers={"Host": host}).status == 200

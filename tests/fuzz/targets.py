@@ -26,6 +26,7 @@ from metastore.rules.delegation_tokens import Identifier, Token, read_identifier
 from metastore.service.context import Metastore
 from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
+from metastore.store.database import Database
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.digest_layer import DigestLayer
 from metastore.wire.auth.digest_md5 import DigestMd5
@@ -33,12 +34,12 @@ from metastore.wire.auth.jwt import Tokens
 from metastore.wire.auth.negotiation import COMPLETE, OK, START, Frames, login_message, negotiate
 from metastore.wire.auth.plain import Plain
 from metastore.wire.auth.sasl import Done, Mechanism, Refused
-from metastore.wire.counts import Counts
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.http import HttpConversation
 from metastore.wire.methods import fb303
 from metastore.wire.pages import Pages
 from metastore.wire.settings import WireSettings
+from metastore.wire.telemetry import Telemetry
 from metastore.wire.transport import EndOfStream, Feed, Malformed, frame_feed
 
 ALL = ("authentication", "integrity", "privacy")
@@ -158,12 +159,13 @@ class _Server:
 
     def __init__(self) -> None:
         self.config = _config()
+        self.database = Database(f"sqlite:///{tempfile.mkdtemp(prefix='metastore-fuzz-')}/none.db")
 
 
 @cache
 def _http() -> tuple[Dispatcher, Authenticator, Pages, WireSettings]:
-    server, settings, counts = cast(Metastore, _Server()), WireSettings(max_message_size=LARGEST), Counts()
-    return Dispatcher(server, fb303.METHODS, settings, counts), Authenticator(server), Pages(server, counts, lambda: False), settings
+    server, settings, telemetry = cast(Metastore, _Server()), WireSettings(max_message_size=LARGEST), Telemetry()
+    return Dispatcher(server, fb303.METHODS, settings, telemetry), Authenticator(server), Pages(server, telemetry, lambda: False), settings
 
 
 def http(data: bytes) -> None:
@@ -172,7 +174,7 @@ def http(data: bytes) -> None:
     sent: list[bytes] = []
     parts = [data]
     feed = Feed(lambda _: parts.pop() if parts else b"")
-    conversation = HttpConversation(feed, sent.append, dispatcher, settings, authenticator, Peer("127.0.0.1:1"), pages)
+    conversation = HttpConversation(feed, sent.append, dispatcher, settings, authenticator, Peer("127.0.0.1:1"), pages, None)
     with suppress(EndOfStream):
         while conversation.serve_one():
             pass

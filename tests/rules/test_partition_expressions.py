@@ -202,6 +202,15 @@ def comparisons(draw: st.DrawFn) -> Call:
     return Call(draw(st.sampled_from(["=", "=", "=", "!="])), tuple(pair), "boolean")
 
 
+@pytest.mark.parametrize("function", ["and", "or"])
+def test_a_constant_that_its_type_can_not_hold_is_null(function: str) -> None:
+    large = Call("=" if function == "or" else "!=", (Column("n", "int"), Constant(2**40, "int")), "boolean")
+    other = Call(large.function, (Column("n", "int"), Constant(5, "int")), "boolean")
+    judge = compile_expression(Call(function, (large, other), "boolean"), [("n", "int")])
+    assert judge(("1",)) is None
+    assert judge(("5",)) is (function == "or")
+
+
 @given(
     st.lists(comparisons(), min_size=1, max_size=8),
     st.sampled_from(["and", "or"]),

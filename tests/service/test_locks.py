@@ -112,6 +112,23 @@ def test_locks_are_shown_by_object_and_transaction(call: Call) -> None:
     assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, transaction)
 
 
+def test_the_first_of_all_that_hold_a_lock_back_is_told(call: Call) -> None:
+    """Whether that is on the same table, or on the database of it; for a lock on a database also what is on any table in it."""
+    on_table, _ = ask(call, component(EXCLUSIVE, "db", "t"))
+    on_other, _ = ask(call, component(EXCLUSIVE, "db", "u"))
+    ask(call, component(EXCLUSIVE, "elsewhere", "t"))
+    whole, _ = ask(call, component(EXCLUSIVE, "db"))
+    later, _ = ask(call, component(READ, "db", "t"), component(READ, "db", "v"))
+    another, _ = ask(call, component(READ, "db", "u", "p=q"))
+    told = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
+    assert told[whole, 1] == (on_table, 1)
+    assert (told[later, 1], told[later, 2]) == ((on_table, 1), (whole, 1))
+    assert told[another, 1] == (on_other, 1)
+    locks.unlock(call, on_table)
+    told = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
+    assert (told[whole, 1], told[later, 1]) == ((on_other, 1), (whole, 1))
+
+
 def test_a_name_that_is_none_is_refused_whether_there_are_locks_or_not(call: Call) -> None:
     for _ in range(2):
         with pytest.raises(MetaError, match="@db is prefixed"):

@@ -249,6 +249,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
         ("create_table_req", {"request": idl.CreateTableRequest(table=idl.Table(dbName="d", tableName="t"))}, "d.t"),
         ("alter_database", {"dbname": "d", "db": idl.Database(name="d")}, "d"),
         ("create_function", {"func": idl.Function(dbName="d", functionName="f")}, "d.f"),
+        ("abort_txn", {"rqst": idl.AbortTxnRequest(txnid=7)}, "txnid 7"),
+        ("abort_txn", {}, ""),
+        ("heartbeat", {"ids": idl.HeartbeatRequest(lockid=0, txnid=5)}, "txnid 5"),
+        ("unlock", {"rqst": idl.UnlockRequest(lockid=3)}, "lockid 3"),
+        ("abort_txns", {"rqst": idl.AbortTxnsRequest(txn_ids=list(range(1, 99)))}, "txn_ids 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
+        ("compact2", {"rqst": idl.CompactionRequest(dbname="d", tablename="t")}, "d.t"),
         ("getStatus", {}, ""),
     ],
 )

@@ -262,12 +262,19 @@ class _Compiler:
 
 
 def _equality(node: Expression, sign: str, default_name: str) -> tuple[Column, Constant] | None:
-    """Return the column and the constant of its own type that an expression compares by `sign`; None for any other expression."""
+    """Return the column and the constant of its own type that an expression compares by `sign`; None for any other expression.
+
+    A constant that its type can not hold is null: nothing is known of what is compared with it, which a look-up would not tell.
+    """
     if not isinstance(node, Call) or node.function != sign or len(node.arguments) != 2:
         return None
     for column, constant in (node.arguments, node.arguments[::-1]):
-        if _is_of_type(column, constant) and constant.value != default_name:  # type: ignore[union-attr]  # a constant
-            return column, constant  # type: ignore[return-value]  # a column and a constant
+        if not _is_of_type(column, constant):
+            continue
+        assert isinstance(column, Column)
+        assert isinstance(constant, Constant)
+        if constant.value != default_name and _as_type(constant.value, column.type) is not None:
+            return column, constant
     return None
 
 

@@ -140,6 +140,8 @@ class Decision:
 
     def _refusal(self, refused: Sequence[_Refused]) -> str:
         texts = sorted({str(each) for each in refused})
+        if len(texts) > MOST_TOLD:
+            texts = [*texts[:MOST_TOLD], f"and {len(texts) - MOST_TOLD} more"]
         return (
             f"Permission denied: Principal [name={self.who.user}, type=USER] does not have following privileges for operation "
             f"{self._operation} [{', '.join(texts)}]"
@@ -266,6 +268,8 @@ class Decision:
         return {name for name, ok in zip(wanted, seen, strict=True) if ok}
 
 
+MOST_TOLD = 20
+"""Objects that one refusal names."""
 MOST_NAMED = 1000
 """More names than so many are not asked for one by one where the authorizer can tell all that are seen."""
 

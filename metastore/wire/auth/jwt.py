@@ -101,9 +101,9 @@ class Tokens:
         now = time.time()
         if issuer.name is not None and claims.get("iss") != issuer.name:
             raise Refused(f"The token's issuer is {str(claims.get('iss'))[:200]}, not {issuer.name}")
-        if not isinstance(expires := claims.get("exp"), int | float) or isinstance(expires, bool) or expires + LEEWAY < now:
+        if not isinstance(expires := claims.get("exp"), int | float) or isinstance(expires, bool) or not expires + LEEWAY >= now:
             raise Refused("The token has expired, or has no time of expiry; get a new one")
-        if not isinstance(begins := claims.get("nbf", 0), int | float) or begins - LEEWAY > now:
+        if not isinstance(begins := claims.get("nbf", 0), int | float) or not begins - LEEWAY <= now:
             raise Refused("The token is not valid yet; compare the clocks")
         meant_for = _texts(claims.get("aud"))
         if self._audiences and self._audiences.isdisjoint(meant_for):

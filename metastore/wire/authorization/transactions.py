@@ -47,6 +47,8 @@ OPERATIONS = {
     DataOperationType.DELETE: (DELETE,),
 }
 """By what a lock is for, the privileges of which one is enough. Hive tells an INSERT OVERWRITE, and Trino a DELETE, as an update."""
+EVENTS_READ_ON = 1_000
+"""Events that are read at a time where those before were not to be shown."""
 MOST_IN_RANGE = 1_000_000
 """Ids of one range that are looked up; a longer one is refused by the method itself."""
 
@@ -219,16 +221,16 @@ def _kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
 
 
 def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
-    """Read on until there is an event to show: a client takes an empty answer for the end of the log."""
-    request = args.rqst
+    """Read on until there is an event to show, many at a time: a client takes an empty answer for the end of the log."""
+    request, most = args.rqst, args.rqst.maxEvents
     while True:
-        asked = copy(args)
-        value = handler(decision.call, asked)
+        value = handler(decision.call, copy(args))
         events = value.events
-        value.events = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
-        if value.events or not events:
+        shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
+        value.events = shown[:most] if most is not None and most > 0 else shown
+        if shown or not events:
             return value
-        request.lastEvent = events[-1].eventId
+        request.lastEvent, request.maxEvents = events[-1].eventId, max(most or 0, EVENTS_READ_ON)
 
 
 _WORKER = ADMIN

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
@@ -15,6 +16,7 @@ from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchO
 from metastore.service.authorization import decision, location_grants
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
+from metastore.store.schema import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, Caller, bag, partition, table
 from tests.support.catalog import MetastoreMaker
 
@@ -304,6 +306,36 @@ def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As
     found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
     assert [(each.dbName, each.tableName) for each in found] == [("shop", "prices")]
     assert as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events == []
+
+
+def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Metastore) -> None:
+    """As rows may have it that came from a metastore before Hive 3."""
+    root.create_table(table("shop", "old", "una"))
+    untyped = sa.update(tables).where(tables.c.name == "old").values(owner_type=sa.null())
+    server.database.write(lambda session: session.execute(untyped))
+    assert as_user("una").get_all_databases() == ["default", "shop"]
+    assert as_user("una").get_all_tables("shop") == ["old"]
+
+
+def test_many_hidden_events_are_passed_over_together(root: Caller, as_user: As, server: Metastore) -> None:
+    for number in range(30):
+        root.create_table(table("shop", f"hidden{number}", "olga"))
+    root.create_table(table("shop", "shown", "bob"))
+    root.create_table(table("shop", "shown_too", "bob"))
+    bob, statements = as_user("bob"), list[str]()
+    bob.get_all_tables("shop")
+    server.database.observer = statements.append
+    found = bob.get_next_notification(idl.NotificationEventRequest(lastEvent=0, maxEvents=1)).events
+    first = bob.get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
+    assert [each.tableName for each in (*found, *first)] == [None, "shown"]
+    assert len(statements) < 30
+
+
+def test_a_refusal_names_some_of_what_it_is_about(root: Caller, as_user: As) -> None:
+    opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=30, user="olga", hostname="h")).txn_ids
+    with pytest.raises(TApplicationException, match=r"and 10 more\]") as caught:
+        as_user("bob").abort_txns(idl.AbortTxnsRequest(txn_ids=opened))
+    assert str(caught.value.message).count("name=") == 21
 
 
 def test_only_its_own_user_goes_on_with_a_transaction(root: Caller, as_user: As) -> None:

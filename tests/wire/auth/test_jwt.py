@@ -57,6 +57,8 @@ def test_keys_of_rsa_and_a_list_of_audiences(issuer: Issuer) -> None:
         ({"exp": time.time() - 3600}, "expired"),
         ({"exp": None}, "expired"),
         ({"exp": True}, "expired"),
+        ({"exp": float("nan")}, "expired"),
+        ({"nbf": float("nan")}, "not valid yet"),
         ({"exp": "tomorrow"}, "expired"),
         ({"nbf": time.time() + 3600}, "not valid yet"),
         ({"aud": "other"}, "meant for other"),
