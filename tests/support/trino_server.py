@@ -102,6 +102,9 @@ def _has_started(port: int) -> bool:
         return False
 
 
+_SECONDS_FOR_NODES = 60
+
+
 class Trino:
     """Trino, and where the metastore's warehouse is."""
 
@@ -110,20 +113,24 @@ class Trino:
         self.warehouse = warehouse
 
     def run(self, statement: str, *, role: str | None = None, catalog: str = "hive", user: str = USER) -> list[tuple[Any, ...]]:
-        """Run a statement in a catalog, there with a role, and return its rows. TrinoQueryError."""
-        roles = {catalog: role} if role else None
+        """Run a statement in a catalog, there with a role, and return its rows. TrinoQueryError.
+
+        Trino answers before it knows itself as a node that has the catalog: then the statement waits for that.
+        """
+        until = time.monotonic() + _SECONDS_FOR_NODES
+        while True:
+            try:
+                return self._run(statement, {catalog: role} if role else None, catalog, user)
+            except TrinoQueryError as error:
+                if not ("No nodes available" in error.message or "nodes is empty" in error.message) or time.monotonic() > until:
+                    raise
+            time.sleep(0.5)
+
+    def _run(self, statement: str, roles: dict[str, str] | None, catalog: str, user: str) -> list[tuple[Any, ...]]:
         with dbapi.connect(host="127.0.0.1", port=self._port, user=user, catalog=catalog, roles=roles) as connection:
             cursor = connection.cursor()
             cursor.execute(statement)
             return [tuple(row) for row in cursor.fetchall()]
-
-
-def _has_nodes(trino: Trino) -> bool:
-    """Tell whether queries have somewhere to run, which comes after the start."""
-    try:
-        return bool(trino.run("SELECT node_id FROM system.runtime.nodes WHERE state = 'active'"))
-    except TrinoQueryError:
-        return False
 
 
 @contextmanager
@@ -140,10 +147,7 @@ def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jv
             while not _has_started(port):
                 assert process.poll() is None, (folder / "log").read_text()[-3000:]
                 time.sleep(0.5)
-            trino = Trino(port, warehouse)
-            while not _has_nodes(trino):
-                time.sleep(0.5)
-            yield trino
+            yield Trino(port, warehouse)
         finally:
             process.terminate()
             process.wait(60)
