@@ -28,7 +28,7 @@ ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compacti
 INSERT_ONLY = "TBLPROPERTIES ('transactional' = 'true', 'transactional_properties' = 'insert_only', 'no_auto_compaction' = 'true')"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with session(tmp_path_factory.mktemp("spark-warehouse")) as opened:
         yield opened
