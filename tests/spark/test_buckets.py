@@ -89,7 +89,9 @@ def test_rows_stay_in_their_buckets(spark: SparkSession, make_table: TableMaker,
     assert placed(spark, table) == expected(wanted, version)
     alive = {(row.id, row.name) for row in table.toDF().collect()}
     compact(spark, table, compaction)
-    assert placed(spark, table) == expected(wanted, version)
+    found = placed(spark, table)  # without the deleted rows once the cleaner has come
+    assert set().union(*found.values()) >= alive
+    assert all(rows <= expected(wanted, version)[number] for number, rows in found.items())
     assert {(row.id, row.name) for row in table.toDF().collect()} == alive
     table.close()
 
