@@ -39,7 +39,7 @@ def test_rows_are_those_of_the_table(spark: SparkSession, make_table: TableMaker
     assert sorted(map(tuple, few.collect())) == sorted((row[5], row[0]) for row in want)
 
 
-@pytest.mark.parametrize("pushed", [None, "false", "true"])
+@pytest.mark.parametrize("pushed", ["true", *(pytest.param(each, marks=pytest.mark.slow) for each in (None, "false"))])
 def test_filters_choose_rows_whether_or_not_spark_pushes_them(spark: SparkSession, make_table: TableMaker, pushed: str | None) -> None:
     setting = "spark.sql.python.filterPushdown.enabled"
     table = make_table("id int", "day string")

@@ -64,7 +64,14 @@ def by_stream(spark: SparkSession, server: Server, table: AcidTable) -> None:
                 batch.write({"id": number, "a": f"v{number}", "s": {"x": number, "y": "y"}, "k": 0})
 
 
-@pytest.mark.parametrize(("written", "kind"), [(by_insert, "minor"), (by_stream, "minor"), (by_insert, "major"), (by_stream, "major")])
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        (by_stream, "minor"),
+        (by_insert, "major"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((by_insert, "minor"), (by_stream, "major"))),
+    ],
+)
 def test_renamed_columns_keep_their_values(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, written: Callable[..., None], kind: str
 ) -> None:
