@@ -9,10 +9,11 @@ from typing import TypeVar
 import structlog
 
 from metastore.errors import MetastoreError
-from metastore.listeners.events import Event
+from metastore.listeners.events import AddPartitions, DropPartitions, Event
 from metastore.service.context import Call
 from metastore.service.recovery import take_back
 from metastore.store.database import Session
+from metastore.store.work import total
 from metastore.warehouse import MadeDirectories, Reach
 
 log = structlog.get_logger()
@@ -97,4 +98,8 @@ def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) ->
             call.listeners.after(current.event, error)
             raise
     for each in (current.event, *current.further):
+        if isinstance(each, AddPartitions):
+            total.added_partitions += len(each.partitions)
+        elif isinstance(each, DropPartitions):
+            total.dropped_partitions += len(each.partitions)
         call.listeners.after(each, None)

@@ -19,6 +19,8 @@ TOTALS: tuple[Figure, ...] = (
     ("pool_waits", ""),
     ("pool_wait_seconds", ""),
     ("cpu_seconds", ""),
+    ("added_partitions", ""),
+    ("dropped_partitions", ""),
     *((name, cache) for name in ("cache_hits", "cache_misses") for cache in CACHES),
 )
 """What only grows as long as a process lives."""
@@ -43,6 +45,8 @@ def totals(database: Database) -> list[float]:
         pool.waits,
         pool.waited,
         time.process_time(),
+        total.added_partitions,
+        total.dropped_partitions,
         *(regions[name].hits for name in CACHES),
         *(regions[name].misses for name in CACHES),
     ]

@@ -26,10 +26,11 @@ def kind_of(text: str) -> int:
 
 
 class Total:
-    """What all threads of this process took since it began. Two that add at the same instant may lose one addition: it is a measure."""
+    """What all threads of this process took and did since it began. Two that add at once may lose one addition: it is a measure."""
 
     def __init__(self) -> None:
         self.seconds = self.lock_seconds = 0.0
+        self.added_partitions = self.dropped_partitions = 0
 
 
 total = Total()

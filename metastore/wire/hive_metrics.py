@@ -33,7 +33,6 @@ _MAKING = {
     "delete_total_count_dbs": ("drop_database", "drop_database_req"),
     "delete_total_count_tables": ("drop_table", "drop_table_with_environment_context", "drop_table_req"),
 }
-"""Hive counts partitions one by one too, which no count of calls tells."""
 _AGES = {
     "initiated": "compaction_oldest_enqueue_age_in_sec",
     "working": "compaction_oldest_working_age_in_sec",
@@ -83,7 +82,11 @@ class Named:
             yield GaugeMetricFamily(name, "Open connections.", value=sum(counts.connections().values()))
         for name, methods in _MAKING.items():
             yield CounterMetricFamily(name, "Calls of it that succeeded.", value=sum(well[method] for method in methods))
-        load = counts.figures()["cpu_load", ""] / (os.cpu_count() or 1)
+        figures = counts.figures()
+        for name, done in (("create", "added"), ("delete", "dropped")):
+            value = figures[f"{done}_partitions", ""]
+            yield CounterMetricFamily(f"{name}_total_count_partitions", f"Partitions that were {done}.", value=value)
+        load = figures["cpu_load", ""] / (os.cpu_count() or 1)
         yield GaugeMetricFamily(
             "jvm_process_cpu_load", "Part of the processors that the worker processes used in the last second.", value=load
         )

@@ -1,6 +1,6 @@
 """The Helm chart: it is one that Helm takes, its manifests are Kubernetes's, and a server runs by the environment that it sets.
 
-Helm is taken from PATH or METASTORE_TEST_HELM: `go install helm.sh/helm/v3/cmd/helm@latest` builds it.
+Helm comes with the group `deploy`; METASTORE_TEST_HELM names another one.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.support.servers import ROOT, free_port, serving
 yaml = pytest.importorskip("yaml", reason="pip install --group deploy")
 
 CHART = ROOT / "deploy" / "helm" / "metastore"
-HELM = os.environ.get("METASTORE_TEST_HELM") or shutil.which("helm")
+HELM = os.environ.get("METASTORE_TEST_HELM") or shutil.which("helm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 KUBERNETES = ("1.25.0", "1.31.0", "1.36.0")
 NEEDED = ("settings.authentication=users", "settings.warehouse=s3a://bucket/", "secrets.db.name=database", "secrets.db.key=url")
 ALL = (
@@ -34,7 +35,7 @@ ALL = (
     "extraVolumeMounts[0].mountPath=/keytab", "imagePullSecrets[0].name=registry", "replicas=3",
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(HELM is None, reason="go install helm.sh/helm/v3/cmd/helm@latest, or name it in METASTORE_TEST_HELM")
+pytestmark = pytest.mark.skipif(HELM is None, reason="pip install --group deploy")
 
 
 def helm(*arguments: str, values: tuple[str, ...], fails: bool = False) -> str:

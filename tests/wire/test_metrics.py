@@ -101,7 +101,9 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
     options = ("--db", database_url, "--workers", "1", "--set", "metrics_names=hive")
     with serving(*options, home=tmp_path) as server, connect(server.uri, timeout=20) as client:
         client.create_database(idl.Database("d"))
-        client.create_table(idl.Table("t", "d", sd=STORAGE, parameters={}))
+        client.create_table(idl.Table("t", "d", sd=STORAGE, parameters={}, partitionKeys=[idl.FieldSchema("k", "string", None)]))
+        client.add_partitions([idl.Partition(dbName="d", tableName="t", values=[value], sd=STORAGE) for value in "abc"])
+        client.drop_partition("d", "t", ["b"], True)
         client.open_txns(idl.OpenTxnRequest(num_txns=2, user="u", hostname="h"))
         for _ in range(4):
             client.get_all_databases()
@@ -113,11 +115,13 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
         text = eventually(told)
         assert 0 < sample(text, "api_get_all_databases_75thpercentile") <= sample(text, "api_get_all_databases_99thpercentile") < 30_000
         assert sample(text, "api_get_all_databases_mean") > 0
-        assert sample(text, "total_api_calls_total") == 7
+        assert sample(text, "total_api_calls_total") == 9
         assert sample(text, "hive_metastore_open_connections") == sample(text, "open_connections") == 2, "the one and who asks"
         assert sample(text, "create_total_count_dbs_total") == 1
         assert sample(text, "create_total_count_tables_total") == 1
         assert sample(text, "delete_total_count_tables_total") == 0
+        text = eventually(lambda: found if "create_total_count_partitions_total 3.0" in (found := get(server.uri, "/metrics")[1]) else "")
+        assert sample(text, "delete_total_count_partitions_total") == 1
         assert sample(text, "total_count_tables") == sample(text, "init_total_count_tables") == 1
         assert sample(text, "num_open_transactions") == 2
         assert sample(text, "oldest_open_non_repl_txn_age_in_sec") >= 0
