@@ -43,7 +43,8 @@ class ReleaseTraces:
     get_table: bool = False
     request_methods: bool = False
     """Whether it called one that came after 2.3."""
-    request_methods_of_4: bool = False
+    is_4: bool = False
+    """Whether it called a request method that only 4's client calls."""
     marked_catalog: bool = False
     """Whether it named a catalog as 3's client does, in a method that 4's does not call."""
 
@@ -55,12 +56,7 @@ class ReleaseTraces:
     @property
     def is_3(self) -> bool:
         """3's client marks catalogs in names, and calls none of the request methods that came later."""
-        return self.marked_catalog and not self.request_methods_of_4
-
-    @property
-    def is_4(self) -> bool:
-        """4's client calls request methods that 3's lacks."""
-        return self.request_methods_of_4
+        return self.marked_catalog and not self.is_4
 
     def ends(self, method: str) -> bool:
         """Tell whether the client takes the end of the connection for the answer where an argument is missing."""
@@ -74,7 +70,7 @@ class ReleaseTraces:
             self.marked_catalog = self.marked_catalog or any(isinstance(each, str) and each.startswith("@") for each in arguments)
         else:
             self.request_methods = True
-            self.request_methods_of_4 = self.request_methods_of_4 or method not in _REQUESTS_OF_3
+            self.is_4 = self.is_4 or method not in _REQUESTS_OF_3
 
 
 def tells_release(method: str) -> bool:

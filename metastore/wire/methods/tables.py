@@ -35,12 +35,6 @@ def _constraints(holder: Any) -> list[Any]:
     return [constraint for name in CONSTRAINT_LISTS for constraint in getattr(holder, name) or ()]
 
 
-def _given(table: Table | None) -> Table:
-    if table is None:
-        raise MetaError("Table cannot be null")
-    return table
-
-
 def _create(call: Call, table: Table, **options: Any) -> None:
     """Create a table. Java tells a missing database as an invalid object."""
     try:
@@ -50,15 +44,15 @@ def _create(call: Call, table: Table, **options: Any) -> None:
 
 
 def _create_table(call: Call, args: Any) -> None:
-    _create(call, _given(args.tbl))
+    _create(call, unpack.required(call, args.tbl, "tbl"))
 
 
 def _create_table_with_environment_context(call: Call, args: Any) -> None:
-    _create(call, _given(args.tbl), environment=unpack.environment(args.environment_context))
+    _create(call, unpack.required(call, args.tbl, "tbl"), environment=unpack.environment(args.environment_context))
 
 
 def _create_table_with_constraints(call: Call, args: Any) -> None:
-    _create(call, _given(args.tbl), constraints=_constraints(args))
+    _create(call, unpack.required(call, args.tbl, "tbl"), constraints=_constraints(args))
 
 
 def _create_table_req(call: Call, args: Any) -> None:
