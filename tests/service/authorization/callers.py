@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from metastore import idl
+from metastore.errors import MetaError
 from metastore.service.context import Call, Client, Metastore
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
@@ -36,6 +39,10 @@ class Caller:
         return call
 
 
+As = Callable[..., Caller]
+"""Makes the caller of a user and its groups."""
+
+
 def table(database: str, name: str, owner: str | None = None, location: str | None = None, keys: Sequence[str] = ()) -> Any:
     """Return a table that may be made."""
     text = [idl.FieldSchema(name=each, type="string") for each in ("a", "b")]
@@ -63,3 +70,9 @@ def bag(privilege: str, principal: str, kind: int = USER, *, option: bool = Fals
         hiveObject=idl.HiveObjectRef(objectType=given, **ref), principalName=principal, principalType=kind, grantInfo=info, authorizer="SQL"
     )
     return idl.PrivilegeBag(privileges=[each])
+
+
+def refusal(call: Any, *args: Any) -> str:
+    with pytest.raises(MetaError) as caught:
+        call(*args)
+    return caught.value.message
