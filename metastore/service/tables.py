@@ -255,7 +255,8 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
 def _truncate_whole(session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
     """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
     assert table.id is not None
-    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if table.sd is not None else [])
+    has_data = table.sd is not None and table.tableType not in VIEWS
+    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if has_data else [])
     tables.set_parameters(session, table.id, _truncated(table.parameters))
     statistics.delete_table(session, table.id)
     return chosen

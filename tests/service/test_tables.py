@@ -103,6 +103,34 @@ def test_a_location_that_can_not_be_made_leaves_no_table(call: Call, tmp_path: P
         tables.get_table(call, TableName("hive", "default", "full"))
 
 
+def test_the_location_of_a_view_is_kept_and_no_directory_of_its_own(call: Call, tmp_path: Path) -> None:
+    """Iceberg's views have one."""
+    place = tmp_path / "warehouse" / "t"
+    make_table(call, "t")
+    (place / "file").write_text("1")
+    view = Table(
+        tableName="v",
+        dbName="default",
+        tableType="VIRTUAL_VIEW",
+        viewOriginalText="select 1",
+        sd=StorageDescriptor(cols=[FieldSchema("a", "int")], location=f"file:{place}", serdeInfo=SerDeInfo(parameters={})),
+        parameters={},
+    )
+    create_table(call, view)
+    name = TableName("hive", "default", "v")
+    assert tables.get_table(call, name).sd.location == f"file:{place}"
+    tables.truncate_table(call, name, None, None)
+    renamed = tables.get_table(call, name)
+    renamed.tableName = "w"
+    alter_table(call, name, renamed)
+    assert tables.get_table(call, name._replace(table="w")).sd.location == f"file:{place}"
+    tables.drop_table(call, name._replace(table="w"), delete_data=True)
+    assert (place / "file").exists()
+    create_table(call, view)
+    tables.drop_table(call, TableName("hive", "default", "t"), delete_data=True)
+    assert not place.exists()
+
+
 def test_a_view_has_no_directory_and_a_materialized_view_has_one(call: Call) -> None:
     for kind in ("VIRTUAL_VIEW", "MATERIALIZED_VIEW"):
         create_table(

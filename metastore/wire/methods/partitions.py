@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
+from metastore.errors import MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AddPartitionsResult,
     AlterPartitionsResponse,
@@ -93,7 +94,17 @@ def _add_partitions(call: Call, args: Any) -> int:
     first = parts[0]
     if first is None:
         raise MetaError("Partition cannot be null")
+    if call.client.release.is_4:
+        _check_spelling(parts)
     return len(add_partitions(call, unpack.table(call, first.dbName, first.tableName, first.catName), parts))
+
+
+def _check_spelling(parts: Sequence[Partition | None]) -> None:
+    """Refuse partitions that spell their table in more than one way, as Java's server of Hive 4 does."""
+    spelled = {(part.dbName, part.tableName) for part in parts if part is not None}
+    if len(spelled) > 1:
+        (database, table), (other_database, other_table), *_ = sorted(spelled, key=str)
+        raise MetaError(f"Partition does not belong to target table {database}.{table}: it names {other_database}.{other_table}")
 
 
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
@@ -227,10 +238,7 @@ def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
 def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    try:
-        found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
-    except NoSuchObject as error:  # as Hive 4's client expects, which alone asks so
-        raise InvalidObject(error.message) from error
+    found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)
