@@ -206,6 +206,23 @@ def test_schema_is_columns_then_partition_keys(call: Call) -> None:
         tables.get_schema(call, TableName("hive", "default", "nope"))
 
 
+@pytest.mark.parametrize(
+    ("serde", "is_class"),
+    [("no.such.class", False), ("a..B", False), ("1.B", False), ("a b", False), ("a.B$C", True), ("lib", True), ("", True)],
+)
+def test_the_columns_of_a_serde_that_no_engine_can_load_are_not_told(call: Call, serde: str, is_class: bool) -> None:
+    table = full_table()
+    table.sd.serdeInfo.serializationLib = serde
+    create_table(call, table)
+    name = TableName("hive", "default", table.tableName)
+    for ask in (tables.get_fields, tables.get_schema):
+        if is_class:
+            assert ask(call, name)[0].type == table.sd.cols[0].type
+        else:
+            with pytest.raises(MetaError, match="no name of a class in Java"):
+                ask(call, name)
+
+
 def test_a_drop_takes_data_of_managed_tables_and_of_external_ones_that_purge(call: Call) -> None:
     external = {"EXTERNAL": "TRUE"}
     kept = make_table(call, "kept", kind="EXTERNAL_TABLE", parameters=external)

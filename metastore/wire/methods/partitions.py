@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from metastore.errors import MetaError, MissingArgument, NoSuchObject
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import (
     AddPartitionsResult,
     AlterPartitionsResponse,
@@ -24,11 +24,13 @@ from metastore.idl import (
     RenamePartitionResponse,
 )
 from metastore.rules import statistics_validity as validity_rules
+from metastore.rules.names import split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
 from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
+from metastore.service.databases import find_database
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
 from metastore.service.expressions import (
     EMPTY,
@@ -238,7 +240,11 @@ def _get_partitions_by_names(call: Call, args: Any) -> list[Partition]:
 def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesResult:
     request = args.req
     name = unpack.table(call, request.db_name, request.tbl_name)
-    found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    try:
+        found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
+    except NoSuchObject as error:  # Hive 4's client, which alone asks so, tells a missing table from a missing database
+        find_database(call, name.catalog, name.database)
+        raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
     return GetPartitionsByNamesResult(partitions=found)
@@ -320,7 +326,12 @@ def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts), form=partitions.TUPLES)
+    name, limit = _name(call, args), unpack.limit(args.max_parts)
+    try:
+        return partitions.get_partitions_by_filter(call, name, args.filter, limit, form=partitions.TUPLES)
+    except NoSuchObject as error:  # 3's client looks for the names as it spelled them
+        _, database = split_database(args.db_name)
+        raise NoSuchObject(f"{error.message}: {database}.{args.tbl_name} table not found") from error
 
 
 def _get_partition_names(call: Call, args: Any) -> list[str]:
