@@ -285,7 +285,8 @@ class Config:
     db: str = _setting(
         "",
         "SQLAlchemy URL of the database: `sqlite:///FILE`, `postgresql://USER:PASSWORD@HOST/NAME` or "
-        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`.",
+        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`. "
+        "Behind PgBouncer with `pool_mode=transaction`: `postgresql://..?prepared_statements=false`.",
         secret=True,
     )
     database_pool_size: int = _setting(
