@@ -87,7 +87,7 @@ def test_everything_works_behind_a_pooler(mode: str, query: dict[str, str], empt
 def test_the_suite_passes_where_sessions_are_parted() -> None:
     with pooler(databases.server("postgresql"), "transaction") as url:
         address = url.update_query_dict({"prepared_statements": "false"}).render_as_string(hide_password=False)
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "tests/service", "tests/races", "-k", "postgresql and not pgbouncer"]
+        command = [sys.executable, "-m", "pytest", "-q", "tests/service", "tests/races", "-k", "postgresql and not pgbouncer"]
         done = subprocess.run(
             command, env={**os.environ, "METASTORE_TEST_POSTGRESQL": address}, capture_output=True, text=True, check=False
         )

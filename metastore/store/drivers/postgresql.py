@@ -61,7 +61,8 @@ class PostgreSQLDriver(Driver):
         self.connection, self.array = postgresql_cursor.Connection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.prepares = self._prepares(url.query.get(PREPARES, "true"))
-        self.conninfo = self._plain(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        # With several hosts, which no text of a URL can name here.
+        _, self.address = self.dialect.create_connect_args(self._plain(url))  # type: ignore[no-untyped-call]
 
     @staticmethod
     def _prepares(text: str | tuple[str, ...]) -> bool:
@@ -75,7 +76,7 @@ class PostgreSQLDriver(Driver):
         return url.difference_update_query([PREPARES])
 
     def connect(self) -> Any:
-        connection = self.connection.connect(self.conninfo, autocommit=True, application_name="metastore", client_encoding="utf8")
+        connection = self.connection.connect(**self.address, autocommit=True, application_name="metastore", client_encoding="utf8")
         if self.prepares:
             connection.cursor().execute(self.settings)
         else:
@@ -118,8 +119,8 @@ class PostgreSQLDriver(Driver):
             return Retry
         if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
             return Retry  # of two that make a listener's table at one time, with IF NOT EXISTS even, one may be told that it is there
-        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
-            return Unavailable
+        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
+            return Unavailable  # the last of what is a standby by now
         return None
 
     @contextmanager
