@@ -28,6 +28,9 @@ from tests.support.pgbouncer import PROGRAM, pooler
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is not installed")
 
+OTHERS = "not pgbouncer and not test_postgresql and not without_statistics and not test_plans"
+"""Not the tests of this file, of prepared statements, and of how those are planned."""
+
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[URL]:
@@ -87,7 +90,7 @@ def test_everything_works_behind_a_pooler(mode: str, query: dict[str, str], empt
 def test_the_suite_passes_where_sessions_are_parted() -> None:
     with pooler(databases.server("postgresql"), "transaction") as url:
         address = url.update_query_dict({"prepared_statements": "false"}).render_as_string(hide_password=False)
-        command = [sys.executable, "-m", "pytest", "-q", "tests/service", "tests/races", "-k", "postgresql and not pgbouncer"]
+        command = [sys.executable, "-m", "pytest", "-q", "tests/service", "tests/races", "-k", f"postgresql and {OTHERS}"]
         done = subprocess.run(
             command, env={**os.environ, "METASTORE_TEST_POSTGRESQL": address}, capture_output=True, text=True, check=False
         )
