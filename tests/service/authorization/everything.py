@@ -121,8 +121,14 @@ class Estate:
         self.admin.compact2(idl.CompactionRequest(dbname=names.database, tablename=f"{HUSH}_table", partitionname="k=v", type=1))
         found = self.admin.show_compact(idl.ShowCompactRequest()).compacts
         key = self.owner.get_table(names.database, names.table).id
+        self._make_what_engines_keep()
         self.admin.get_current_notificationEventId()
         return names._replace(transaction=transaction, lock=lock.lockid, compaction=found[0].id, table_key=key)
+
+    def _make_what_engines_keep(self) -> None:
+        for name in ("x", f"{HUSH}_connector"):
+            connector = idl.DataConnector(name=name, type="mysql", url=f"jdbc:{HUSH}", ownerName=OWNER, parameters={HUSH: HUSH})
+            self._make(self.admin, "create_dataconnector_req", idl.CreateDataConnectorRequest(connector=connector))
 
     @staticmethod
     def _make(client: Client, method: str, *args: Any) -> None:
@@ -295,6 +301,7 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("get_privilege_set", ("user_name",)): "mallory",
     ("get_table_names_by_filter", ("filter",)): 'hive_filter_field_owner__ like ".*"',
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
+    ("create_dataconnector_req", ("connectorReq", "connector", "name")): "new_connector",
     ("create_function", ("func",)): Estate.function,
     ("alter_function", ("newFunc",)): Estate.function,
     ("append_partition_by_name", ("part_name",)): "k=n1",

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.store.database import Database
-from metastore.store.schema import metadata
+from metastore.store.metadata import metadata
 from metastore.wire.authorization.table import RULES
 from metastore.wire.methods import METHODS
 from tests.service.authorization.everything import HUSH, OWNER, Estate, Names, arguments, told
