@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from metastore.wire.authorization.rules import ADMIN, Decision, Rule
+from metastore.errors import MetaError
+from metastore.idl import ScheduledQueryMaintenanceRequestType
+from metastore.service import scheduled_queries
+from metastore.service.context import Call
+from metastore.wire.authorization.rules import ADMIN, ADMINISTER, SERVER, Decision, Rule, Want, found_by, get, needs
 
 
 def _kept_for_admin(decision: Decision, _args: Any, value: list[str]) -> list[str]:
     return value if decision.is_admin else []
 
 
+def _is_own_query(call: Call, key: Any) -> bool:
+    """Tell whether a scheduled query is there and runs as the caller."""
+    try:
+        found = scheduled_queries.find(call, scheduled_queries.checked_key(key))
+    except MetaError:
+        return False
+    return found is not None and found.user is not None and found.user == call.client.user
+
+
+def _maintain(call: Call, args: Any) -> Iterator[Want]:
+    """Want to run queries as others, unless the query runs as the caller before and after: what is missing is nobody's."""
+    creates, drops = (args.request.type == kind for kind in (_KINDS.CREATE, _KINDS.DROP))
+    query = args.request.scheduledQuery
+    stays_own = drops or (query is not None and query.user is not None and query.user == call.client.user)
+    if not stays_own or not (creates or _is_own_query(call, get(query, "scheduleKey"))):
+        yield Want((ADMINISTER,), SERVER)
+
+
+def _get_query(call: Call, args: Any) -> Iterator[Want]:
+    if not _is_own_query(call, args.scheduleKey):
+        yield Want((ADMINISTER,), SERVER)
+
+
+_KINDS = ScheduledQueryMaintenanceRequestType
+_OWN_QUERY = "nothing for a query that runs as the caller, else the role `admin`"
+
 ENTRIES: dict[str, Rule] = {
     **dict.fromkeys(("create_dataconnector_req", "get_dataconnector_req", "alter_dataconnector_req", "drop_dataconnector_req"), ADMIN),
     "get_dataconnectors": Rule(keep=_kept_for_admin, shows="all to the role `admin`, none to others"),
+    "scheduled_query_maintenance": needs(found_by(_OWN_QUERY, _maintain), operation="ADMIN"),
+    "get_scheduled_query": needs(found_by(_OWN_QUERY, _get_query), operation="ADMIN"),
+    **dict.fromkeys(("scheduled_query_poll", "scheduled_query_progress"), ADMIN),
 }

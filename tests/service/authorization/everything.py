@@ -129,6 +129,11 @@ class Estate:
         for name in ("x", f"{HUSH}_connector"):
             connector = idl.DataConnector(name=name, type="mysql", url=f"jdbc:{HUSH}", ownerName=OWNER, parameters={HUSH: HUSH})
             self._make(self.admin, "create_dataconnector_req", idl.CreateDataConnectorRequest(connector=connector))
+        query = idl.ScheduledQuery(
+            scheduleKey=idl.ScheduledQueryKey(scheduleName="x", clusterNamespace="x"), enabled=True, schedule="* * * * * ?", user=OWNER,
+            query=f"select {HUSH}",
+        )  # fmt: skip
+        self._make(self.owner, "scheduled_query_maintenance", idl.ScheduledQueryMaintenanceRequest(type=1, scheduledQuery=query))
 
     @staticmethod
     def _make(client: Client, method: str, *args: Any) -> None:
@@ -302,6 +307,9 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("get_table_names_by_filter", ("filter",)): 'hive_filter_field_owner__ like ".*"',
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
     ("create_dataconnector_req", ("connectorReq", "connector", "name")): "new_connector",
+    ("scheduled_query_progress", ("info", "state")): idl.QueryState.EXECUTING,
+    ("scheduled_query_maintenance", ("request", "type")): idl.ScheduledQueryMaintenanceRequestType.ALTER,
+    ("scheduled_query_maintenance", ("request", "scheduledQuery", "schedule")): "0 0 0 * * ?",
     ("create_function", ("func",)): Estate.function,
     ("alter_function", ("newFunc",)): Estate.function,
     ("append_partition_by_name", ("part_name",)): "k=n1",

@@ -124,6 +124,7 @@ FAILS_FOR_ADMIN = {
     "add_foreign_key": "no primary or unique key",
     "drop_constraint": "does not exist for the associated table",
     "exchange_partitions": "already exists",
+    "scheduled_query_progress": "There is no execution",
     "seed_write_id": "has had some already",
     "get_type": "not found",
     "get_type_all": "Not yet implemented",
