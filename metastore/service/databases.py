@@ -21,6 +21,7 @@ from metastore.service.occupants import Occupant
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, dependents, partitions, tables, view_sources
 from metastore.store.database import Session
+from metastore.store.databases import Contents
 from metastore.store.drivers.contract import ReferenceViolation
 
 
@@ -144,7 +145,7 @@ def drop_database(
     ignore_unknown: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Remove a database; with `cascade` its tables and functions too. NoSuchObject, InvalidOperation, MetaError."""
+    """Remove a database; with `cascade` all that is in it too. NoSuchObject, InvalidOperation, MetaError."""
     if name is None:
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
@@ -207,20 +208,20 @@ class _Drop:
         key = databases.lock(session, *self._where)
         if key is None:
             raise NoSuchObject(f"There is no database {'.'.join(self._where)}")
-        has_tables, has_functions = databases.has_tables_or_functions(session, key)
+        contents = databases.contents(session, key)
         if not cascade:
-            self._check_empty(has_tables=has_tables, has_functions=has_functions)
-        self.tables = self._locked_tables(session, key) if has_tables else []
+            self._check_empty(contents)
+        self.tables = self._locked_tables(session, key) if contents.tables else []
         self._call.listeners.within([self._ask(table) for table in self.tables], session)
         self.outside = self._outside(session, key)
-        if has_tables or has_functions:
+        if contents.tables or contents.functions:
             bulk.delete_contents(session, key)
         if any(is_transactional(table) for table in self.tables):
             dependents.delete_database(session, *self._where)
         databases.delete(session, key)
 
-    def _check_empty(self, *, has_tables: bool, has_functions: bool) -> None:
-        for what, has in (("tables", has_tables), ("functions", has_functions)):
+    def _check_empty(self, contents: Contents) -> None:
+        for what, has in zip(("tables", "functions", "stored procedures", "packages"), contents, strict=True):
             if has:
                 raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {what} exist.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from metastore.store.clauses import bound
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
+from metastore.store.schema_engine import packages, procedures
 
 C = databases.c
 FIELDS = {
@@ -41,9 +42,20 @@ UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "cat
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
 IN_USE = sa.select(
-    sa.exists(sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))),
-    sa.exists(sa.select(functions.c.id).where(functions.c.database_id == sa.bindparam("key"))),
+    *(
+        sa.exists(sa.select(table.c.id).where(table.c.database_id == sa.bindparam("key")))
+        for table in (tables, functions, procedures, packages)
+    )
 )
+
+
+class Contents(NamedTuple):
+    """Whether there is something of each kind in a database."""
+
+    tables: bool
+    functions: bool
+    procedures: bool
+    packages: bool
 
 
 def _struct(row: Row) -> DatabaseStruct:
@@ -100,15 +112,15 @@ def update(session: Session, catalog: str, name: str, database: DatabaseStruct) 
     session.execute(UPDATE, catalog_key=catalog, name_key=name, **_values(database))
 
 
-def has_tables_or_functions(session: Session, key: int) -> tuple[bool, bool]:
-    """Tell whether tables, and whether functions, are in a database."""
+def contents(session: Session, key: int) -> Contents:
+    """Tell of what kinds something is in a database."""
     row = session.row(IN_USE, key=key)
     assert row is not None
-    return bool(row[0]), bool(row[1])
+    return Contents(*map(bool, row))
 
 
 def delete(session: Session, key: int) -> None:
-    """Remove an empty database with the privileges on it: a later one may get its key."""
+    """Remove a database without tables and functions, with all else that is in it and the privileges on it: a later one may get its key."""
     authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, key=key)
     session.execute(DELETE, key=key)

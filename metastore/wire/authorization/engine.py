@@ -7,9 +7,12 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import ScheduledQueryMaintenanceRequestType
+from metastore.rules.names import normalize
 from metastore.service import scheduled_queries
 from metastore.service.context import Call
-from metastore.wire.authorization.rules import ADMIN, ADMINISTER, SERVER, Decision, Rule, Want, found_by, get, needs
+from metastore.service.databases import get_databases
+from metastore.wire.authorization.rules import ADMIN, ADMINISTER, ALTER, SEE, SERVER, Decision, Rule, Want, database, found_by, get, needs
+from metastore.wire.methods.table import Handler
 
 
 def _kept_for_admin(decision: Decision, _args: Any, value: list[str]) -> list[str]:
@@ -39,6 +42,26 @@ def _get_query(call: Call, args: Any) -> Iterator[Want]:
         yield Want((ADMINISTER,), SERVER)
 
 
+def _names(decision: Decision, args: Any, handler: Handler) -> list[str]:
+    """List names of one database, or of those databases of a catalog that may be shown, one after the other."""
+    request, call = args.request, decision.call
+    if request.dbName is not None:
+        return handler(call, args)  # type: ignore[no-any-return]  # names
+    catalog = normalize(request.catName or call.config.default_catalog)
+    found: list[str] = []
+    for _, name in sorted(decision.databases((catalog, each) for each in get_databases(call, catalog, None))):
+        request.dbName = name
+        found += handler(call, args)
+    return found
+
+
+def _procedure(privilege: str, path: str, operation: str) -> Rule:
+    return needs(database(privilege, f"{path}.dbName", f"{path}.catName"), operation=operation)
+
+
+_LISTED = needs(
+    database(SEE, "request.dbName", "request.catName"), operation="SHOWFUNCTIONS", around=_names, shows="those of databases that are shown"
+)
 _KINDS = ScheduledQueryMaintenanceRequestType
 _OWN_QUERY = "nothing for a query that runs as the caller, else the role `admin`"
 
@@ -48,4 +71,10 @@ ENTRIES: dict[str, Rule] = {
     "scheduled_query_maintenance": needs(found_by(_OWN_QUERY, _maintain), operation="ADMIN"),
     "get_scheduled_query": needs(found_by(_OWN_QUERY, _get_query), operation="ADMIN"),
     **dict.fromkeys(("scheduled_query_poll", "scheduled_query_progress"), ADMIN),
+    "create_stored_procedure": _procedure(ALTER, "proc", "CREATEFUNCTION"),
+    "add_package": _procedure(ALTER, "request", "CREATEFUNCTION"),
+    **dict.fromkeys(("get_stored_procedure", "find_package"), _procedure(SEE, "request", "DESCFUNCTION")),
+    **dict.fromkeys(("drop_stored_procedure", "drop_package"), _procedure(ALTER, "request", "DROPFUNCTION")),
+    **dict.fromkeys(("get_all_stored_procedures", "get_all_packages"), _LISTED),
+    **dict.fromkeys(("add_runtime_stats", "get_runtime_stats", "add_replication_metrics", "get_replication_metrics"), ADMIN),
 }

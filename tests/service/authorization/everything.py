@@ -133,6 +133,15 @@ class Estate:
             scheduleKey=idl.ScheduledQueryKey(scheduleName="x", clusterNamespace="x"), enabled=True, schedule="* * * * * ?", user=OWNER,
             query=f"select {HUSH}",
         )  # fmt: skip
+        database = self.names.database
+        for name in ("x", f"{HUSH}_name"):
+            procedure = idl.StoredProcedure(name=name, dbName=database, catName="hive", ownerName=OWNER, source=HUSH)
+            self._make(self.owner, "create_stored_procedure", procedure)
+            package = idl.AddPackageRequest(catName="hive", dbName=database, packageName=name, ownerName=OWNER, header=HUSH, body=HUSH)
+            self._make(self.owner, "add_package", package)
+        self._make(self.admin, "add_runtime_stats", idl.RuntimeStat(weight=1, payload=HUSH.encode()))
+        metrics = idl.ReplicationMetrics(scheduledExecutionId=1, policy="x", dumpExecutionId=1, metadata=HUSH, progress=HUSH)
+        self._make(self.admin, "add_replication_metrics", idl.ReplicationMetricList(replicationMetricList=[metrics]))
         self._make(self.owner, "scheduled_query_maintenance", idl.ScheduledQueryMaintenanceRequest(type=1, scheduledQuery=query))
 
     @staticmethod
@@ -285,7 +294,7 @@ def altered(names: Names) -> Any:
     return idl.Database(name=names.database, parameters={"new": "1"}, ownerName=OWNER)
 
 
-NAME_OF: dict[str, str] = {}
+NAME_OF: dict[str, str] = {"StoredProcedure": "x"}
 OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     **{(method, ("name",)): (lambda names: names.database) for method in ("get_database", "drop_database")},
     **{(method, ("name",)): (lambda names: names.table) for method in ("drop_table", "drop_table_with_environment_context")},
