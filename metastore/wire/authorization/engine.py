@@ -77,4 +77,5 @@ ENTRIES: dict[str, Rule] = {
     **dict.fromkeys(("drop_stored_procedure", "drop_package"), _procedure(ALTER, "request", "DROPFUNCTION")),
     **dict.fromkeys(("get_all_stored_procedures", "get_all_packages"), _LISTED),
     **dict.fromkeys(("add_runtime_stats", "get_runtime_stats", "add_replication_metrics", "get_replication_metrics"), ADMIN),
+    **dict.fromkeys(("get_properties", "set_properties"), ADMIN),
 }

@@ -139,6 +139,7 @@ class Estate:
             self._make(self.owner, "create_stored_procedure", procedure)
             package = idl.AddPackageRequest(catName="hive", dbName=database, packageName=name, ownerName=OWNER, header=HUSH, body=HUSH)
             self._make(self.owner, "add_package", package)
+        self._make(self.admin, "set_properties", idl.PropertySetRequest(nameSpace="hms", propertyMap={f"x.{HUSH}": HUSH}))
         self._make(self.admin, "add_runtime_stats", idl.RuntimeStat(weight=1, payload=HUSH.encode()))
         metrics = idl.ReplicationMetrics(scheduledExecutionId=1, policy="x", dumpExecutionId=1, metadata=HUSH, progress=HUSH)
         self._make(self.admin, "add_replication_metrics", idl.ReplicationMetricList(replicationMetricList=[metrics]))
@@ -316,6 +317,9 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("get_table_names_by_filter", ("filter",)): 'hive_filter_field_owner__ like ".*"',
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
     ("create_dataconnector_req", ("connectorReq", "connector", "name")): "new_connector",
+    **{(method, ("req", "nameSpace")): "hms" for method in ("get_properties", "set_properties")},
+    ("get_properties", ("req", "mapPredicate")): "true",
+    ("set_properties", ("req", "propertyMap")): {"x.name": "x"},
     ("scheduled_query_progress", ("info", "state")): idl.QueryState.EXECUTING,
     ("scheduled_query_maintenance", ("request", "type")): idl.ScheduledQueryMaintenanceRequestType.ALTER,
     ("scheduled_query_maintenance", ("request", "scheduledQuery", "schedule")): "0 0 0 * * ?",
