@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.ddl.mysql import MySQLImpl
 
-from metastore.store.metadata import metadata
+from metastore.store.all_tables import metadata
 
 
 class Repeatable(MySQLImpl):

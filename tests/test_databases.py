@@ -15,9 +15,9 @@ from sqlalchemy.engine import make_url
 
 from metastore.errors import MetaError
 from metastore.store import migrate, transactions, write_ids
+from metastore.store.all_tables import metadata
 from metastore.store.database import Database, Session
 from metastore.store.drivers import mysql
-from metastore.store.metadata import metadata
 from metastore.store.write_ids import Range, TableKey
 from tests.support import databases
 

@@ -21,7 +21,6 @@ from metastore.service.occupants import Occupant
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, dependents, partitions, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.databases import Contents
 from metastore.store.drivers.contract import ReferenceViolation
 
 
@@ -208,22 +207,16 @@ class _Drop:
         key = databases.lock(session, *self._where)
         if key is None:
             raise NoSuchObject(f"There is no database {'.'.join(self._where)}")
-        contents = databases.contents(session, key)
-        if not cascade:
-            self._check_empty(contents)
-        self.tables = self._locked_tables(session, key) if contents.tables else []
+        kinds = databases.contents(session, key)
+        if kinds and not cascade:
+            raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {kinds[0]} exist.")
+        self.tables = self._locked_tables(session, key) if "tables" in kinds else []
         self._call.listeners.within([self._ask(table) for table in self.tables], session)
         self.outside = self._outside(session, key)
-        if contents.tables or contents.functions:
-            bulk.delete_contents(session, key)
+        bulk.delete_contents(session, key, kinds)
         if any(is_transactional(table) for table in self.tables):
             dependents.delete_database(session, *self._where)
         databases.delete(session, key)
-
-    def _check_empty(self, contents: Contents) -> None:
-        for what, has in zip(("tables", "functions", "stored procedures", "packages"), contents, strict=True):
-            if has:
-                raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {what} exist.")
 
     def _locked_tables(self, session: Session, key: int) -> list[Table]:
         """Lock all tables and return them. MetaError if a materialized view elsewhere is made from one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
 from metastore.store.schema_engine import packages, procedures
+from metastore.store.schema_registry import registry_schemas
 
 C = databases.c
 FIELDS = {
@@ -41,21 +42,9 @@ ALL = sa.select(*FIELDS.values()).where(C.catalog == sa.bindparam("catalog_key")
 UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "catalog", "name", "create_time"}))
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
-IN_USE = sa.select(
-    *(
-        sa.exists(sa.select(table.c.id).where(table.c.database_id == sa.bindparam("key")))
-        for table in (tables, functions, procedures, packages)
-    )
-)
-
-
-class Contents(NamedTuple):
-    """Whether there is something of each kind in a database."""
-
-    tables: bool
-    functions: bool
-    procedures: bool
-    packages: bool
+CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas, "stored procedures": procedures, "packages": packages}
+"""What a database may hold."""
+IN_USE = sa.select(*(sa.exists(sa.select(each.c.id).where(each.c.database_id == sa.bindparam("key"))) for each in CONTENTS.values()))
 
 
 def _struct(row: Row) -> DatabaseStruct:
@@ -112,15 +101,15 @@ def update(session: Session, catalog: str, name: str, database: DatabaseStruct) 
     session.execute(UPDATE, catalog_key=catalog, name_key=name, **_values(database))
 
 
-def contents(session: Session, key: int) -> Contents:
-    """Tell of what kinds something is in a database."""
+def contents(session: Session, key: int) -> list[str]:
+    """Return the kinds of things that are in a database: of those in `CONTENTS`, in its order."""
     row = session.row(IN_USE, key=key)
     assert row is not None
-    return Contents(*map(bool, row))
+    return [kind for kind, is_there in zip(CONTENTS, row, strict=True) if is_there]
 
 
 def delete(session: Session, key: int) -> None:
-    """Remove a database without tables and functions, with all else that is in it and the privileges on it: a later one may get its key."""
+    """Remove an empty database with the privileges on it: a later one may get its key."""
     authorization_changes.note(session)
     session.execute(DELETE_PRIVILEGES, key=key)
     session.execute(DELETE, key=key)

@@ -1,4 +1,4 @@
-"""Rows of stored procedures and packages of HPL/SQL. One function per statement. They go with their database."""
+"""Rows of stored procedures and packages of HPL/SQL. One function per statement."""
 
 from __future__ import annotations
 

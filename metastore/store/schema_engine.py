@@ -80,7 +80,7 @@ replication_metrics = table(
 procedures = table(
     "procedures",
     Column("id", ID, primary_key=True),
-    Column("database_id", ID, ForeignKey("databases.id", ondelete="CASCADE"), nullable=False),
+    Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
     Column("owner_name", NAME),
     Column("source", JSON_TEXT, nullable=False),
@@ -90,7 +90,7 @@ procedures = table(
 packages = table(
     "packages",
     Column("id", ID, primary_key=True),
-    Column("database_id", ID, ForeignKey("databases.id", ondelete="CASCADE"), nullable=False),
+    Column("database_id", ID, ForeignKey("databases.id"), nullable=False),
     Column("name", NAME, nullable=False),
     Column("owner_name", NAME),
     Column("header", JSON_TEXT, nullable=False),

@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects import mysql
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
@@ -33,7 +33,7 @@ def in_database(table: str, *columns: sa.Column[str]) -> None:
         sa.Column("owner_name", NAME),
         *columns,
         sa.PrimaryKeyConstraint("id", name=op.f(f"pk_{table}")),
-        sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name=op.f(f"fk_{table}_database_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name=op.f(f"fk_{table}_database_id")),
         sa.UniqueConstraint("database_id", "name", name=op.f(f"uq_{table}_database_id_name")),
     )
 
