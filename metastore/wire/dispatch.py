@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
-from metastore import errors, idl, log
+from metastore import errors, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
@@ -24,7 +24,7 @@ from metastore.store.work import Work, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
-from metastore.wire.errors import declared, failure, internal_error, unknown_method
+from metastore.wire.errors import failure, internal_error, unknown_method
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -232,14 +232,15 @@ class Dispatcher:
         if old is not None and old.suspected(message.body):
             old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))
         if called.request is not None and getattr(message.body, called.request) is None:
-            text = f"{message.name} needs its request: set the argument {called.request}"
-            if idl.MetaException in declared(message.name):
-                raise errors.MetaError(text)
-            raise TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {message.name}: {text}")
+            raise errors.MetaError(f"{message.name} needs its request: set the argument {called.request}")
         return message.body
 
     def _success(self, message: Message, dialect: Dialect, client: Client, called: Signature, value: Any) -> bytes:
-        """Encode a result. Raises TApplicationException if it is not what the method returns."""
+        """Encode a result. Raises TApplicationException if it is not what the method returns, and if it is nothing where a value is due."""
+        if value is None and called.returns:
+            # What Hive's clients make of an empty result, with a reason.
+            text = f"{message.name} has no value for {called.describe(message.body) or 'these arguments'}"
+            raise TApplicationException(TApplicationException.MISSING_RESULT, text)
         try:
             result: Any = called.result()
             if value is not None:

@@ -44,9 +44,10 @@ def declared(method: str) -> dict[type[TException], tuple[str, ...]]:
     return out
 
 
-def internal_error(method: str) -> TApplicationException:
-    """Return what the client gets for an error that its method can not declare; the text is Java's."""
-    return TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {method}")
+def internal_error(method: str, reason: str = "") -> TApplicationException:
+    """Return what the client gets for an error that its method can not declare: Java's text, and a reason if that is for clients."""
+    text = f"Internal error processing {method}"
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{text}: {reason}" if reason else text)
 
 
 def unknown_method(method: str) -> TApplicationException:
@@ -65,7 +66,7 @@ def failure(method: str, error: Exception, client: Client) -> TPayload:
             for name in _fields(method, exception, fields, client):
                 setattr(result, name, exception)
             return result
-    return internal_error(method)
+    return internal_error(method, error.message if isinstance(error, errors.MetastoreError) else "")
 
 
 def _candidates(error: Exception) -> list[Any]:

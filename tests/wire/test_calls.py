@@ -73,7 +73,7 @@ def test_an_undeclared_error_becomes_a_meta_exception_where_that_is_declared(cli
 def test_an_undeclared_error_without_meta_exception_is_an_internal_error(client: Client) -> None:
     error = application_error(client, "heartbeat", idl.HeartbeatRequest())
     assert (error.type, error.message) == (
-        TApplicationException.INTERNAL_ERROR, "Internal error processing heartbeat",
+        TApplicationException.INTERNAL_ERROR, "Internal error processing heartbeat: undeclared, and no MetaException either",
     )  # fmt: skip
     assert client.getStatus() == 2
 

@@ -1,7 +1,8 @@
-"""A client may leave out any field: every method then answers with an error that says so, never with one of Python's own."""
+"""A client may leave out any field, or send bytes for text: every method then answers with an error that says so in words."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,9 +23,11 @@ from metastore.service.context import Client, Metastore
 from metastore.store import migrate
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS
-from metastore.wire.protocol import Dialect, Message, write_message
+from metastore.wire.protocol import Dialect, Message, read_message, write_message
 from metastore.wire.settings import WireSettings
+from metastore.wire.signatures import signature
 from metastore.wire.telemetry import Telemetry
+from metastore.wire.transport import Feed
 from metastore.wire.variants import OLD_REQUESTS
 from tests.support.catalog import add_partitions, call_of, make_table
 
@@ -118,18 +121,66 @@ def test_every_missing_field_is_told_in_words(metastore: Metastore, method: str)
     (ends,) = metastore.listeners.end
     assert isinstance(ends, Ends)
     wrong = []
+    empty = write_message(BINARY, method, TMessageType.REPLY, 1, signature(method).result())
     for what, args in arguments(method):
         ends.error = None
         raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if method in OLD_REQUESTS else b""
         message = Message(method, TMessageType.CALL, 1, args, raw)
         with capture_logs():
-            dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY)
+            outcome = dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY)
         error = ends.error
         text = str(error)
         if isinstance(error, TApplicationException):
             text = str(error.message)
             if text == f"Internal error processing {method}":
                 wrong.append(f"{what}: {error.__cause__!r}")
+        if signature(method).returns and outcome.reply == empty:
+            wrong.append(f"{what}: an empty result")
         if not isinstance(error, MetastoreError | TException | None) or "'NoneType'" in text:
             wrong.append(f"{what}: {error!r}")
+    assert not wrong
+
+
+MARK = "no_UTF_8_"
+"""Stands where the bytes of a text are to be none."""
+
+
+def marked(value: Any, path: str) -> Iterator[str]:
+    """Put the mark in place of each text below a value in turn; yield where, for as long as it stands there."""
+    if isinstance(value, dict):
+        for key in [key for key in value if isinstance(key, str)]:
+            value[MARK] = value.pop(key)
+            yield f"{path}.key"
+            value[key] = value.pop(MARK)
+        places: Any = list(value)
+    elif isinstance(value, list):
+        places = range(len(value))
+    else:
+        value, places = value.__dict__, list(value.__dict__)
+    for place in places:
+        inner = value[place]
+        if isinstance(inner, str):
+            value[place] = MARK
+            yield f"{path}.{place}"
+            value[place] = inner
+        elif isinstance(inner, list | dict) or hasattr(inner, "thrift_spec"):
+            yield from marked(inner, f"{path}.{place}")
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_text_that_is_no_utf_8_is_refused_wherever_it_stands(metastore: Metastore, method: str) -> None:
+    dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Telemetry())
+    (ends,) = metastore.listeners.end
+    assert isinstance(ends, Ends)
+    called = signature(method)
+    args, wrong = struct(called.args, 3, None), list[str]()
+    for path in marked(args, method):
+        raw = write_message(BINARY, method, TMessageType.CALL, 1, args).replace(MARK.encode(), b"\xff\xfe" + MARK[2:].encode())
+        message = read_message(Feed(io.BytesIO(raw).read), BINARY, WireSettings(port=0), lambda *_: called.args)
+        ends.error = None
+        with capture_logs():
+            reply = dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY).reply
+        told = str(getattr(ends.error, "message", ""))
+        if "is no UTF-8; send text as UTF-8" not in told or (reply is not None and b"is no UTF-8" not in reply):
+            wrong.append(f"{path}: {ends.error!r}, {reply!r}")
     assert not wrong

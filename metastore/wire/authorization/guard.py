@@ -10,15 +10,14 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException, TException, TPayload
+from thriftpy2.thrift import TException, TPayload
 
-from metastore import errors, idl
+from metastore import errors
 from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, Who, owner_of
 from metastore.service.authorization.decision import Decision, Want
 from metastore.service.context import Call
 from metastore.wire.authorization.rules import Late, Rule
-from metastore.wire.errors import declared
-from metastore.wire.methods.table import ALL, Handler
+from metastore.wire.methods.table import Handler
 
 _MARK = "Hidden_"
 """How names begin that stand for others: with a capital, so that it shows whether a handler has normalised it."""
@@ -64,13 +63,13 @@ class Guard:
         wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]
         try:
             hidden = decision.judge(wants)
-        except errors.PermissionDenied as refusal:
+        except errors.PermissionDenied:
             decision.call.refused = True
-            raise _as_declared(decision.call.method, refusal) from refusal
+            raise
         decision.call.refused = bool(hidden)
         names = _hide(hidden)
         if hidden and (left := _left(rule, decision.call, args, [want for want, _, _ in hidden])):
-            raise _as_declared(decision.call.method, decision.refusal(left))
+            raise decision.refusal(left)
         try:
             value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
             if rule.keep is not None:
@@ -80,14 +79,6 @@ class Guard:
                 _put_back_in(error, names)
             raise
         return _put_back(value, names) if names else value
-
-
-def _as_declared(method: str, refusal: errors.PermissionDenied) -> Exception:
-    """Return a refusal as the method can tell it: with its text also where it declares no MetaException. Queries declare nothing."""
-    if method not in ALL or idl.MetaException in declared(method):
-        return refusal
-    text = f"Internal error processing {method}: {refusal.message}"
-    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
 
 
 def _left(rule: Rule, call: Call, args: Any, hidden: list[Want]) -> Want | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from thriftpy2.thrift import TApplicationException
-
 from metastore.errors import InvalidObject, MetastoreError
 from metastore.service.context import Call
+from metastore.wire.errors import internal_error
 from metastore.wire.methods.table import Handler
 
 
@@ -20,7 +19,6 @@ def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject, *, 
         except kind as error:
             if to_hive_3 and not call.client.release.is_3:
                 raise
-            text = f"Internal error processing {call.method}: {error.message}"
-            raise TApplicationException(TApplicationException.INTERNAL_ERROR, text) from error
+            raise internal_error(call.method, error.message) from error
 
     return answer
