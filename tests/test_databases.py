@@ -14,7 +14,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
 from metastore.errors import MetaError
-from metastore.store import migrate, schema, transactions, write_ids
+from metastore.store import migrate, transactions, write_ids
+from metastore.store.all_tables import metadata
 from metastore.store.database import Database, Session
 from metastore.store.drivers import mysql
 from metastore.store.write_ids import Range, TableKey
@@ -63,7 +64,7 @@ def connected(database: Database) -> Iterator[sa.Connection]:
 
 def test_the_migrations_make_what_the_model_declares(database: Database) -> None:
     with connected(database) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
 @pytest.mark.parametrize("kind", databases.SERVERS)
@@ -147,7 +148,7 @@ def upgrade(database: Database) -> int:
     """Bring the schema to the newest revision, see `breaking_off`."""
     done = breaking_off(database, lambda: migrate.upgrade(database))
     with connected(database) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     return done
 
 
@@ -167,7 +168,7 @@ def downgrade(database: Database, revision: str) -> None:
 
 def test_a_migration_that_breaks_off_is_run_again(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
-    assert upgrade(database) >= (len(schema.metadata.tables) if database.driver.name == "mysql" else 0)
+    assert upgrade(database) >= (len(metadata.tables) if database.driver.name == "mysql" else 0)
     database.close()
 
 

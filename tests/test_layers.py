@@ -30,6 +30,7 @@ SIDEWAYS = {("cli", "app")}
 HOME_OF = {
     "sqlalchemy": {"store"},
     "alembic": {"store"},
+    "cronsim": {"rules"},
     "sqlite3": {"store"},
     "psycopg": {"store"},
     "pymysql": {"store"},

@@ -12,6 +12,7 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from metastore.config.values import ConfigError, Value, render
 
@@ -698,6 +699,76 @@ class Config:
         minimum=1,
     )
 
+    scheduled_queries: bool = _group(
+        "Scheduled queries, and what Hive measures",
+        _setting(
+            True,
+            "Keeps Hive's scheduled queries and hands them out; else their methods are refused.",
+            _hive("metastore.scheduled.queries.enabled"),
+        ),
+    )
+    scheduled_query_time_zone: str | None = _setting(
+        None,
+        "Time zone that schedules are in (`Europe/Berlin`); unset: the machine's, which has to be the same for all servers of a database.",
+    )
+    scheduled_query_timeout: float = _setting(
+        120.0,
+        "An execution whose executor reports nothing for so long has timed out.",
+        ("metastore.scheduled.queries.execution.timeout", "hive.metastore.scheduled.queries.progress.timeout"),
+        unit="s",
+        minimum=0,
+    )
+    scheduled_query_clean_interval: float = _setting(
+        60.0,
+        "How often executions that report no more are ended, and old ones removed; 0 never.",
+        ("metastore.scheduled.queries.execution.maint.task.frequency", "hive.metastore.scheduled.queries.execution.clean.frequency"),
+        unit="s",
+        minimum=0,
+    )
+    scheduled_query_history: float = _setting(
+        2_592_000.0,
+        "How long ended executions are kept.",
+        _hive("metastore.scheduled.queries.execution.max.age"),
+        unit="s",
+        minimum=0,
+    )
+    scheduled_query_disable_after: int = _setting(
+        0,
+        "A query that failed so often in turn is switched off; 0: none is.",
+        ("metastore.scheduled.queries.autodisable.count",),
+        minimum=0,
+    )
+    scheduled_query_skip_after: int = _setting(
+        0,
+        "A query that failed n times in turn is left out n-1 times, of so many failures at the most; 0: it is not.",
+        ("metastore.scheduled.queries.skip.opportunities.after.failures",),
+        minimum=0,
+    )
+    runtime_statistics_clean_interval: float = _setting(
+        3600.0,
+        "How often old runtime statistics are removed; 0 never.",
+        _hive("metastore.runtime.stats.clean.frequency"),
+        unit="s",
+        minimum=0,
+    )
+    runtime_statistics_age: float = _setting(
+        259_200.0, "How long runtime statistics are kept.", _hive("metastore.runtime.stats.max.age"), unit="s", minimum=0
+    )
+    replication_metrics_clean_interval: float = _setting(
+        86_400.0,
+        "How often old metrics of replication are removed; 0 never.",
+        ("metastore.repl.metrics.cleanup.frequency", "hive.metastore.repl.metrics.cleanup.frequency"),
+        unit="s",
+        minimum=0,
+    )
+    replication_metrics_age: float = _setting(
+        604_800.0,
+        "How long metrics of replication are kept.",
+        ("metastore.repl.metrics.max.age", "hive.metastore.repl.metrics.max.age"),
+        unit="s",
+        minimum=0,
+    )
+
     log_level: str = _group(
         "Log",
         _setting(
@@ -759,6 +830,8 @@ class Config:
             object.__setattr__(self, "warehouse", str(Path(self.data_directory).absolute() / "warehouse"))
         for setting in settings():
             check(setting, getattr(self, setting.name))
+        if self.scheduled_query_time_zone is not None:
+            _check_zone(self.scheduled_query_time_zone)
 
     def source(self, name: str) -> str:
         """Say where the value of a setting came from."""
@@ -783,6 +856,13 @@ def check(setting: Setting, value: Value) -> None:
             raise ConfigError(f"setting {setting.name}: {each!r} is none of {', '.join(setting.choices)}")
     if setting.minimum is not None and isinstance(value, int | float) and value < setting.minimum:
         raise ConfigError(f"setting {setting.name}: {value:g} is less than {setting.minimum:g}, the least allowed")
+
+
+def _check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise ConfigError(f"setting scheduled_query_time_zone: there is no time zone {name!r}; write one such as Europe/Berlin") from error
 
 
 @cache

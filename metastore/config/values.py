@@ -103,7 +103,7 @@ def render(value: Value, unit: str) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:g}{unit}"
+        return f"{value:.12g}{unit}"
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, Mapping):

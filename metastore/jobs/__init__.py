@@ -15,6 +15,9 @@ from metastore.service import (
     initiator,
     notifications,
     partition_marks,
+    replication_metrics,
+    runtime_statistics,
+    scheduled_queries,
 )
 
 __all__ = ["JOBS", "Job", "Runner"]
@@ -28,4 +31,7 @@ JOBS: tuple[Job, ...] = (
     Job("notification log", "event_log_clean_interval", "notification_log", notifications.delete_old),
     Job("partition marks", "event_clean_interval", None, partition_marks.delete_old),
     Job("delegation tokens", "delegation_token_clean_interval", None, delegation_tokens.delete_expired),
+    Job("scheduled queries", "scheduled_query_clean_interval", None, scheduled_queries.keep_house),
+    Job("runtime statistics", "runtime_statistics_clean_interval", None, runtime_statistics.delete_old),
+    Job("replication metrics", "replication_metrics_clean_interval", None, replication_metrics.delete_old),
 )

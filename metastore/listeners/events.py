@@ -13,6 +13,7 @@ from metastore.idl import (
     Catalog,
     ColumnStatistics,
     Database,
+    DataConnector,
     Function,
     InsertEventRequestData,
     ISchema,
@@ -82,6 +83,22 @@ class AlterDatabase(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDatabase(Event):
     database: Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDataConnector(Event):
+    connector: DataConnector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDataConnector(Event):
+    before: DataConnector
+    after: DataConnector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDataConnector(Event):
+    connector: DataConnector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,12 @@ def validate_catalog_name(name: str | None) -> None:
         raise InvalidObject(f"{name} is not a valid catalog name")
 
 
+def validate_data_connector_name(name: str | None) -> None:
+    """Raise InvalidObject unless `name` may name a data connector."""
+    if not _passes(name, 128, special_characters=True):
+        raise InvalidObject(f"{name} is not a valid data connector name{_allowed(True)}")
+
+
 def validate_function_name(name: str | None) -> None:
     """Raise InvalidObject unless `name` may name a function."""
     if name is None or len(name) > 128 or not _PLAIN.fullmatch(name):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
-from metastore.idl import Database, PrincipalType, StorageDescriptor, Table
+from metastore.idl import Database, DatabaseType, PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
 from metastore.rules import statistics_validity
 from metastore.rules.columns import repeated_column, strangers
@@ -91,11 +91,13 @@ def _complete(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def _free(call: Call, session: Session, name: TableName) -> tuple[int, Database]:
-    """Hold the database of a table that is not there yet; return its key and itself. NoSuchObject, AlreadyExists."""
+    """Hold the database of a table that is not there yet; return its key and itself. NoSuchObject, AlreadyExists, MetaError."""
     key = databases.share(session, name.catalog, name.database)
     database = databases.find(session, name.catalog, name.database) if key is not None else None
     if database is None or key is None:
         raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
+    if database.type == DatabaseType.REMOTE:
+        raise MetaError(f"Create table in REMOTE database {name.database} is not allowed: make it where the database's tables are")
     if tables.find(call.database, session, *name) is not None:
         raise AlreadyExists(f"Table {name} already exists")
     return key, database

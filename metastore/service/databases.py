@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Database, PrincipalType, Table
+from metastore.idl import Database, DatabaseType, PrincipalType, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
 from metastore.places import place_of
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
@@ -25,7 +25,7 @@ from metastore.store.drivers.contract import ReferenceViolation
 
 
 def create_database(call: Call, database: Database) -> None:
-    """Make a database and its directory. InvalidObject for its name or catalog, AlreadyExists, MetaError.
+    """Make a database and its directory. InvalidObject for its name, catalog or lack of a data connector, AlreadyExists, MetaError.
 
     Without an owner it belongs to the caller; to the server's own user if the client has not said who calls.
     """
@@ -34,6 +34,8 @@ def create_database(call: Call, database: Database) -> None:
     catalog = database.catalogName = normalize(database.catalogName or call.config.default_catalog)
     name = normalize(database.name)
     validate_database_name(name, call.takes_special_characters)
+    if database.type == DatabaseType.REMOTE and not database.connector_name:
+        raise InvalidObject(f"Database {name} is of type REMOTE and names no data connector: set connector_name")
     database.name = name
     database.parameters = database.parameters or {}
     database.createTime = int(time.time())
@@ -142,7 +144,7 @@ def drop_database(
     ignore_unknown: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Remove a database; with `cascade` its tables, functions and schemas too. NoSuchObject, InvalidOperation, MetaError."""
+    """Remove a database; with `cascade` all that is in it too. NoSuchObject, InvalidOperation, MetaError."""
     if name is None:
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)

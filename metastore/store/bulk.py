@@ -18,6 +18,7 @@ from metastore.store.schema import (
     table_statistics,
     tables,
 )
+from metastore.store.schema_engine import packages, procedures
 
 _TABLES = sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))
 STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
@@ -31,6 +32,8 @@ STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
     ),
     "functions": (sa.delete(functions).where(functions.c.database_id == sa.bindparam("key")),),
     "schemas": registry.DELETE_OF_DATABASE,
+    "stored procedures": (sa.delete(procedures).where(procedures.c.database_id == sa.bindparam("key")),),
+    "packages": (sa.delete(packages).where(packages.c.database_id == sa.bindparam("key")),),
 }
 """By kind, as `databases.contents` names it."""
 

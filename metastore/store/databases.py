@@ -14,6 +14,7 @@ from metastore.store.clauses import bound
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
+from metastore.store.schema_engine import packages, procedures
 from metastore.store.schema_registry import registry_schemas
 
 C = databases.c
@@ -41,7 +42,7 @@ ALL = sa.select(*FIELDS.values()).where(C.catalog == sa.bindparam("catalog_key")
 UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "catalog", "name", "create_time"}))
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
-CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas}
+CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas, "stored procedures": procedures, "packages": packages}
 """What a database may hold."""
 IN_USE = sa.select(*(sa.exists(sa.select(each.c.id).where(each.c.database_id == sa.bindparam("key"))) for each in CONTENTS.values()))
 
@@ -101,7 +102,7 @@ def update(session: Session, catalog: str, name: str, database: DatabaseStruct) 
 
 
 def contents(session: Session, key: int) -> list[str]:
-    """Return the kinds of things that are in a database: of `tables`, `functions` and `schemas`, in this order."""
+    """Return the kinds of things that are in a database: of those in `CONTENTS`, in its order."""
     row = session.row(IN_USE, key=key)
     assert row is not None
     return [kind for kind, is_there in zip(CONTENTS, row, strict=True) if is_there]

@@ -1,7 +1,8 @@
 """What each kind of change tells: the type, the object and the fields of its messages, as in Hive's messages of that type.
 
 Fields that only Hive 4 has are there always: Hive 3 passes over them. `files` of new tables and partitions stay empty, since nothing is
-listed while rows are locked. A changed function has no type of event in any release, so it tells nothing.
+listed while rows are locked. A changed function has no type of event in any release, so it tells nothing. Data connectors have types, but
+no release has messages of them or writes any, so they tell nothing either.
 """
 
 from __future__ import annotations

@@ -129,8 +129,29 @@ class Estate:
         self.admin.compact2(idl.CompactionRequest(dbname=names.database, tablename=f"{HUSH}_table", partitionname="k=v", type=1))
         found = self.admin.show_compact(idl.ShowCompactRequest()).compacts
         key = self.owner.get_table(names.database, names.table).id
+        self._make_what_engines_keep()
         self.admin.get_current_notificationEventId()
         return names._replace(transaction=transaction, lock=lock.lockid, compaction=found[0].id, table_key=key)
+
+    def _make_what_engines_keep(self) -> None:
+        for name in ("x", f"{HUSH}_connector"):
+            connector = idl.DataConnector(name=name, type="mysql", url=f"jdbc:{HUSH}", ownerName=OWNER, parameters={HUSH: HUSH})
+            self._make(self.admin, "create_dataconnector_req", idl.CreateDataConnectorRequest(connector=connector))
+        query = idl.ScheduledQuery(
+            scheduleKey=idl.ScheduledQueryKey(scheduleName="x", clusterNamespace="x"), enabled=True, schedule="* * * * * ?", user=OWNER,
+            query=f"select {HUSH}",
+        )  # fmt: skip
+        database = self.names.database
+        for name in ("x", f"{HUSH}_name"):
+            procedure = idl.StoredProcedure(name=name, dbName=database, catName="hive", ownerName=OWNER, source=HUSH)
+            self._make(self.owner, "create_stored_procedure", procedure)
+            package = idl.AddPackageRequest(catName="hive", dbName=database, packageName=name, ownerName=OWNER, header=HUSH, body=HUSH)
+            self._make(self.owner, "add_package", package)
+        self._make(self.admin, "set_properties", idl.PropertySetRequest(nameSpace="hms", propertyMap={f"x.{HUSH}": HUSH}))
+        self._make(self.admin, "add_runtime_stats", idl.RuntimeStat(weight=1, payload=HUSH.encode()))
+        metrics = idl.ReplicationMetrics(scheduledExecutionId=1, policy="x", dumpExecutionId=1, metadata=HUSH, progress=HUSH)
+        self._make(self.admin, "add_replication_metrics", idl.ReplicationMetricList(replicationMetricList=[metrics]))
+        self._make(self.owner, "scheduled_query_maintenance", idl.ScheduledQueryMaintenanceRequest(type=1, scheduledQuery=query))
 
     @staticmethod
     def _make(client: Client, method: str, *args: Any) -> None:
@@ -284,7 +305,7 @@ def altered(names: Names) -> Any:
     return idl.Database(name=names.database, parameters={"new": "1"}, ownerName=OWNER)
 
 
-NAME_OF: dict[str, str] = {}
+NAME_OF: dict[str, str] = {"StoredProcedure": "x"}
 OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     **{(method, ("name",)): (lambda names: names.database) for method in ("get_database", "drop_database")},
     **{(method, ("name",)): (lambda names: names.table) for method in ("drop_table", "drop_table_with_environment_context")},
@@ -305,6 +326,13 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("get_privilege_set", ("user_name",)): "mallory",
     ("get_table_names_by_filter", ("filter",)): 'hive_filter_field_owner__ like ".*"',
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
+    ("create_dataconnector_req", ("connectorReq", "connector", "name")): "new_connector",
+    **{(method, ("req", "nameSpace")): "hms" for method in ("get_properties", "set_properties")},
+    ("get_properties", ("req", "mapPredicate")): "true",
+    ("set_properties", ("req", "propertyMap")): {"x.name": "x"},
+    ("scheduled_query_progress", ("info", "state")): idl.QueryState.EXECUTING,
+    ("scheduled_query_maintenance", ("request", "type")): idl.ScheduledQueryMaintenanceRequestType.ALTER,
+    ("scheduled_query_maintenance", ("request", "scheduledQuery", "schedule")): "0 0 0 * * ?",
     ("create_function", ("func",)): Estate.function,
     ("alter_function", ("newFunc",)): Estate.function,
     ("add_schema_version", ("schemaVersion", "version")): 2,

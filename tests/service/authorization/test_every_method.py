@@ -125,6 +125,7 @@ FAILS_FOR_ADMIN = {
     "drop_ischema": "it has versions",
     "drop_constraint": "does not exist for the associated table",
     "exchange_partitions": "already exists",
+    "scheduled_query_progress": "There is no execution",
     "seed_write_id": "has had some already",
     "get_type": "not found",
     "get_type_all": "Not yet implemented",
