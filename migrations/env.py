@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.ddl.mysql import MySQLImpl
 
+import metastore.store.schema_workloads  # noqa: F401  # declares tables
 from metastore.store.schema import metadata
 
 

@@ -31,6 +31,7 @@ from metastore.wire.authorization.rules import (
     needs,
     server,
 )
+from metastore.wire.methods import resource_plans
 
 _ON_TABLES = (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN)
 
@@ -157,6 +158,7 @@ ENTRIES: dict[str, Rule] = {
     "get_privilege_set": needs(found_by("any privilege on the object, the role `admin` for another user", _privilege_set)),
     "create_type": ADMIN,
     "drop_type": ADMIN,
+    **dict.fromkeys(resource_plans.METHODS, ADMIN),
     **dict.fromkeys(
         (
             "set_ugi",

@@ -19,6 +19,7 @@ from metastore.wire.methods import (
     notifications,
     partitions,
     privileges,
+    resource_plans,
     server,
     statistics,
     tables,
@@ -47,6 +48,7 @@ METHODS: dict[str, Handler] = merge(
         delegation_tokens,
         transactions,
         types,
+        resource_plans,
         legacy,
     )
 )

@@ -65,6 +65,21 @@ def constraints(names: Names) -> list[tuple[str, Any]]:
     ]
 
 
+def resource_plan() -> list[tuple[str, Any]]:
+    """Return methods that make a resource plan with all that calls name of one, each with its request: all names are "x"."""
+    of_plan = {"resourcePlanName": "x", "ns": "x"}
+    trigger = idl.WMTrigger(triggerName="x", triggerExpression=f"{HUSH} > 1", actionExpression=HUSH, **of_plan)
+    return [
+        ("create_resource_plan", idl.WMCreateResourcePlanRequest(resourcePlan=idl.WMResourcePlan(name="x", ns="x"))),
+        ("create_wm_pool", idl.WMCreatePoolRequest(pool=idl.WMPool(poolPath="x", **of_plan))),
+        ("create_wm_trigger", idl.WMCreateTriggerRequest(trigger=trigger)),
+        (
+            "create_or_update_wm_mapping",
+            idl.WMCreateOrUpdateMappingRequest(mapping=idl.WMMapping(entityType="USER", entityName="x", **of_plan)),
+        ),
+    ]
+
+
 class Estate:
     """What the owner has, and makes again when somebody took it away."""
 
@@ -110,6 +125,8 @@ class Estate:
         make(self.admin, "create_role", idl.Role(roleName=f"{HUSH}_role", ownerName=OWNER, createTime=0))
         make(self.admin, "grant_role", f"{HUSH}_role", OWNER, 1, "admin", 2, True)
         make(self.owner, "grant_privileges", self.bag(names, f"{HUSH}_user"))
+        for method, request in resource_plan():
+            make(self.admin, method, request)
         transaction = self.owner.open_txns(idl.OpenTxnRequest(num_txns=1, user=OWNER, hostname=f"{HUSH}_host")).txn_ids[0]
         self.owner.allocate_table_write_ids(
             idl.AllocateTableWriteIdsRequest(dbName=names.database, tableName=names.table, txnIds=[transaction])
@@ -165,12 +182,13 @@ UNSENT = frozenset(
     excludeParamKeyPattern projectionSpec filterSpec location metaInfo subDirectoryList state id dataConnectorName
     connector_name remote_dbname managedLocationUri eventTypeSkipList eventTypeList tableNames toEventId agentInfo
     partitionColSchema skipColumnSchemaForPartition sharedSDPartitionSpec rootPath pk_name fk_name uk_name nn_name
-    dc_name isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
+    dc_name schedulingPolicy isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
 )
 TEXTS = {
     "validTxnList": "0:9223372036854775807::", "filter": "", "pattern": "*", "tbl_patterns": "*", "db_patterns": "*",
     "tableNamePattern": "*",
     "tableType": "MANAGED_TABLE", "type": "string", "colType": "string", "part_name": "k=v", "privilege": "SELECT", "authorizer": "SQL",
+    "entityType": "USER",
     "principal_name": OWNER, "principalName": "x_principal", "grantor": OWNER, "user_name": OWNER, "token_owner": OWNER, "owner": "x",
     "ownerName": "x",
     "col_name": "c", "colName": "c", "column_name": "c", "pkcolumn_name": "c", "fkcolumn_name": "c", "columnName": None,
@@ -331,6 +349,10 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
         for method in ("mark_compacted", "mark_failed", "mark_refused", "mark_cleaned", "update_compactor_state")
     },
     ("set_hadoop_jobid", ("cq_id",)): lambda names: names.compaction,
+    **{("alter_resource_plan", ("request", flag)): False for flag in ("isEnableAndActivate", "isForceDeactivate", "isReplace")},
+    ("alter_resource_plan", ("request", "resourcePlan")): idl.WMNullableResourcePlan(isSetQueryParallelism=True, queryParallelism=9),
+    ("create_wm_pool", ("request", "pool", "poolPath")): "n_pool",
+    ("create_wm_trigger", ("request", "trigger", "triggerName")): "n_trigger",
     ("exchange_partition", ("partitionSpecs",)): {"k": "e"},
     ("exchange_partitions", ("partitionSpecs",)): {"k": "v"},
     ("rename_partition", ("new_part", "values")): ["r1"],
