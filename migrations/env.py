@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.ddl.mysql import MySQLImpl
 
-import metastore.store.schema_workloads  # noqa: F401  # declares tables
+import metastore.store.schema_indexes
+import metastore.store.schema_workloads  # noqa: F401  # declares tables, as the one before
 from metastore.store.schema import metadata
 
 

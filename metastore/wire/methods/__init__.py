@@ -14,6 +14,7 @@ from metastore.wire.methods import (
     exchange,
     fb303,
     functions,
+    indexes,
     legacy,
     locks,
     notifications,
@@ -49,6 +50,7 @@ METHODS: dict[str, Handler] = merge(
         transactions,
         types,
         resource_plans,
+        indexes,
         legacy,
     )
 )

@@ -127,6 +127,10 @@ class Estate:
         make(self.owner, "grant_privileges", self.bag(names, f"{HUSH}_user"))
         for method, request in resource_plan():
             make(self.admin, method, request)
+        index = idl.Index(
+            indexName="x", dbName=names.database, origTableName=names.table, indexTableName=f"{HUSH}_index", sd=storage(), parameters={}
+        )
+        make(self.owner, "add_index", index, self.index_table(names, f"{HUSH}_index"))
         transaction = self.owner.open_txns(idl.OpenTxnRequest(num_txns=1, user=OWNER, hostname=f"{HUSH}_host")).txn_ids[0]
         self.owner.allocate_table_write_ids(
             idl.AllocateTableWriteIdsRequest(dbName=names.database, tableName=names.table, txnIds=[transaction])
@@ -145,6 +149,12 @@ class Estate:
     def _make(client: Client, method: str, *args: Any) -> None:
         with contextlib.suppress(idl.AlreadyExistsException, idl.InvalidObjectException, idl.MetaException, TApplicationException):
             client.call(method, *args)
+
+    @staticmethod
+    def index_table(names: Names, name: str = "n_index") -> Any:
+        return idl.Table(
+            dbName=names.database, tableName=name, owner=OWNER, sd=storage(), partitionKeys=[], parameters={}, tableType="INDEX_TABLE"
+        )
 
     @staticmethod
     def function(names: Names) -> Any:
@@ -172,7 +182,7 @@ DATABASES = frozenset(
 )
 TABLES = frozenset(
     """tbl_name tblName tableName tablename table_name tblname tab_name objectName pktable_name fktable_name parent_tbl_name
-    foreign_tbl_name source_table_name table tbName""".split()  # noqa: SIM905
+    foreign_tbl_name source_table_name table tbName origTableName base_tbl_name""".split()  # noqa: SIM905
 )
 UNSENT = frozenset(
     """validWriteIdList processorCapabilities capabilities engine partitionOrder order fileMetadata dictionary
@@ -349,6 +359,8 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
         for method in ("mark_compacted", "mark_failed", "mark_refused", "mark_cleaned", "update_compactor_state")
     },
     ("set_hadoop_jobid", ("cq_id",)): lambda names: names.compaction,
+    ("add_index", ("index_table",)): Estate.index_table,
+    **{("add_index", ("new_index", field)): "n_index" for field in ("indexName", "indexTableName")},
     **{("alter_resource_plan", ("request", flag)): False for flag in ("isEnableAndActivate", "isForceDeactivate", "isReplace")},
     ("alter_resource_plan", ("request", "resourcePlan")): idl.WMNullableResourcePlan(isSetQueryParallelism=True, queryParallelism=9),
     ("create_wm_pool", ("request", "pool", "poolPath")): "n_pool",
