@@ -12,9 +12,7 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.ddl.mysql import MySQLImpl
 
-import metastore.store.schema_indexes
-import metastore.store.schema_workloads  # noqa: F401  # declares tables, as the one before
-from metastore.store.schema import metadata
+from metastore.store.all_tables import metadata
 
 
 class Repeatable(MySQLImpl):

@@ -15,7 +15,9 @@ from metastore.idl import (
     Database,
     Function,
     InsertEventRequestData,
+    ISchema,
     Partition,
+    SchemaVersion,
     Table,
     TxnToWriteId,
     WriteNotificationLogRequest,
@@ -142,6 +144,40 @@ class AlterFunction(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropFunction(Event):
     function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSchema(Event):
+    schema: ISchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSchema(Event):
+    before: ISchema
+    after: ISchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSchema(Event):
+    schema: ISchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSchemaVersion(Event):
+    version: SchemaVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSchemaVersion(Event):
+    """Its state or its serde was changed."""
+
+    before: SchemaVersion
+    after: SchemaVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSchemaVersion(Event):
+    version: SchemaVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,19 @@ def validate_function_name(name: str | None) -> None:
         raise InvalidObject(f"{name} is not a valid object name")
 
 
+_RESERVED = frozenset(
+    """abstract assert boolean break byte case catch char class const continue default do double else enum extends false final finally
+    float for goto if implements import instanceof int interface long native new null package private protected public return short static
+    strictfp super switch synchronized this throw throws transient true try void volatile while _""".split()  # noqa: SIM905
+)
+"""Words of Java that name neither package nor class."""
+
+
+def is_class_name(text: str) -> bool:
+    """Tell whether a text can name a class of Java, its package included."""
+    return all(part.replace("$", "_").isidentifier() and part not in _RESERVED for part in text.split("."))
+
+
 def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str, str | None]:
     """Split a database argument into catalog and database; the latter None for "all", "" for an empty name.
 

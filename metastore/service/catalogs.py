@@ -126,7 +126,7 @@ def drop_catalog(call: Call, name: str | None) -> None:
                 key = databases.lock(session, wanted, database)
                 if key is None:
                     continue
-                if database != DEFAULT_DATABASE or any(databases.has_tables_or_functions(session, key)):
+                if database != DEFAULT_DATABASE or databases.contents(session, key):
                     raise InvalidOperation(f"There are non-default databases or tables in the catalog {wanted}: drop them first")
                 databases.delete(session, key)
             catalogs.delete(session, wanted)

@@ -142,7 +142,7 @@ def drop_database(
     ignore_unknown: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Remove a database; with `cascade` its tables and functions too. NoSuchObject, InvalidOperation, MetaError."""
+    """Remove a database; with `cascade` its tables, functions and schemas too. NoSuchObject, InvalidOperation, MetaError."""
     if name is None:
         raise MetaError("Database name cannot be null.")
     catalog, name = normalize(catalog), normalize(name)
@@ -205,22 +205,16 @@ class _Drop:
         key = databases.lock(session, *self._where)
         if key is None:
             raise NoSuchObject(f"There is no database {'.'.join(self._where)}")
-        has_tables, has_functions = databases.has_tables_or_functions(session, key)
-        if not cascade:
-            self._check_empty(has_tables=has_tables, has_functions=has_functions)
-        self.tables = self._locked_tables(session, key) if has_tables else []
+        kinds = databases.contents(session, key)
+        if kinds and not cascade:
+            raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {kinds[0]} exist.")
+        self.tables = self._locked_tables(session, key) if "tables" in kinds else []
         self._call.listeners.within([self._ask(table) for table in self.tables], session)
         self.outside = self._outside(session, key)
-        if has_tables or has_functions:
-            bulk.delete_contents(session, key)
+        bulk.delete_contents(session, key, kinds)
         if any(is_transactional(table) for table in self.tables):
             dependents.delete_database(session, *self._where)
         databases.delete(session, key)
-
-    def _check_empty(self, *, has_tables: bool, has_functions: bool) -> None:
-        for what, has in (("tables", has_tables), ("functions", has_functions)):
-            if has:
-                raise InvalidOperation(f"Database {self._where[1]} is not empty. One or more {what} exist.")
 
     def _locked_tables(self, session: Session, key: int) -> list[Table]:
         """Lock all tables and return them. MetaError if a materialized view elsewhere is made from one."""

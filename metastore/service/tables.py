@@ -12,7 +12,7 @@ from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
 from metastore.rules import statistics_validity
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
-from metastore.rules.names import exact_name, normalize, pattern_matcher
+from metastore.rules.names import exact_name, is_class_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
@@ -111,7 +111,7 @@ def get_table_meta(
     call: Call, catalog: str, database_pattern: str | None, pattern: str | None, types: Sequence[str] | None
 ) -> list[TableMeta]:
     """Return catalog, name, type, comment and owner of the tables of all databases that match; without catalog for Hive 3's client."""
-    shown_catalog = None if call.client.release.is_3 else catalog
+    shown_catalog = catalog if call.client.release.is_4 else None
     in_database, matches = pattern_matcher(database_pattern), pattern_matcher(pattern)
     return [
         TableMeta(
@@ -147,21 +147,27 @@ def get_table_names_by_filter(call: Call, catalog: str, database: str | None, te
 
 
 def get_fields(call: Call, name: TableName) -> list[FieldSchema]:
-    """Return a table's data columns. UnknownTable."""
-    try:
-        table = find_table(call, name)
-    except NoSuchObject as error:
-        raise UnknownTable(error.message) from error
-    return table.sd.cols if table.sd is not None else []
+    """Return a table's data columns as they are stored. UnknownTable; MetaError for a serde that no engine can load."""
+    return _with_columns(call, name)[1]
 
 
 def get_schema(call: Call, name: TableName) -> list[FieldSchema]:
-    """Return a table's data columns and partition keys. UnknownTable."""
+    """Return a table's data columns and partition keys. Raises as `get_fields`."""
+    table, columns = _with_columns(call, name)
+    return [*columns, *table.partitionKeys]
+
+
+def _with_columns(call: Call, name: TableName) -> tuple[Table, list[FieldSchema]]:
     try:
         table = find_table(call, name)
     except NoSuchObject as error:
         raise UnknownTable(error.message) from error
-    return [*(table.sd.cols if table.sd is not None else []), *table.partitionKeys]
+    if table.sd is None:
+        return table, []
+    serde = table.sd.serdeInfo.serializationLib if table.sd.serdeInfo is not None else None
+    if serde and not is_class_name(serde):
+        raise MetaError(f"The columns of {name} are told by its serde {serde}, which is no name of a class in Java: correct the serde")
+    return table, table.sd.cols
 
 
 def drop_table(
@@ -295,7 +301,8 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
 def _truncate_whole(session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
     """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
     assert table.id is not None
-    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if table.sd is not None else [])
+    has_data = table.sd is not None and table.tableType not in VIEWS
+    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if has_data else [])
     tables.set_parameters(session, table.id, _truncated(table.parameters))
     statistics.delete_table(session, table.id)
     return chosen

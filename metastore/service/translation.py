@@ -83,10 +83,7 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
         create_as_acid=call.config.create_as_acid,
     )
     stored, directory = translated.table, table_types.default_directory(translated.root, roots)
-    if directory is None:
-        if stored.sd is not None:
-            stored.sd.location = None  # type: ignore[assignment]  # a view has no directory
-    elif not stored.sd.location:
+    if directory is not None and not stored.sd.location:
         stored.sd.location = _free_place(call, directory, stored)
     return stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -24,6 +24,7 @@ OBJECT = (
     .where(DATABASE)
 )
 TABLES = sa.select(T.name, T.id, T.owner, T.owner_type).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE)
+TABLE_KEYS = sa.select(T.name, T.id).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE)
 TABLE_NAMES = (
     sa.select(T.id, D.catalog, D.name, T.name).select_from(tables.join(databases, T.database_id == D.id)).where(Among(T.id, "keys"))
 )
@@ -114,6 +115,11 @@ def tables_of(session: Session, catalog: str, database: str, names: Sequence[str
 def names_of(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, str, str]]:
     """Return (catalog, database, table) of tables by their keys."""
     return {key: (catalog, database, name) for key, catalog, database, name in session.rows(TABLE_NAMES, keys=list(keys))}
+
+
+def names_among(session: Session, catalog: str, database: str, keys: Container[int]) -> set[str]:
+    """Return the names of the tables of a database whose keys are among many; all tables are read."""
+    return {name for name, key in session.rows(TABLE_KEYS, catalog_key=catalog, database_key=database) if key in keys}
 
 
 def function_owner(session: Session, catalog: str, database: str, name: str) -> tuple[bool, Owner | None]:

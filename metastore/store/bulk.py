@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
+from metastore.store import registry
 from metastore.store.database import Session
 from metastore.store.schema import (
     constraints,
@@ -17,18 +20,23 @@ from metastore.store.schema import (
 )
 
 _TABLES = sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))
-STATEMENTS = (
-    *(
-        sa.delete(table).where(table.c.table_id.in_(_TABLES))
-        for table in (partition_statistics, partitions, table_statistics, privileges, descriptors)
+STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
+    "tables": (
+        *(
+            sa.delete(table).where(table.c.table_id.in_(_TABLES))
+            for table in (partition_statistics, partitions, table_statistics, privileges, descriptors)
+        ),
+        sa.delete(constraints).where(sa.or_(constraints.c.table_id.in_(_TABLES), constraints.c.parent_table_id.in_(_TABLES))),
+        sa.delete(tables).where(tables.c.database_id == sa.bindparam("key")),
     ),
-    sa.delete(constraints).where(sa.or_(constraints.c.table_id.in_(_TABLES), constraints.c.parent_table_id.in_(_TABLES))),
-    sa.delete(tables).where(tables.c.database_id == sa.bindparam("key")),
-    sa.delete(functions).where(functions.c.database_id == sa.bindparam("key")),
-)
+    "functions": (sa.delete(functions).where(functions.c.database_id == sa.bindparam("key")),),
+    "schemas": registry.DELETE_OF_DATABASE,
+}
+"""By kind, as `databases.contents` names it."""
 
 
-def delete_contents(session: Session, database_id: int) -> None:
-    """Remove a database's tables and functions with all that hangs on them."""
-    for statement in STATEMENTS:
-        session.execute(statement, key=database_id)
+def delete_contents(session: Session, database_id: int, kinds: Iterable[str]) -> None:
+    """Remove what a database holds, of these kinds, with all that hangs on it."""
+    for kind in kinds:
+        for statement in STATEMENTS[kind]:
+            session.execute(statement, key=database_id)

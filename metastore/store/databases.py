@@ -14,6 +14,7 @@ from metastore.store.clauses import bound
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions, privileges, tables
+from metastore.store.schema_registry import registry_schemas
 
 C = databases.c
 FIELDS = {
@@ -40,10 +41,9 @@ ALL = sa.select(*FIELDS.values()).where(C.catalog == sa.bindparam("catalog_key")
 UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "catalog", "name", "create_time"}))
 DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
-IN_USE = sa.select(
-    sa.exists(sa.select(tables.c.id).where(tables.c.database_id == sa.bindparam("key"))),
-    sa.exists(sa.select(functions.c.id).where(functions.c.database_id == sa.bindparam("key"))),
-)
+CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas}
+"""What a database may hold."""
+IN_USE = sa.select(*(sa.exists(sa.select(each.c.id).where(each.c.database_id == sa.bindparam("key"))) for each in CONTENTS.values()))
 
 
 def _struct(row: Row) -> DatabaseStruct:
@@ -100,11 +100,11 @@ def update(session: Session, catalog: str, name: str, database: DatabaseStruct) 
     session.execute(UPDATE, catalog_key=catalog, name_key=name, **_values(database))
 
 
-def has_tables_or_functions(session: Session, key: int) -> tuple[bool, bool]:
-    """Tell whether tables, and whether functions, are in a database."""
+def contents(session: Session, key: int) -> list[str]:
+    """Return the kinds of things that are in a database: of `tables`, `functions` and `schemas`, in this order."""
     row = session.row(IN_USE, key=key)
     assert row is not None
-    return bool(row[0]), bool(row[1])
+    return [kind for kind, is_there in zip(CONTENTS, row, strict=True) if is_there]
 
 
 def delete(session: Session, key: int) -> None:

@@ -169,7 +169,7 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
         "rewrite_enabled": int(bool(table.rewriteEnabled)),
         "write_id": -1 if table.writeId is None else table.writeId,
         "creation_metadata": view_sources.encode(table.creationMetadata),
-        "place": indexed(table.sd.location) if table.sd is not None else None,
+        "place": indexed(table.sd.location) if table.sd is not None and table.tableType != "VIRTUAL_VIEW" else None,
     }, bodies
 
 

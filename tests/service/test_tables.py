@@ -103,6 +103,34 @@ def test_a_location_that_can_not_be_made_leaves_no_table(call: Call, tmp_path: P
         tables.get_table(call, TableName("hive", "default", "full"))
 
 
+def test_the_location_of_a_view_is_kept_and_no_directory_of_its_own(call: Call, tmp_path: Path) -> None:
+    """Iceberg's views have one."""
+    place = tmp_path / "warehouse" / "t"
+    make_table(call, "t")
+    (place / "file").write_text("1")
+    view = Table(
+        tableName="v",
+        dbName="default",
+        tableType="VIRTUAL_VIEW",
+        viewOriginalText="select 1",
+        sd=StorageDescriptor(cols=[FieldSchema("a", "int")], location=f"file:{place}", serdeInfo=SerDeInfo(parameters={})),
+        parameters={},
+    )
+    create_table(call, view)
+    name = TableName("hive", "default", "v")
+    assert tables.get_table(call, name).sd.location == f"file:{place}"
+    tables.truncate_table(call, name, None, None)
+    renamed = tables.get_table(call, name)
+    renamed.tableName = "w"
+    alter_table(call, name, renamed)
+    assert tables.get_table(call, name._replace(table="w")).sd.location == f"file:{place}"
+    tables.drop_table(call, name._replace(table="w"), delete_data=True)
+    assert (place / "file").exists()
+    create_table(call, view)
+    tables.drop_table(call, TableName("hive", "default", "t"), delete_data=True)
+    assert not place.exists()
+
+
 def test_a_view_has_no_directory_and_a_materialized_view_has_one(call: Call) -> None:
     for kind in ("VIRTUAL_VIEW", "MATERIALIZED_VIEW"):
         create_table(
@@ -176,6 +204,23 @@ def test_schema_is_columns_then_partition_keys(call: Call) -> None:
     assert [field.name for field in tables.get_schema(call, name)] == ["a", "p"]
     with pytest.raises(UnknownTable):
         tables.get_schema(call, TableName("hive", "default", "nope"))
+
+
+@pytest.mark.parametrize(
+    ("serde", "is_class"),
+    [("no.such.class", False), ("a..B", False), ("1.B", False), ("a b", False), ("a.B$C", True), ("lib", True), ("", True)],
+)
+def test_the_columns_of_a_serde_that_no_engine_can_load_are_not_told(call: Call, serde: str, is_class: bool) -> None:
+    table = full_table()
+    table.sd.serdeInfo.serializationLib = serde
+    create_table(call, table)
+    name = TableName("hive", "default", table.tableName)
+    for ask in (tables.get_fields, tables.get_schema):
+        if is_class:
+            assert ask(call, name)[0].type == table.sd.cols[0].type
+        else:
+            with pytest.raises(MetaError, match="no name of a class in Java"):
+                ask(call, name)
 
 
 def test_a_drop_takes_data_of_managed_tables_and_of_external_ones_that_purge(call: Call) -> None:

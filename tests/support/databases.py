@@ -134,7 +134,7 @@ def _empty_mysql(cursor: Any) -> None:
 
 def _to_empty(cursor: Any) -> list[str]:
     """Return the tables that a cursor has named, those first that refer to others."""
-    from metastore.store.schema import metadata
+    from metastore.store.all_tables import metadata
 
     place = {table.name: number for number, table in enumerate(metadata.sorted_tables)}
     tables = [name for (name,) in cursor.fetchall() if name != "alembic_version"]

@@ -96,9 +96,37 @@ def test_what_is_wrong_with_a_function_is_told_in_the_exception_that_is_known(hi
         hive_3.create_function(function(dbName=None))
 
 
-def test_metas_tell_the_catalog_but_to_hive_3(hive_3: Client, client: Client) -> None:
-    assert [each.catName for each in client.get_table_meta("default", "*", None)] == ["hive"]
-    assert [each.catName for each in hive_3.get_table_meta("default", "*", None)] == [None]
+def test_metas_tell_the_catalog_to_hive_4_alone(hive_3: Client, hive_4: Client, client: Client) -> None:
+    assert [each.catName for each in hive_4.get_table_meta("default", "*", None)] == ["hive"]
+    for other in (hive_3, client):
+        assert [each.catName for each in other.get_table_meta("default", "*", None)] == [None]
+
+
+def test_partitions_that_spell_their_table_in_two_ways_are_refused_to_hive_4(hive_4: Client, client: Client) -> None:
+    def added(by: Client, *tables: tuple[str, str, str]) -> int:
+        sd = by.get_table("default", "t").sd
+        sd.location = None
+        new = [Partition(dbName=each, tableName=name, values=[value, "1"], sd=sd, parameters={}) for each, name, value in tables]
+        return by.add_partitions(new)
+
+    assert added(hive_4, ("DEFAULT", "T", "c"), ("DEFAULT", "T", "d")) == 2
+    assert added(client, ("default", "t", "e"), ("DEFAULT", "T", "f")) == 2
+    for other in (("DEFAULT", "t"), ("default", "T")):
+        with pytest.raises(MetaException, match=r"does not belong to target table"):
+            added(hive_4, ("default", "t", "g"), (*other, "h"))
+    assert len(client.get_partition_names("default", "t", -1)) == 6
+
+
+def test_a_filter_on_a_missing_table_tells_its_names_as_both_clients_look_for_them(client: Client) -> None:
+    with pytest.raises(idl.NoSuchObjectException) as raised:
+        client.get_partitions_by_filter("@hive#invDBName", "invTableName", 'p1 = "p11"', -1)
+    assert "Specified catalog.database.table does not exist : hive.invdbname.invtablename" in raised.value.message
+    assert "invDBName.invTableName table not found" in raised.value.message
+
+
+def test_partitions_by_names_of_a_missing_database_are_no_such_object(client: Client) -> None:
+    with pytest.raises(idl.NoSuchObjectException, match="database"):
+        client.get_partitions_by_names_req(idl.GetPartitionsByNamesRequest(db_name="", tbl_name="t", names=["ds=a/hr=1"]))
 
 
 def test_the_names_of_partitions_of_a_missing_table_are_none_to_hive_4(client: Client) -> None:

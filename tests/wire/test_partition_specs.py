@@ -124,6 +124,22 @@ def test_without_fields_and_filter_all_come_back_grouped_by_their_storage(client
     assert found == [from_bytes(Partition, to_bytes(partition)) for partition in all_parts]
 
 
+def test_older_listings_share_descriptors_where_the_table_says_so(client: Client, all_parts: list[Partition]) -> None:
+    def listings() -> list[list[PartitionSpec]]:
+        return [client.get_partitions_pspec("default", "t", -1), client.get_part_specs_by_filter("default", "t", "hr > 0", -1)]
+
+    for specs in listings():
+        assert [spec.sharedSDPartitionSpec for spec in specs] == [None]
+    table = client.get_table("default", "t")
+    for value, shared in (("TRUE", 2), ("false", 0)):
+        table.parameters["hive.hcatalog.partition.spec.grouping.enabled"] = value
+        client.alter_table("default", "t", table)
+        for specs in listings():
+            assert [spec.sharedSDPartitionSpec is not None for spec in specs] == [True] * shared + [False]
+            assert [each.values for each in together(specs)] == [each.values for each in all_parts]
+            assert [each.sd for each in together(specs)] == [each.sd for each in all_parts]
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [

@@ -44,6 +44,8 @@ LOOK_AGAIN = 1.0
 """Seconds after which changes of other servers are seen."""
 MOST_REMEMBERED = 10_000
 """Users of one process."""
+MOST_LOOKED_UP = 1000
+"""Tables whose names are looked up by their keys; with more of them, all tables of the database are read."""
 ALL = "ALL"
 ON_TABLES = frozenset({ALL, SELECT, INSERT, UPDATE, DELETE, ALTER, DROP})
 """Privileges on a database that hold for each table in it."""
@@ -72,6 +74,8 @@ class Rights:
     tables: dict[int | None, frozenset[str]] = field(default_factory=dict)
     columns: frozenset[int | None] = frozenset()
     """Tables with a column that may be read."""
+    shown: frozenset[int] = frozenset()
+    """Tables that may be seen for what was granted on them or on a column."""
     to_grant: dict[object, frozenset[str]] = field(default_factory=dict)
     """What may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
     visible: frozenset[Name] = frozenset()
@@ -133,12 +137,14 @@ class Grants(Authorizer):
     def seen_tables(self, who: Who, catalog: str, database: str) -> set[str]:
         """Return the names of the tables that the user owns, or on which something was granted."""
         rights = self._rights(self._current(), who)
-        granted = [key for key, held in rights.tables.items() if key is not None and not held.isdisjoint(ON_TABLES)]
-        keys = [*granted, *(key for key in rights.columns if key is not None)]
+        keys = rights.shown
 
         def work(session: Session) -> set[str]:
-            named = authorization.names_of(session, keys).values() if keys else ()
-            seen = {name for *where, name in named if where == [catalog, database]}
+            if len(keys) > MOST_LOOKED_UP:
+                seen = authorization.names_among(session, catalog, database, keys)
+            else:
+                named = authorization.names_of(session, list(keys)).values() if keys else ()
+                seen = {name for *where, name in named if where == [catalog, database]}
             for kind, names in rights.by_type().items():
                 seen |= authorization.own_tables(session, catalog, database, names, kind)
             return seen
@@ -313,4 +319,6 @@ def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
     rights.everywhere, rights.columns, rights.visible = frozenset(everywhere), frozenset(columns), frozenset(visible)
     rights.databases = {name: frozenset(held) for name, held in databases.items()}
     rights.tables = {table: frozenset(held) for table, held in tables.items()}
+    shown = (*columns, *(table for table, held in tables.items() if not held.isdisjoint(ON_TABLES)))
+    rights.shown = frozenset(table for table in shown if table is not None)
     rights.to_grant = {thing: frozenset(held) for thing, held in to_grant.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -13,6 +14,7 @@ from metastore.idl import (
     PartitionFilterMode,
     PartitionListComposingSpec,
     PartitionSpec,
+    Table,
 )
 from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
@@ -21,6 +23,9 @@ from metastore.service.add_partitions import add_partitions
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.methods import unpack
+
+GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"
+"""Parameter of a table whose partitions share storage descriptors where methods answer with specs."""
 
 
 def members(spec: PartitionSpec) -> list[Partition]:
@@ -70,29 +75,39 @@ def add(call: Call, args: Any) -> int:
 
 def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
     """Return partitions of a table in one spec."""
-    table = tables.find_table(call, name)
+    return _in_one(tables.find_table(call, name), found)
+
+
+def _in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
     return [
         PartitionSpec(
-            catName=name.catalog,
-            dbName=name.database,
-            tableName=name.table,
+            catName=table.catName,
+            dbName=table.dbName,
+            tableName=table.tableName,
             rootPath=table.sd.location if table.sd is not None else None,
             partitionList=PartitionListComposingSpec(partitions=found),
         )
     ]
 
 
+def _specs(call: Call, name: TableName, find: Callable[[partitions.Form], list[Partition]]) -> list[PartitionSpec]:
+    """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter says so."""
+    table = tables.find_table(call, name)
+    if (table.parameters or {}).get(GROUPED, "").lower() == "true":
+        return projection.as_specs(table, find(partitions.STRUCTS))
+    return _in_one(table, find(partitions.TUPLES))
+
+
 def get(call: Call, args: Any) -> list[PartitionSpec]:
-    """Return the first partitions in one spec."""
-    name = unpack.partitioned(call, args.db_name, args.tbl_name)
-    return spec(call, name, partitions.get_partitions(call, name, unpack.limit(args.max_parts), form=partitions.TUPLES))
+    """Return the first partitions."""
+    name, limit = unpack.partitioned(call, args.db_name, args.tbl_name), unpack.limit(args.max_parts)
+    return _specs(call, name, lambda form: partitions.get_partitions(call, name, limit, form=form))
 
 
 def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
-    """Return the partitions that pass a filter in one spec."""
-    name = unpack.partitioned(call, args.db_name, args.tbl_name)
-    found = partitions.get_partitions_by_filter(call, name, args.filter, unpack.limit(args.max_parts), form=partitions.TUPLES)
-    return spec(call, name, found)
+    """Return the partitions that pass a filter."""
+    name, limit = unpack.partitioned(call, args.db_name, args.tbl_name), unpack.limit(args.max_parts)
+    return _specs(call, name, lambda form: partitions.get_partitions_by_filter(call, name, args.filter, limit, form=form))
 
 
 def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -23,11 +24,13 @@ from metastore.idl import (
     RenamePartitionResponse,
 )
 from metastore.rules import statistics_validity as validity_rules
+from metastore.rules.names import split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
 from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
+from metastore.service.databases import find_database
 from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
 from metastore.service.expressions import (
     EMPTY,
@@ -93,7 +96,17 @@ def _add_partitions(call: Call, args: Any) -> int:
     first = parts[0]
     if first is None:
         raise MetaError("Partition cannot be null")
+    if call.client.release.is_4:
+        _check_spelling(parts)
     return len(add_partitions(call, unpack.table(call, first.dbName, first.tableName, first.catName), parts))
+
+
+def _check_spelling(parts: Sequence[Partition | None]) -> None:
+    """Refuse partitions that spell their table in more than one way, as Java's server of Hive 4 does."""
+    spelled = {(part.dbName, part.tableName) for part in parts if part is not None}
+    if len(spelled) > 1:
+        (database, table), (other_database, other_table), *_ = sorted(spelled, key=str)
+        raise MetaError(f"Partition does not belong to target table {database}.{table}: it names {other_database}.{other_table}")
 
 
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
@@ -229,7 +242,8 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
     name = unpack.table(call, request.db_name, request.tbl_name)
     try:
         found = _project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
-    except NoSuchObject as error:  # as Hive 4's client expects, which alone asks so
+    except NoSuchObject as error:  # Hive 4's client, which alone asks so, tells a missing table from a missing database
+        find_database(call, name.catalog, name.database)
         raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
@@ -312,7 +326,12 @@ def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions_by_filter(call, _name(call, args), args.filter, unpack.limit(args.max_parts), form=partitions.TUPLES)
+    name, limit = _name(call, args), unpack.limit(args.max_parts)
+    try:
+        return partitions.get_partitions_by_filter(call, name, args.filter, limit, form=partitions.TUPLES)
+    except NoSuchObject as error:  # 3's client looks for the names as it spelled them
+        _, database = split_database(args.db_name)
+        raise NoSuchObject(f"{error.message}: {database}.{args.tbl_name} table not found") from error
 
 
 def _get_partition_names(call: Call, args: Any) -> list[str]:

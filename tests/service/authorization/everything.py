@@ -24,6 +24,7 @@ class Names(NamedTuple):
     other: str
     """A table like it."""
     function: str
+    schema: str
     role: str
     transaction: int
     lock: int
@@ -85,7 +86,9 @@ class Estate:
 
     def __init__(self, admin: Client, owner: Client, folder: str) -> None:
         self.admin, self.owner, self._folder = admin, owner, folder
-        self.names = Names("kept_catalog", "kept_database", "kept_table", "kept_other", "kept_function", "kept_role", 0, 0, 0, 0)
+        self.names = Names(
+            "kept_catalog", "kept_database", "kept_table", "kept_other", "kept_function", "kept_schema", "kept_role", 0, 0, 0, 0
+        )
 
     def make(self) -> Names:
         """Make what is missing and return the names and numbers of all."""
@@ -121,6 +124,11 @@ class Estate:
         for method, request in constraints(names):
             make(self.owner, method, request)
         make(self.owner, "create_function", self.function(names))
+        for name in (names.schema, f"{HUSH}_schema"):
+            make(self.owner, "create_ischema", idl.ISchema(schemaType=1, name=name, dbName=names.database, description=HUSH))
+            version = idl.SchemaVersion(schema=idl.ISchemaName("hive", names.database, name), version=1, cols=columns("c"), name=HUSH)
+            make(self.owner, "add_schema_version", version)
+        make(self.admin, "add_serde", idl.SerDeInfo(name="x"))
         make(self.admin, "create_role", idl.Role(roleName=names.role, ownerName=OWNER, createTime=0))
         make(self.admin, "create_role", idl.Role(roleName=f"{HUSH}_role", ownerName=OWNER, createTime=0))
         make(self.admin, "grant_role", f"{HUSH}_role", OWNER, 1, "admin", 2, True)
@@ -282,6 +290,8 @@ def _text(name: str, owner: str, method: str, names: Names) -> Any:
         return names.role
     if name in ("functionName", "funcName"):
         return names.function
+    if name == "schemaName" or (name, owner) == ("name", "ISchema"):
+        return names.schema
     if name == "name":
         return NAME_OF.get(owner) or NAME_OF.get(method) or "c"
     return TEXTS.get(name, "x")
@@ -325,6 +335,9 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
     ("get_materialization_invalidation_info", ("creation_metadata", "validTxnList")): None,
     ("create_function", ("func",)): Estate.function,
     ("alter_function", ("newFunc",)): Estate.function,
+    ("add_schema_version", ("schemaVersion", "version")): 2,
+    ("set_schema_version_state", ("rqst", "state")): 2,
+    ("get_schemas_by_cols", ("rqst", "colNamespace")): None,
     ("append_partition_by_name", ("part_name",)): "k=n1",
     ("append_partition_by_name_with_environment_context", ("part_name",)): "k=n2",
     ("append_partition", ("part_vals",)): ["n3"],

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from metastore import idl
 from metastore.client import Client, connect
+from metastore.store.all_tables import metadata
 from metastore.store.database import Database
-from metastore.store.schema import metadata
 from metastore.wire.authorization.table import RULES
 from metastore.wire.methods import METHODS
 from tests.service.authorization.everything import HUSH, OWNER, Estate, Names, arguments, told
@@ -69,7 +69,7 @@ def world(database_url: str, tmp_path: Path) -> Iterator[World]:
         yield World(server.uri, database, stack, tmp_path)
 
 
-ABSENT = Names("lost_catalog", "lost_database", "lost_table", "lost_other", "lost_function", "lost_role", 0, 0, 0, 0)
+ABSENT = Names("lost_catalog", "lost_database", "lost_table", "lost_other", "lost_function", "lost_schema", "lost_role", 0, 0, 0, 0)
 
 
 def blotted(reply: tuple[str, Any], names: Names) -> str:
@@ -121,6 +121,7 @@ FAILS_FOR_ADMIN = {
     "grant_revoke_privileges": "already granted",
     **dict.fromkeys(("set_hadoop_jobid", "update_compactor_state"), "Internal error"),
     "add_foreign_key": "no primary or unique key",
+    "drop_ischema": "it has versions",
     "drop_constraint": "does not exist for the associated table",
     "exchange_partitions": "already exists",
     "seed_write_id": "has had some already",
@@ -133,7 +134,7 @@ FAILS_FOR_ADMIN = {
 
 def fresh(names: Names) -> Names:
     """Return names in the same database that nothing has yet."""
-    return names._replace(catalog="new_catalog", table="new_table", function="new_function", role="new_role")
+    return names._replace(catalog="new_catalog", table="new_table", function="new_function", schema="new_schema", role="new_role")
 
 
 def test_the_same_calls_of_an_admin_work(world: World) -> None:

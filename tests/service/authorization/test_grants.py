@@ -12,7 +12,7 @@ from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
 from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, UnknownDatabase
-from metastore.service.authorization import decision
+from metastore.service.authorization import decision, grants
 from metastore.service.context import Metastore
 from metastore.store.schema import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
@@ -288,6 +288,8 @@ def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monk
     one_by_one = bob.get_all_tables("shop"), bob.get_all_tables("other")
     assert one_by_one == (["orders", "prices", "t_group", "t_role", "t_user"], ["prices"])
     monkeypatch.setattr(decision, "MOST_NAMED", 0)
+    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == one_by_one
+    monkeypatch.setattr(grants, "MOST_LOOKED_UP", 0)
     assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == one_by_one
     assert as_user("carl").get_all_tables("shop") == []
 
