@@ -6,6 +6,7 @@ Each change is one of the whole plan, which has to be disabled (InvalidOperation
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, NoSuchObject
 from metastore.idl import WMFullResourcePlan, WMMapping, WMNullablePool, WMPool, WMPoolTrigger, WMTrigger
@@ -28,6 +29,12 @@ def _edit(call: Call, plan: str | None, namespace: str | None, change: Callable[
         resource_plans.update(session, full.plan.name, full)
 
     call.database.write(work)
+
+
+def _fraction(number: float) -> float:
+    if not isfinite(number):
+        raise InvalidObject(f"Alloc fraction {number} of a pool is no number: use one from 0.0 to 1.0")
+    return number
 
 
 def _policy(name: str | None) -> str | None:
@@ -64,7 +71,7 @@ def create_pool(call: Call, pool: WMPool | None) -> None:
     path = pool_path(name_of(given.poolPath, "pool"))
     new = WMPool(
         poolPath=path,
-        allocFraction=given.allocFraction or 0.0,
+        allocFraction=_fraction(given.allocFraction or 0.0),
         queryParallelism=given.queryParallelism or 0,
         schedulingPolicy=_policy(given.schedulingPolicy),
     )
@@ -84,7 +91,7 @@ def alter_pool(call: Call, pool: WMNullablePool | None, path: str | None) -> Non
     def change(full: WMFullResourcePlan) -> None:
         found_pool = _pool(full, old)
         if given.allocFraction is not None:
-            found_pool.allocFraction = given.allocFraction
+            found_pool.allocFraction = _fraction(given.allocFraction)
         if given.queryParallelism is not None:
             found_pool.queryParallelism = given.queryParallelism
         if given.isSetSchedulingPolicy:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -207,6 +209,40 @@ def test_an_index_that_somebody_else_dropped_meanwhile_is_not_there(call: Call, 
     with pytest.raises(NoSuchObject, match=r"default\.t index=i not found"):
         indexes.drop_index(call, base, "i", delete_data=True)
     assert sorted(names(call)) == ["t", "t_i"]
+
+
+def outcomes(*works: Callable[[], object]) -> list[str]:
+    """Run some work at one time; return how each ended, ascending."""
+
+    def run(work: Callable[[], object]) -> str:
+        try:
+            work()
+        except MetastoreError as error:
+            return type(error).__name__
+        return "done"
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        return sorted(threads.map(run, works))
+
+
+def test_of_several_who_add_an_index_one_does(call: Call, base: TableName) -> None:
+    for number in range(10):
+        added = [index(f"i{number}", index_table=f"x{number}_{each}") for each in range(3)]
+        found = outcomes(*(partial(indexes.add_index, call, each, index_table(each.indexTableName)) for each in added))
+        assert found == ["AlreadyExists", "AlreadyExists", "done"]
+    kept = [each.indexTableName for each in indexes.get_indexes(call, base, -1)]
+    assert (len(kept), sorted(names(call))) == (10, sorted(["t", *kept]))
+
+
+def test_an_index_and_its_table_are_dropped_by_two_at_once(call: Call) -> None:
+    for _ in range(10):
+        base = make_table(call, "t")
+        indexes.add_index(call, index(), index_table())
+        found = outcomes(
+            partial(tables.drop_table, call, base, delete_data=True), partial(indexes.drop_index, call, base, "i", delete_data=True)
+        )
+        assert found in (["NoSuchObject", "done"], ["done", "done"])
+        assert names(call) == []
 
 
 @pytest.mark.parametrize("size", [1, 5])

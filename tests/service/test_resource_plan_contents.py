@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import inf, nan
 
 import pytest
 
@@ -81,6 +82,8 @@ def test_what_pools_can_not_be(call: Call) -> None:
             (NoSuchObject, "Pool path is invalid, the parent does not exist", lambda: pool(call, "p", "none.a")),
             (InvalidObject, "Invalid scheduling policy lifo", lambda: pool(call, "p", "x", policy="lifo")),
             (InvalidObject, "has an empty part", lambda: pool(call, "p", "default.")),
+            (InvalidObject, "Alloc fraction nan of a pool is no number", lambda: pool(call, "p", "x", fraction=nan)),
+            (InvalidObject, "Alloc fraction inf of a pool is no number", lambda: change_pool(call, "default", allocFraction=inf)),
             (NoSuchObject, "There is no resource plan named: none in default", lambda: pool(call, "none", "x")),
             (MetaError, "The pool is missing: set it", lambda: contents.create_pool(call, None)),
             (MetaError, "The name of the pool is missing: set it", lambda: contents.create_pool(call, WMPool(resourcePlanName="p"))),
