@@ -410,6 +410,12 @@ class Config:
         "refuses them, as Hive's metastore without its query engine does. Hive's class names stand for either.",
         (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
     )
+    wm_default_pool_size: int = _setting(
+        4,
+        "Queries that run at a time in the pool `default` of a new resource plan that says no parallelism; 0 makes plans without a pool.",
+        ("metastore.wm.default.pool.size", "hive.metastore.wm.default.pool.size"),
+        minimum=0,
+    )
 
     admin_users: tuple[str, ...] = _group(
         "Users",

@@ -170,6 +170,31 @@ def test_another_name_needs_drop_and_create(root: Caller, as_user: As) -> None:
     assert as_user("olga").get_all_tables("other") == ["orders"]
 
 
+def test_an_index_takes_no_table_of_another_along(root: Caller, as_user: As) -> None:
+    ann = as_user("ann")
+    root.grant_privileges(bag("CREATE", "ann", dbName="shop"))
+    ann.create_table(table("shop", "own"))
+    hers = table("shop", "for_index", "olga")
+    hers.tableType = "INDEX_TABLE"
+    root.create_table(hers)
+    index = idl.Index(indexName="i", dbName="shop", origTableName="own", indexTableName="for_index", sd=hers.sd, parameters={})
+    for name in ("for_index", "shop.for_index"):
+        index.indexTableName = name
+        assert "[OBJECT OWNERSHIP] on Object [type=TABLE_OR_VIEW, name=shop.for_index]" in refusal(ann.add_index, index, None)
+    index.origTableName, index.indexTableName = "orders", "new"
+    new = table("shop", "new")
+    with pytest.raises(InvalidObject, match="the orginal table do not exist"):
+        ann.add_index(index, new)
+    index.origTableName = "own"
+    ann.add_index(index, new)
+    assert root.get_table("shop", "new").owner == "ann"
+    assert ann.get_index_names("shop", "own", -1) == ["i"]
+    with pytest.raises(NoSuchObject, match=r"shop\.own index=i not found"):
+        as_user("bob").drop_index_by_name("shop", "own", "i", True)
+    assert ann.drop_index_by_name("shop", "own", "i", True) is True
+    assert root.get_all_tables("shop") == ["for_index", "orders", "own", "prices"]
+
+
 def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("ALTER", "bob", dbName="shop", objectName="orders"))
     taken = root.get_table("shop", "orders")
