@@ -90,6 +90,8 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
+    begin_snapshot: tuple[str, ...]
+    """Begin a transaction that only reads, and all of whose queries see what was committed at its begin."""
     advice = "try again"
     """What to do when a unit of work failed again and again."""
     runs_at_once = False

@@ -43,6 +43,7 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
+    begin_snapshot = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
     it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled.
