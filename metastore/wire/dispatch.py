@@ -263,7 +263,6 @@ class Dispatcher:
 
     def _paged(self, message: Message, dialect: Dialect, called: Signature, value: LongList) -> LargeReply:
         """Read and encode the pages of a result. Raises MetastoreError, and TApplicationException where they can not be encoded."""
-
         plain = Dialect(dialect.protocol, framed=False)
 
         def encode(page: list[Any]) -> bytes:

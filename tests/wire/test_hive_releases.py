@@ -114,6 +114,11 @@ def test_partitions_that_spell_their_table_in_two_ways_are_refused_to_hive_4(hiv
     for other in (("DEFAULT", "t"), ("default", "T")):
         with pytest.raises(MetaException, match=r"does not belong to target table"):
             added(hive_4, ("default", "t", "g"), (*other, "h"))
+    sd = hive_4.get_table("default", "t").sd
+    sd.location = None
+    new = [Partition(dbName="default", tableName=name, values=[name, "9"], sd=sd, parameters={}) for name in ("t", "T")]
+    with pytest.raises(MetaException, match=r"does not belong to target table"):
+        hive_4.add_partitions_req(idl.AddPartitionsRequest(dbName="default", tblName="t", parts=new, ifNotExists=False))
     assert len(client.get_partition_names("default", "t", -1)) == 6
 
 

@@ -24,7 +24,7 @@ from metastore.idl import (
     RenamePartitionResponse,
 )
 from metastore.rules import statistics_validity as validity_rules
-from metastore.rules.names import split_database
+from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
 from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
@@ -97,22 +97,27 @@ def _add_partitions(call: Call, args: Any) -> int:
     first = parts[0]
     if first is None:
         raise MetaError("Partition cannot be null")
-    if call.client.release.is_4:
-        _check_spelling(parts)
+    _check_spelling(call, parts)
     return len(add_partitions(call, unpack.table(call, first.dbName, first.tableName, first.catName), parts))
 
 
-def _check_spelling(parts: Sequence[Partition | None]) -> None:
-    """Refuse partitions that spell their table in more than one way, as Java's server of Hive 4 does."""
-    spelled = {(part.dbName, part.tableName) for part in parts if part is not None}
-    if len(spelled) > 1:
-        (database, table), (other_database, other_table), *_ = sorted(spelled, key=str)
-        raise MetaError(f"Partition does not belong to target table {database}.{table}: it names {other_database}.{other_table}")
+def _check_spelling(call: Call, parts: Sequence[Partition | None]) -> None:
+    """Refuse Hive 4's client partitions that spell their table in more than one way, as its server does."""
+    if not call.client.release.is_4:
+        return
+    spelled: dict[str, str] = {}
+    for part in parts:
+        if part is not None:
+            name = f"{part.dbName}.{part.tableName}"
+            first = spelled.setdefault(normalize(name), name)
+            if name != first:
+                raise MetaError(f"Partition does not belong to target table {first}: it names {name}")
 
 
 def _add_partitions_req(call: Call, args: Any) -> AddPartitionsResult:
     request = args.request
     name = unpack.target(call, request)
+    _check_spelling(call, request.parts or [])
     added = add_partitions(
         call,
         name,
