@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,10 +15,20 @@ PATIENCE = 60.0
 """Seconds for which a thread waits for a connection when all are lent."""
 
 
-class Pool:
-    """At most `size` connections, opened when there is none to lend. Safe for threads.
+class _Waiter:
+    """A thread that waits: for a connection, or, if it is served without one, for room to open one."""
 
-    Taking and giving back are one step of a list each, which threads can not interrupt; only who finds the list empty takes the lock.
+    __slots__ = ("connection", "served")
+
+    def __init__(self) -> None:
+        self.connection: Any = None
+        self.served = threading.Event()
+
+
+class Pool:
+    """At most `size` connections, opened when there is none to lend. Safe for threads; who waits longest is served first.
+
+    Taking and giving back are one step of a list each, which threads can not interrupt, as long as nobody waits.
     """
 
     def __init__(self, connect: Callable[[], Any], size: int) -> None:
@@ -26,8 +37,8 @@ class Pool:
         self._idle: list[Any] = []
         self._trusted: set[Any] = set()
         self._opened = 0
-        self._waiting = 0
-        self._changed = threading.Condition()
+        self._waiters: deque[_Waiter] = deque()
+        self._lock = threading.Lock()
         self.waits = 0
         self.waited = 0.0
         """How often no connection was idle, and for how many seconds one was then waited for, or opened."""
@@ -45,14 +56,14 @@ class Pool:
     @property
     def waiting(self) -> int:
         """How many threads wait for one to come back."""
-        return self._waiting
+        return len(self._waiters)
 
     def take(self) -> Any:
         """Return a connection. Raises what opening one raises, TimeoutError when none comes back."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._more()
+        if not self._waiters:
+            with suppress(IndexError):
+                return self._idle.pop()
+        return self._more()
 
     def give(self, connection: Any) -> None:
         """Take back a connection."""
@@ -60,9 +71,9 @@ class Pool:
             self._drop([connection])
             return
         self._idle.append(connection)
-        if self._waiting:
-            with self._changed:
-                self._changed.notify()
+        if self._waiters:
+            with self._lock:
+                self._serve()
 
     def distrust(self, connection: Any) -> None:
         """Note that a connection broke, which is still to be given back: most likely all others that were open then have broken with it."""
@@ -82,9 +93,9 @@ class Pool:
         self._leave_room(len(connections))
 
     def _leave_room(self, number: int) -> None:
-        with self._changed:
+        with self._lock:
             self._opened -= number
-            self._changed.notify_all()
+            self._serve()
 
     def _more(self) -> Any:
         began = time.perf_counter()
@@ -93,23 +104,36 @@ class Pool:
         finally:
             seconds = time.perf_counter() - began
             here.work.pool_seconds += seconds
-            with self._changed:
+            with self._lock:
                 self.waits += 1
                 self.waited += seconds
 
-    def _wait_or_open(self) -> Any:
-        until = time.monotonic() + PATIENCE
-        with self._changed:
-            self._waiting += 1
+    def _serve(self) -> None:
+        """Give what is idle, or room to open one, to those who wait, in their order; the lock is held."""
+        while self._waiters:
+            connection = None
             try:
-                while self._opened == self._size:
-                    with suppress(IndexError):
-                        return self._idle.pop()
-                    if not self._changed.wait(until - time.monotonic()):
-                        raise TimeoutError(f"all {self._size} connections were in use for {PATIENCE:.0f} s: raise database_pool_size")
+                connection = self._idle.pop()
+            except IndexError:
+                if self._opened == self._size:
+                    return
                 self._opened += 1
-            finally:
-                self._waiting -= 1
+            waiter = self._waiters.popleft()
+            waiter.connection = connection
+            waiter.served.set()
+
+    def _wait_or_open(self) -> Any:
+        waiter = _Waiter()
+        with self._lock:
+            self._waiters.append(waiter)
+            self._serve()
+        if not waiter.served.wait(PATIENCE):
+            with self._lock:
+                if not waiter.served.is_set():
+                    self._waiters.remove(waiter)
+                    raise TimeoutError(f"all {self._size} connections were in use for {PATIENCE:.0f} s: raise database_pool_size")
+        if waiter.connection is not None:
+            return waiter.connection
         try:
             connection = self._connect()
         except BaseException:

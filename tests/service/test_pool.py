@@ -34,10 +34,45 @@ def test_who_finds_all_lent_waits_until_one_comes_back() -> None:
     only = lent.take()
     with ThreadPoolExecutor(1) as other:
         waiting = other.submit(lent.take)
-        while not lent._waiting:
+        while not lent.waiting:
             assert not waiting.done()
         lent.give(only)
         assert waiting.result(10) is only
+
+
+def test_who_waits_longest_is_served_first() -> None:
+    lent = Pool(Connection, 1)
+    only, order = lent.take(), list[int]()
+
+    def wait(number: int) -> None:
+        taken = lent.take()
+        order.append(number)
+        lent.give(taken)
+
+    with ThreadPoolExecutor(20) as others:
+        for number in range(20):
+            others.submit(wait, number)
+            while lent.waiting <= number:
+                pass
+        lent.give(only)
+    assert order == list(range(20))
+    assert lent.take() is only
+
+
+def test_who_comes_while_others_wait_does_not_pass_them() -> None:
+    lent = Pool(Connection, 1)
+    only = lent.take()
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(lent.take)
+        while not lent.waiting:
+            pass
+        lent._idle.append(only)  # as it lies there for a moment, when it comes back
+        with ThreadPoolExecutor(1) as late:
+            second = late.submit(lent.take)
+            first = waiting.result(10)
+            assert first is only
+            lent.give(first)
+            assert second.result(10) is only
 
 
 def test_who_waits_for_too_long_is_told_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
