@@ -286,7 +286,8 @@ class Config:
     db: str = _setting(
         "",
         "SQLAlchemy URL of the database: `sqlite:///FILE`, `postgresql://USER:PASSWORD@HOST/NAME` or "
-        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`.",
+        "`mysql://USER:PASSWORD@HOST/NAME`. Unset: the SQLite file `metastore.db` in `data_directory`. "
+        "Behind PgBouncer with `pool_mode=transaction`: `postgresql://..?prepared_statements=false`.",
         secret=True,
     )
     database_pool_size: int = _setting(
@@ -408,6 +409,12 @@ class Config:
         "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` "
         "refuses them, as Hive's metastore without its query engine does. Hive's class names stand for either.",
         (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
+    )
+    wm_default_pool_size: int = _setting(
+        4,
+        "Queries that run at a time in the pool `default` of a new resource plan that says no parallelism; 0 makes plans without a pool.",
+        ("metastore.wm.default.pool.size", "hive.metastore.wm.default.pool.size"),
+        minimum=0,
     )
 
     admin_users: tuple[str, ...] = _group(

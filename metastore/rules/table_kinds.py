@@ -24,6 +24,8 @@ FORMATS = ("iceberg", "delta", "hudi", "paimon")
 _FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
 VIEWS = frozenset({"VIRTUAL_VIEW"})
 """What has no data and no directory; a materialized view has both."""
+INDEX_TABLE = "INDEX_TABLE"
+"""The type of a table that holds what an index of Hive 2.3 knows."""
 
 
 def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:

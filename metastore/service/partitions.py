@@ -22,6 +22,7 @@ from metastore.rules.partition_names import (
 )
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
+from metastore.service.long_lists import PAGE, LongList, Taker
 from metastore.service.names import TableName
 from metastore.store import partition_structs, partitions
 from metastore.store import tables as table_rows
@@ -154,6 +155,32 @@ def get_partitions(
         return [] if limit == 0 else _listed(call, session, table, partitions.listing(session, table, limit), form, principal)
 
     return with_table(call, name, work)
+
+
+def get_partitions_in_pages(call: Call, name: TableName, *, form: Form = STRUCTS) -> list[Partition] | LongList:
+    """Return all partitions, ascending by name: pages of them if one page does not hold them. NoSuchObject, also of the pages."""
+
+    def first(session: Session, table: Table) -> list[Partition] | None:
+        _check_limit(call, session, table, -1)
+        rows = partitions.listing(session, table, PAGE + 1)
+        return _listed(call, session, table, rows, form) if len(rows) <= PAGE else None
+
+    found = with_table(call, name, first)
+    return LongList(lambda taker: _read_pages(call, name, form, taker)) if found is None else found
+
+
+def _read_pages(call: Call, name: TableName, form: Form, taker: Taker) -> None:
+    def work(session: Session) -> None:
+        table = table_rows.find(call.database, session, *name)
+        if table is None:
+            raise NoSuchObject(f"{name} table not found")
+        taker.begin()
+        rows = partitions.page(session, table, "", PAGE)
+        while rows:
+            taker.take(_listed(call, session, table, rows, form))
+            rows = partitions.page(session, table, rows[-1][1], PAGE)
+
+    call.database.snapshot(work)
 
 
 def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:

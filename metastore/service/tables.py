@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
@@ -13,14 +13,14 @@ from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, R
 from metastore.rules import statistics_validity
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, is_class_name, normalize, pattern_matcher
-from metastore.rules.table_kinds import VIEWS, is_transactional, purges_data
+from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import get_databases, skips_trash
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
-from metastore.store import catalogs, databases, dependents, partitions, statistics, tables, view_sources
+from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
@@ -180,22 +180,62 @@ def drop_table(
         if ignore_unknown:
             return
         raise NoSuchObject(f"{name} table not found") from None
-    environment = environment or {}
-    event = DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)
-    with change(call, event) as current:
+    _drop(call, name, table, environment or {}, delete_data=delete_data)
 
-        def work(session: Session) -> tuple[Table, list[str]]:
+
+def drop_table_and(call: Call, name: TableName, work: Callable[[Session], object], *, delete_data: bool) -> None:
+    """Remove a table, and do some work in the same transaction once it is locked. NoSuchObject, MetaError, and what `work` raises."""
+    _drop(call, name, find_table(call, name), {}, delete_data=delete_data, work=work)
+
+
+class _Dropped(NamedTuple):
+    name: TableName
+    event: DropTable
+    data: list[str]
+    """Locations, the table's own last."""
+
+
+def _drop(
+    call: Call,
+    name: TableName,
+    table: Table,
+    environment: Mapping[str, str],
+    *,
+    delete_data: bool,
+    work: Callable[[Session], object] | None = None,
+) -> None:
+    """Remove a table that was read before, and the tables of its indexes."""
+    with change(call, DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)) as current:
+
+        def remove(session: Session) -> list[_Dropped]:
             held = _locked(call, session, name, table)
+            if work is not None:
+                work(session)
+            index_tables = indexes.index_tables(session, cast(int, held.id))
             used = view_sources.made_from_table(session, name)
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
-            data = _data(call, session, name, held) if delete_data else []
-            _remove(call, session, name, held, environment, delete_data=delete_data)
-            current.event = DropTable(client=call.info, table=held, delete_data=delete_data, environment=environment)
-            return held, data
+            if held.tableType == INDEX_TABLE and indexes.owner(session, cast(int, held.id)) is not None:
+                raise MetaError(f"The table {name} is an index table. Please do drop index instead.")
+            dropped = [_take(call, session, name, held, environment, delete_data=delete_data)]
+            for each in map(TableName._make, index_tables()):
+                if tables.lock(session, *each) is not None and (found := tables.find(call.database, session, *each)) is not None:
+                    dropped.append(_take(call, session, each, found, {}, delete_data=True))
+                    call.listeners.before(dropped[-1].event)
+            current.event, *current.further = [each.event for each in dropped]
+            return dropped
 
-        dropped, data = current.write(work)
-    deletion.delete_data(call, f"table {name}", [(data, _purges(dropped, environment))], below=data[-1] if data else None)
+        dropped = current.write(remove)
+    for each, event, data in dropped:
+        purge = _purges(event.table, event.environment)
+        deletion.delete_data(call, f"table {each}", [(data, purge)], below=data[-1] if data else None)
+
+
+def _take(call: Call, session: Session, name: TableName, table: Table, environment: Mapping[str, str], *, delete_data: bool) -> _Dropped:
+    """Remove the rows of a locked table. MetaError where its data can not be deleted."""
+    data = _data(call, session, name, table) if delete_data else []
+    _remove(call, session, name, table, environment, delete_data=delete_data)
+    return _Dropped(name, DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment), data)
 
 
 def _locked(call: Call, session: Session, name: TableName, table: Table) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.store import schema_engine, schema_registry
+from metastore.store import schema_engine, schema_indexes, schema_registry, schema_workloads
 from metastore.store.schema import metadata
 
-__all__ = ["metadata", "schema_engine", "schema_registry"]
+__all__ = ["metadata", "schema_engine", "schema_indexes", "schema_registry", "schema_workloads"]

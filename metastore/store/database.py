@@ -283,25 +283,29 @@ class Database:
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
-        return self._attempt(work, None)
+        return self._attempt(work, ())
+
+    def snapshot(self, work: Callable[[Session], T]) -> T:
+        """Run queries that all see what was committed before the first. `work` may run more than once."""
+        return self._attempt(work, self.driver.begin_snapshot)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` in one transaction and commit; begin again when another transaction was in the way.
 
         `work` may therefore run more than once. An error that it raises rolls everything back and is passed on.
         """
-        return self._changing(work, self.driver.begin)
+        return self._changing(work, (self.driver.begin,))
 
     def autocommit(self, work: Callable[[Session], T]) -> T:
         """Run a single statement that changes rows; it commits by itself, so it takes one round trip. `work` may run more than once."""
-        return self._changing(work, None)
+        return self._changing(work, ())
 
-    def _changing(self, work: Callable[[Session], T], begin: str | None) -> T:
+    def _changing(self, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
         with self.driver.writing():
             return self._attempt(work, begin)
 
-    def _attempt(self, work: Callable[[Session], T], begin: str | None) -> T:
-        """Run `work` until it succeeds: in a transaction that `begin` begins, or else each statement by itself."""
+    def _attempt(self, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
+        """Run `work` until it succeeds: in a transaction that statements of `begin` begin, or else each statement by itself."""
         failing_since, conflicts, breaks = None, 0, 0
         for attempt in count():
             try:
@@ -311,7 +315,7 @@ class Database:
                     raise Unreachable from error
                 self._reached = True
                 try:
-                    return self._plain(connection, work) if begin is None else self._transaction(connection, work, begin)
+                    return self._transaction(connection, work, begin) if begin else self._plain(connection, work)
                 except Exception as error:
                     self._judge(connection, error)
                     raise
@@ -352,9 +356,10 @@ class Database:
         finally:
             cursor.close()
 
-    def _transaction(self, connection: Any, work: Callable[[Session], T], begin: str) -> T:
+    def _transaction(self, connection: Any, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
         cursor = connection.cursor()
-        self.driver.enqueue(cursor, begin)
+        for statement in begin:
+            self.driver.enqueue(cursor, statement)
         try:
             session = Session(self, cursor)
             result = work(session)

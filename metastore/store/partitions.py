@@ -24,6 +24,7 @@ P = partitions.c
 OF_TABLE = P.table_id == sa.bindparam("table_id")
 ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
 FIRST = ALL.limit(sa.bindparam("limit"))
+AFTER = sa.select(*FIELDS).where(OF_TABLE, P.name > sa.bindparam("after")).order_by(P.name).limit(sa.bindparam("limit"))
 RANGE = sa.select(*FIELDS).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
 NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), P.name, "names")
 ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
@@ -178,6 +179,11 @@ def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Ro
 def listing(session: Session, table: Table, limit: int = -1) -> Sequence[Row]:
     """Return the rows (`FIELDS`) of the first `limit` partitions, ascending by name; all with a negative limit."""
     return session.rows(ALL, table_id=table.id) if limit < 0 else session.rows(FIRST, table_id=table.id, limit=limit)
+
+
+def page(session: Session, table: Table, after: str, size: int) -> Sequence[Row]:
+    """Return the rows (`FIELDS`) of the first partitions behind a name, ascending by name."""
+    return session.rows(AFTER, table_id=table.id, after=after, limit=size)
 
 
 def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) -> list[Row]:

@@ -19,8 +19,8 @@ from metastore import log
 from metastore.service.context import Client
 
 READING = (
-    "get", "show_", "list_", "fetch_", "partition_name_", "is", "find_columns_", "translate_", "alive", "flush", "heartbeat", "check_lock",
-    "set_ugi", "setMetaConf", "shutdown", "reinitialize",
+    "get", "show_", "list_", "fetch_", "partition_name_", "is", "find_columns_", "translate_", "validate_", "alive", "flush", "heartbeat",
+    "check_lock", "set_ugi", "setMetaConf", "shutdown", "reinitialize",
 )  # fmt: skip
 """How names of methods begin that change nothing, or nothing but a time or what holds for the connection."""
 CHANGING = frozenset({"get_delegation_token", "get_lock_materialization_rebuild"})

@@ -25,6 +25,7 @@ from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import Refused
 from metastore.wire.clients import Presence
 from metastore.wire.dispatch import Dispatcher
+from metastore.wire.large_replies import LargeReply
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
 from metastore.wire.settings import WireSettings
@@ -265,7 +266,10 @@ class Connection:
                 return self._refuse_call(message, reason)
         outcome = self._dispatcher.answer(message, self._client, self._dialect)
         try:
-            if outcome.reply is not None:
+            if isinstance(outcome.reply, LargeReply):
+                for block in outcome.reply.blocks():
+                    self._send(block)
+            elif outcome.reply is not None:
                 self._send(outcome.reply)
         finally:
             self._dispatcher.record(self._client, outcome)

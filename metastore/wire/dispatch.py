@@ -19,12 +19,14 @@ from metastore import errors, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
+from metastore.service.long_lists import LongList
 from metastore.service.watched import SlowCall
 from metastore.store.work import Work, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.errors import failure, internal_error, unknown_method
+from metastore.wire.large_replies import LargeReply, encoded
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
 from metastore.wire.protocol import Dialect, Message, decode, write_message
@@ -46,7 +48,7 @@ _MAX_LENGTH = 300
 class Outcome:
     """What became of a message."""
 
-    reply: bytes | None
+    reply: bytes | LargeReply | None
     """None for a oneway method, which has none."""
     method: str
     object: str
@@ -97,6 +99,7 @@ class Dispatcher:
         started = perf_counter()
         method = message.name
         handler = self._methods.get(method)
+        reply: bytes | LargeReply | None
         if handler is None or message.type not in _CALLS:
             reply, result = self._refuse(message, dialect)
             return Outcome(reply, method, "", started, perf_counter(), result, len(message.raw))
@@ -235,12 +238,14 @@ class Dispatcher:
             raise errors.MetaError(f"{message.name} needs its request: set the argument {called.request}")
         return message.body
 
-    def _success(self, message: Message, dialect: Dialect, client: Client, called: Signature, value: Any) -> bytes:
+    def _success(self, message: Message, dialect: Dialect, client: Client, called: Signature, value: Any) -> bytes | LargeReply:
         """Encode a result. Raises TApplicationException if it is not what the method returns, and if it is nothing where a value is due."""
         if value is None and called.returns:
             # What Hive's clients make of an empty result, with a reason.
             text = f"{message.name} has no value for {called.describe(message.body) or 'these arguments'}"
             raise TApplicationException(TApplicationException.MISSING_RESULT, text)
+        if isinstance(value, LongList):
+            return self._paged(message, dialect, called, value)
         try:
             result: Any = called.result()
             if value is not None:
@@ -255,6 +260,20 @@ class Dispatcher:
         except Exception as error:
             self._log.error("result not encodable", method=message.name, client=client.address, exc_info=error)
             raise internal_error(message.name) from error
+
+    def _paged(self, message: Message, dialect: Dialect, called: Signature, value: LongList) -> LargeReply:
+        """Read and encode the pages of a result. Raises MetastoreError, and TApplicationException where they can not be encoded."""
+        plain = Dialect(dialect.protocol, framed=False)
+
+        def encode(page: list[Any]) -> bytes:
+            result: Any = called.result()
+            result.success = page
+            return write_message(plain, message.name, TMessageType.REPLY, message.seqid, result)
+
+        try:
+            return encoded(value, dialect.protocol, encode, framed=dialect.framed)
+        except OverflowError as error:
+            raise TApplicationException(TApplicationException.INTERNAL_ERROR, f"{message.name}: {error}") from error
 
     def _failure(self, message: Message, dialect: Dialect, client: Client, error: Exception) -> bytes:
         if not isinstance(error, errors.MetastoreError | TException):

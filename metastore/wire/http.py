@@ -20,6 +20,7 @@ from metastore.wire.auth.sasl import Refused
 from metastore.wire.clients import Presence
 from metastore.wire.console import LARGEST, LOGIN, Request, is_console, strange_name
 from metastore.wire.dispatch import Dispatcher, Outcome
+from metastore.wire.large_replies import LargeReply
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
@@ -223,4 +224,5 @@ class HttpConversation:
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
             return Answer(400, f"The body is no Thrift message: {error}".encode())
-        return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)
+        reply = self._outcome.reply or b""
+        return Answer(200, b"".join(reply.blocks()) if isinstance(reply, LargeReply) else reply, CONTENT_TYPE)

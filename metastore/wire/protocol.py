@@ -5,12 +5,15 @@ This module never calls a method.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 from thriftpy2.thrift import TPayload
 
 from metastore.wire.codec import DECODERS, ENCODERS
+from metastore.wire.codec.limits import MAX_EARLY_MEMORY, MEMORY_PER_BYTE, TooMuchMemory
+from metastore.wire.codec.pure import Decoder
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Choose, EndOfStream, Feed, Malformed, frame_feed
 
@@ -107,10 +110,44 @@ def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayloa
 
 
 def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
-    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size)
+    """Read a message: while it comes, but one whose values take much memory only once it is known to end within the limit."""
+    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, MAX_EARLY_MEMORY)
+    try:
+        return _decoded(decoder, choose)
+    except TooMuchMemory:
+        feed.unread(bytes(decoder.finish()))
+        del decoder
+    whole = frame_feed(_passed_over(feed, protocol, settings))
+    max_memory = MEMORY_PER_BYTE * settings.max_message_size
+    decoder = DECODERS[protocol](whole, settings.max_message_size, settings.max_container_size, max_memory)
+    try:
+        return _decoded(decoder, choose)
+    except TooMuchMemory as error:
+        raise Unreadable(str(error), decoder.name, decoder.seqid) from error
+
+
+def _passed_over(feed: Feed, protocol: str, settings: WireSettings) -> bytes:
+    """Return the bytes of a message, which lie in a file until all have come."""
+    with tempfile.TemporaryFile() as file:
+
+        def copied(size: int) -> bytes:
+            data = feed.some(size)
+            file.write(data)
+            return data
+
+        copy = Feed(copied)
+        decoder = DECODERS[protocol](copy, settings.max_message_size, settings.max_container_size, keeps=False)
+        _decoded(decoder, lambda *_: None)
+        feed.unread(copy.pending[copy.at :])
+        size = file.tell() - (len(copy.pending) - copy.at)
+        file.seek(0)
+        return file.read(size)
+
+
+def _decoded(decoder: Decoder, choose: Choose) -> Message:
     try:
         body = decoder.read(choose)
-    except (EndOfStream, OSError):
+    except (EndOfStream, OSError, TooMuchMemory):
         raise
     except Exception as error:
         reason = str(error) if isinstance(error, Malformed | RecursionError) else f"{type(error).__name__}: {error}"

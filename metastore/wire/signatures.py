@@ -17,7 +17,20 @@ from metastore.wire import query_ids
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
-_NAME = frozenset({"name", "functionName", "funcName", "roleName", "role_name", "connectorName", "procName", "packageName", "scheduleName"})
+_NAME = frozenset(
+    {
+        "name",
+        "functionName",
+        "funcName",
+        "roleName",
+        "role_name",
+        "resourcePlanName",
+        "connectorName",
+        "procName",
+        "packageName",
+        "scheduleName",
+    }
+)
 _NUMBER = frozenset({"txnid", "txnId", "txn_ids", "lockid", "compactionIds", "scheduledExecutionId"})
 _MAX_NUMBERS = 10
 """Of a list of ids."""

@@ -10,6 +10,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+GENERATES_CODE = "METASTORE_TEST_SPARK_CODEGEN"
+"""Variable that, whatever its value, lets Spark compile each query as it does for users; `tests/spark/releases` sets it."""
+WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""To compile a query takes longer than to run it over the few rows of a test: a third of the tests' time."""
+
 
 @contextmanager
 def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
@@ -25,6 +30,8 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.warehouse.dir", str(warehouse))
     )
+    for name, value in (WITHOUT_CODE if os.environ.get(GENERATES_CODE) is None else {}).items():
+        builder = builder.config(name, value)
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     opened = builder.getOrCreate()

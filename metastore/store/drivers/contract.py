@@ -90,6 +90,8 @@ class Driver:
     name: str
     dialect: Dialect
     begin = "BEGIN"
+    begin_snapshot: tuple[str, ...]
+    """Begin a transaction that only reads, and all of whose queries see what was committed at its begin."""
     advice = "try again"
     """What to do when a unit of work failed again and again."""
     runs_at_once = False
@@ -100,6 +102,9 @@ class Driver:
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
         raise AssertionError(self.name)
+
+    def check(self) -> None:
+        """Raise MetaError if the database can not serve, for a reason that would show only under load."""
 
     def writing(self) -> AbstractContextManager[None]:
         """Wait for this process's turn to write, where only one may at a time."""
@@ -170,9 +175,9 @@ def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
 
 
 @contextmanager
-def connected(url: URL, driver: str) -> Iterator[Connection]:
+def connected(url: URL, driver: str, **options: Any) -> Iterator[Connection]:
     """Yield a SQLAlchemy connection in a transaction, of its own and not of a pool; `driver` as in SQLAlchemy's URLs."""
-    engine = sa.create_engine(url.set(drivername=driver), poolclass=sa.NullPool)
+    engine = sa.create_engine(url.set(drivername=driver), poolclass=sa.NullPool, connect_args=options)
     try:
         with engine.begin() as connection:
             yield connection

@@ -54,6 +54,7 @@ class MySQLDriver(Driver):
     """MariaDB or MySQL through PyMySQL, reading what is committed."""
 
     name = "mysql"
+    begin_snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
     notes_changes = True
     advice = "try again; it also breaks the connection on a request larger than its max_allowed_packet"
 

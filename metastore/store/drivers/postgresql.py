@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
@@ -32,6 +33,8 @@ from metastore.store.drivers.contract import (
 
 ADVISORY_LOCK = 0x6D657461
 """The migration lock: any number that no other program on the database uses."""
+PREPARES = "prepared_statements"
+"""The part of a URL's query that says whether statements may be prepared: not behind a pooler that parts sessions into transactions."""
 WORTH = 8
 """Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
 
@@ -40,9 +43,11 @@ class PostgreSQLDriver(Driver):
     """PostgreSQL through psycopg 3."""
 
     name = "postgresql"
+    begin_snapshot = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
     """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
-    it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled."""
+    it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled.
+    Statements that are not prepared are planned for their own parameters each time."""
 
     def __init__(self, url: URL) -> None:
         try:
@@ -56,12 +61,49 @@ class PostgreSQLDriver(Driver):
         self.psycopg = psycopg
         self.connection, self.array = postgresql_cursor.Connection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-        self.conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self.prepares = self._prepares(url.query.get(PREPARES, "true"))
+        # With several hosts, which no text of a URL can name here.
+        _, self.address = self.dialect.create_connect_args(self._plain(url))  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def _prepares(text: str | tuple[str, ...]) -> bool:
+        if text not in ("true", "false"):
+            raise MetaError(f"the database's URL says {PREPARES}={text}: write true or false")
+        return text == "true"
+
+    @staticmethod
+    def _plain(url: URL) -> URL:
+        """Return a URL without what is for this driver alone."""
+        return url.difference_update_query([PREPARES])
 
     def connect(self) -> Any:
-        connection = self.connection.connect(self.conninfo, autocommit=True, application_name="metastore", client_encoding="utf8")
-        connection.cursor().execute(self.settings)
+        connection = self.connection.connect(**self.address, autocommit=True, application_name="metastore", client_encoding="utf8")
+        if self.prepares:
+            connection.cursor().execute(self.settings)
+        else:
+            connection.prepares, connection.prepare_threshold = False, None
         return connection
+
+    def check(self) -> None:
+        """Raise MetaError if a pooler gives each transaction another connection, which loses prepared statements and settings."""
+        if not self.prepares:
+            return
+        mark = uuid4().hex
+        one, other = self.connect(), self.connect()
+        try:
+            one.cursor().execute(f"SET metastore.pooler = '{mark}'")
+            other.cursor().execute("BEGIN")
+            seen = [each.cursor().execute("SELECT current_setting('metastore.pooler', true)").fetchone()[0] for each in (other, one)]
+            other.cursor().execute("ROLLBACK")
+        finally:
+            one.close()
+            other.close()
+        if seen[0] == mark or seen[1] != mark:
+            raise MetaError(
+                "PostgreSQL is reached through a pooler that gives each transaction another connection, as PgBouncer does with "
+                f"pool_mode=transaction: prepared statements are lost there. Add ?{PREPARES}=false to the URL of the database, or let the "
+                "pooler keep sessions"
+            )
 
     def convert(self, value: list[Any]) -> Any:
         return self.array(value)
@@ -78,13 +120,13 @@ class PostgreSQLDriver(Driver):
             return Retry
         if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
             return Retry  # of two that make a listener's table at one time, with IF NOT EXISTS even, one may be told that it is there
-        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError)):
-            return Unavailable
+        if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
+            return Unavailable  # the last of what is a standby by now
         return None
 
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:
-        with connected(url, "postgresql+psycopg") as connection:
+        with connected(self._plain(url), "postgresql+psycopg", prepare_threshold=None) as connection:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             yield connection
 

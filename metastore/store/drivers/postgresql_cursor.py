@@ -40,6 +40,8 @@ class Connection(psycopg.Connection[Any]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.statements: dict[Statement, bytes | None] = {}
+        self.prepares = True
+        """Whether a statement that comes again is prepared."""
         self.prepared = 0
         self.planned = time.monotonic()
         self.loading: Any = Transformer(self)
@@ -116,7 +118,7 @@ class Cursor:
         name = statements.get(key)
         if name is not None:
             self._take(pgconn.exec_prepared(name, values, formats))
-        elif key in statements:
+        elif key in statements and self._connection.prepares:
             name = self._new_name()
             self._take(pgconn.prepare(name, text, types))
             statements[key] = name
@@ -186,7 +188,7 @@ class Cursor:
             for asked in waiting:
                 key, text, values, types, formats = asked[0]
                 name = statements.get(key) or pipeline.prepared.get(key)
-                if name is None and key in statements:
+                if name is None and key in statements and self._connection.prepares:
                     name = pipeline.prepared[key] = self._new_name()
                     pgconn.send_prepare(name, text, types)
                     pipeline.asked.append(None)

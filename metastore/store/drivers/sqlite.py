@@ -26,6 +26,7 @@ class SQLiteDriver(Driver):
 
     name = "sqlite"
     begin = "BEGIN IMMEDIATE"
+    begin_snapshot = ("BEGIN",)
     runs_at_once = True
 
     def __init__(self, url: URL) -> None:

@@ -212,6 +212,15 @@ def _alter_database(path: str, new_path: str) -> Ask:
     return Ask("ownership or ALTER on the database, ownership for a new owner, and the right to new locations", find)
 
 
+def _index_table(call: Call, args: Any) -> Iterator[Want]:
+    """Want the table of a new index: to make it where it is not there, else to do with it what may be done with one's own."""
+    index = args.new_index
+    text = getattr(index, "indexTableName", None)
+    found = named_by_text(call, text) if "." in (text or "") else named(call, get(args, "new_index.dbName"), text)
+    if found is not None:
+        yield Want((DROP,), TABLE, *found, hide=hiding(args, None, "new_index.indexTableName"), otherwise=CREATE)
+
+
 def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, path)
@@ -486,7 +495,16 @@ ENTRIES: dict[str, Rule] = {
     ),
     **dict.fromkeys(("get_indexes", "get_index_names"), needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE")),
     "get_index_by_name": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
-    "drop_index_by_name": needs(table(ALTER, "db_name", "tbl_name"), operation="DROPINDEX"),
+    "add_index": needs(
+        table(ALTER, "new_index.dbName", "new_index.origTableName"),
+        found_by("ownership or DROP on the index table, CREATE on its database if it is not there", _index_table),
+        *_create_table("index_table"),
+        operation="CREATEINDEX",
+        fill=_owned("index_table", "owner"),
+        renews=True,
+    ),
+    "alter_index": needs(table(ALTER, "dbname", "base_tbl_name"), operation="ALTERINDEX_PROPS"),
+    "drop_index_by_name": needs(table(ALTER, "db_name", "tbl_name"), operation="DROPINDEX", renews=True),
     "markPartitionForEvent": needs(table(ADDS, "db_name", "tbl_name"), operation="ALTERPARTITION_PROPERTIES"),
     "isPartitionMarkedForEvent": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
     "get_type": OPEN,

@@ -31,6 +31,7 @@ from metastore.wire.authorization.rules import (
     needs,
     server,
 )
+from metastore.wire.methods import resource_plans
 
 _ON_TABLES = (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN)
 
@@ -157,6 +158,7 @@ ENTRIES: dict[str, Rule] = {
     "get_privilege_set": needs(found_by("any privilege on the object, the role `admin` for another user", _privilege_set)),
     "create_type": ADMIN,
     "drop_type": ADMIN,
+    **dict.fromkeys(resource_plans.METHODS, ADMIN),
     **dict.fromkeys(
         (
             "set_ugi",
@@ -166,6 +168,11 @@ ENTRIES: dict[str, Rule] = {
             "get_metastore_db_uuid",
             "flushCache",
             "cm_recycle",
+            "get_file_metadata",
+            "get_file_metadata_by_expr",
+            "put_file_metadata",
+            "clear_file_metadata",
+            "cache_file_metadata",
             "aliveSince",
             "getCounter",
             "getCounters",

@@ -5,6 +5,8 @@ No size is trusted: memory is taken for bytes that have come, and a container ca
 that the elements of a list repeat are decoded once: equal bytes are one object, in the places that `limits` names.
 """
 
+import sys
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Copy, PyDict_SetItem
 from cpython.list cimport PyList_Append
@@ -17,10 +19,14 @@ from metastore.wire.codec.plans cimport (
 )
 
 from metastore.wire.codec import limits
-from metastore.wire.codec.limits import container_error, depth_error, size_error, version_error
+from metastore.wire.codec.limits import TooMuchMemory, container_error, depth_error, size_error, version_error
 from metastore.wire.transport import CHUNK, TooLarge
 
 cdef int MAX_DEPTH = limits.MAX_DEPTH
+cdef Py_ssize_t TEXT_MEMORY = limits.TEXT_MEMORY
+cdef Py_ssize_t LIST_MEMORY = limits.LIST_MEMORY
+cdef Py_ssize_t ELEMENT_MEMORY = limits.ELEMENT_MEMORY
+cdef Py_ssize_t ENTRY_MEMORY = limits.ENTRY_MEMORY
 
 cdef enum:
     MANY = 8  # elements from which on a list may repeat texts
@@ -71,18 +77,26 @@ cdef class BinaryDecoder:
     cdef Py_ssize_t _size
     cdef Py_ssize_t _at
     cdef Py_ssize_t _limit
+    cdef Py_ssize_t _gone  # bytes of the message that are kept no more
+    cdef bint _keeps
     cdef Py_ssize_t _max_container_size
+    cdef Py_ssize_t _max_memory
+    cdef Py_ssize_t _memory
     cdef Field _field
     cdef Field _invalid
     cdef list _seen
     cdef list _texts
     """Texts that were met in a long list, by a number that is made of their bytes: names and parameters come again and again."""
 
-    def __init__(self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size):
+    def __init__(
+        self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size, Py_ssize_t max_memory=sys.maxsize, bint keeps=True
+    ):
         self.name = ""
         self._feed = feed
         self._limit = max_message_size
         self._max_container_size = max_container_size
+        self._max_memory = max_memory
+        self._keeps = keeps
         self._data = b""
 
     @property
@@ -128,9 +142,11 @@ cdef class BinaryDecoder:
     cdef int _wait(self, Py_ssize_t count) except -1:
         """Receive until so many bytes are here beyond those that were read."""
         if self._at + count > self._limit:
-            raise TooLarge(self._limit)
+            raise TooLarge(self._limit + self._gone)
         cdef bytes first
         cdef bytearray data
+        if not self._keeps and self._at > CHUNK:
+            self._forget()
         if self._size == 0:  # most messages come in one piece, which is read where it is
             self._data = first = self._feed.some(CHUNK)
             self._base = <const unsigned char*> <const char*> first
@@ -143,6 +159,23 @@ cdef class BinaryDecoder:
                 data += self._feed.some(CHUNK)
             self._base = <const unsigned char*> <const char*> data
             self._size = len(data)
+        return 0
+
+    cdef int _forget(self) except -1:
+        """Keep what is not read yet alone."""
+        self._data = bytearray(self._data[self._at :])
+        self._base = <const unsigned char*> <const char*> <bytearray> self._data
+        self._size = len(self._data)
+        self._limit -= self._at
+        self._gone += self._at
+        self._at = 0
+        return 0
+
+    cdef inline int _take(self, Py_ssize_t memory) except -1:
+        """Count memory that values take."""
+        self._memory += memory
+        if self._memory > self._max_memory:
+            raise TooMuchMemory(self._max_memory)
         return 0
 
     cdef inline int _byte(self) except -1:
@@ -183,6 +216,7 @@ cdef class BinaryDecoder:
         return text
 
     cdef object _new_text(self, const char* begin, Py_ssize_t size):
+        self._take(TEXT_MEMORY + size)
         try:
             return PyUnicode_DecodeUTF8(begin, size, NULL)
         except UnicodeDecodeError:
@@ -206,6 +240,7 @@ cdef class BinaryDecoder:
         if depth <= 0:
             raise depth_error()
         depth -= 1
+        self._take(plan.memory)
         values = PyDict_Copy(plan.defaults)
         while True:
             ttype = self._byte()
@@ -265,7 +300,9 @@ cdef class BinaryDecoder:
         if ttype == STRUCT:
             return self._struct(type_.plan, depth)
         if ttype == BINARY:
-            return self._raw(self._i32())
+            sent = self._i32()
+            self._take(TEXT_MEMORY + (sent if sent > 0 else 0))
+            return self._raw(sent)
         if ttype == DOUBLE:
             number = self._i64()
             memcpy(&real, &number, 8)
@@ -289,6 +326,7 @@ cdef class BinaryDecoder:
             for n in range(count):
                 self._skip(sent, depth)
             return found
+        self._take(LIST_MEMORY + ELEMENT_MEMORY * count)
         for n in range(count):
             PyList_Append(found, self._value(type_.element, depth))
         return found
@@ -304,6 +342,7 @@ cdef class BinaryDecoder:
                 self._skip(sent_key, depth)
                 self._skip(sent_value, depth)
             return found
+        self._take(LIST_MEMORY + ENTRY_MEMORY * count)
         for n in range(count):
             key = self._value(type_.key, depth)
             if isinstance(key, list):

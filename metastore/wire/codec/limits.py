@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+
 from metastore.wire.transport import Malformed
 
 MAX_DEPTH = 64
 """Nesting of structs and containers, the outermost struct included."""
+
+MAX_EARLY_MEMORY = 32 * 1024 * 1024
+"""Bytes of memory, about, up to which values are made of a message whose end has not come yet."""
+MEMORY_PER_BYTE = 10
+"""How much more memory than `max_message_size` the values of a message may take."""
+TEXT_MEMORY, LIST_MEMORY, ELEMENT_MEMORY, ENTRY_MEMORY = 64, 64, 8, 104
+"""Bytes of memory, about: of a text without its bytes, of a list without its elements, of an element's or an entry's place."""
+
+
+class TooMuchMemory(Malformed):
+    """The values of a message take more memory than they may."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The values of the message take more than {limit} bytes of memory; split the request or raise max_message_size")
+
+
+@cache
+def memory_of(cls: type) -> int:
+    """Return the bytes of memory of a struct of a class without its values."""
+    struct = cls()
+    return sys.getsizeof(struct) + sys.getsizeof(dict(vars(struct)))
+
 
 SHARED_FIELDS = frozenset({("ColumnStatistics", "statsObj")})
 """Fields whose value may be one object in all structs of a message that have equal ones: never change it in place."""

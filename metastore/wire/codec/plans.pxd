@@ -45,6 +45,7 @@ cdef class Plan:
 
     cdef object cls
     cdef dict defaults
+    cdef Py_ssize_t memory  # of a struct without its values, in bytes
     cdef list fields
     cdef int first  # the least number of a field
     cdef list by_number  # from the first on, None where there is none

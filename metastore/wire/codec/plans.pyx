@@ -47,6 +47,7 @@ cdef Plan _make(cls, bint shares, dict made):
     plan = Plan()
     plan.cls = cls
     plan.defaults = dict(vars(cls()))
+    plan.memory = limits.memory_of(cls)
     plan.fields = []
     plan.first = min(specs, default=0)
     plan.by_number = [None] * (max(specs, default=-1) + 1 - plan.first)

@@ -7,11 +7,25 @@ name of their field while the rest of the message is read on. This module never 
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Any, ClassVar
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.wire.codec.limits import MAX_DEPTH, container_error, depth_error, size_error, type_error, version_error
+from metastore.wire.codec.limits import (
+    ELEMENT_MEMORY,
+    ENTRY_MEMORY,
+    LIST_MEMORY,
+    MAX_DEPTH,
+    TEXT_MEMORY,
+    TooMuchMemory,
+    container_error,
+    depth_error,
+    memory_of,
+    size_error,
+    type_error,
+    version_error,
+)
 from metastore.wire.transport import CHUNK, Choose, Feed, Malformed, TooLarge
 
 Header = tuple[str, int, int]
@@ -29,11 +43,14 @@ _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.
 class Source:
     """The bytes of one message: exact reads, counted against the limit."""
 
-    def __init__(self, feed: Feed, limit: int) -> None:
+    def __init__(self, feed: Feed, limit: int, *, keeps: bool = True) -> None:
         self._feed = feed
         self._limit = limit
+        self._keeps = keeps
         self._data = bytearray()
         self._at = 0
+        self._gone = 0
+        """Bytes of the message that are kept no more."""
 
     @property
     def room(self) -> int:
@@ -52,13 +69,16 @@ class Source:
         """Return the next `size` bytes, which stay; raises EndOfStream, TooLarge."""
         end = self._at + size
         if end > self._limit:
-            raise TooLarge(self._limit)
+            raise TooLarge(self._limit + self._gone)
+        if not self._keeps and self._at > CHUNK:
+            del self._data[: self._at]
+            self._limit, self._gone, self._at, end = self._limit - self._at, self._gone + self._at, 0, size
         while len(self._data) < end:
             self._data += self._feed.some(CHUNK)
         return bytes(self._data[self._at : end])
 
     def finish(self) -> bytes:
-        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""
         self._feed.unread(bytes(self._data[self._at :]))
         return bytes(self._data[: self._at])
 
@@ -69,14 +89,19 @@ class Decoder:
     The rules of both protocols stand here: match fields by id and type, skip the unknown.
     """
 
-    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
+    def __init__(
+        self, feed: Feed, max_message_size: int, max_container_size: int, max_memory: int = sys.maxsize, keeps: bool = True
+    ) -> None:
+        """Begin a message of `feed`; without `keeps` its bytes are forgotten as they are read, and `finish` does not return them."""
         self.name = ""
         self.type = 0
         self.seqid = 0
         self.invalid_text: str | None = None
         """The first field whose bytes are no UTF-8, as `Struct.field`; its text has replacement characters."""
-        self.source = Source(feed, max_message_size)
+        self.source = Source(feed, max_message_size, keeps=keeps)
         self._max_container_size = max_container_size
+        self._max_memory = max_memory
+        self._memory = 0
         self._field = ""
 
     def read(self, choose: Choose) -> Any:
@@ -121,8 +146,15 @@ class Decoder:
     def _string(self) -> bytes:
         raise NotImplementedError
 
+    def _take(self, memory: int) -> None:
+        """Count memory that values take; raises TooMuchMemory."""
+        self._memory += memory
+        if self._memory > self._max_memory:
+            raise TooMuchMemory(self._max_memory)
+
     def _struct(self, obj: TPayload, depth: int) -> None:
         depth = self._deeper(depth)
+        self._take(memory_of(type(obj)))
         state, outer = self._enter(), self._field
         specs = type(obj).thrift_spec
         while True:
@@ -141,7 +173,9 @@ class Decoder:
 
     def _value(self, ttype: int, spec: Any, depth: int) -> Any:
         if ttype == TType.BINARY:
-            return self._string()
+            data = self._string()
+            self._take(TEXT_MEMORY + len(data))
+            return data
         if ttype == TType.STRING:
             return self._text()
         if ttype == TType.STRUCT:
@@ -157,6 +191,7 @@ class Decoder:
                 for _ in range(size):
                     self._skip(sent, depth)
                 return []
+            self._take(LIST_MEMORY + ELEMENT_MEMORY * size)
             return [self._value(etype, espec, depth) for _ in range(size)]
         if ttype == TType.MAP:
             return self._map(spec, self._deeper(depth))
@@ -173,6 +208,7 @@ class Decoder:
                 self._skip(sent_key, depth)
                 self._skip(sent_value, depth)
             return out
+        self._take(LIST_MEMORY + ENTRY_MEMORY * size)
         for _ in range(size):
             key = self._value(ktype, kspec, depth)
             out[tuple(key) if isinstance(key, list) else key] = self._value(vtype, vspec, depth)
@@ -180,6 +216,7 @@ class Decoder:
 
     def _text(self) -> str:
         data = self._string()
+        self._take(TEXT_MEMORY + len(data))
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -258,8 +295,10 @@ class CompactDecoder(Decoder):
         TType.STRING, TType.LIST, TType.SET, TType.MAP, TType.STRUCT,
     )  # fmt: skip
 
-    def __init__(self, feed: Feed, max_message_size: int, max_container_size: int) -> None:
-        super().__init__(feed, max_message_size, max_container_size)
+    def __init__(
+        self, feed: Feed, max_message_size: int, max_container_size: int, max_memory: int = sys.maxsize, keeps: bool = True
+    ) -> None:
+        super().__init__(feed, max_message_size, max_container_size, max_memory, keeps)
         self._last_id = 0
         self._header_bool: bool | None = None
 

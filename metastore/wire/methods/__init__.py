@@ -15,6 +15,7 @@ from metastore.wire.methods import (
     exchange,
     fb303,
     functions,
+    indexes,
     legacy,
     locks,
     measurements,
@@ -24,6 +25,7 @@ from metastore.wire.methods import (
     procedures,
     properties,
     registry,
+    resource_plans,
     scheduled_queries,
     server,
     statistics,
@@ -59,6 +61,8 @@ METHODS: dict[str, Handler] = merge(
         measurements,
         transactions,
         types,
+        resource_plans,
+        indexes,
         legacy,
     )
 )

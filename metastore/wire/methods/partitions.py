@@ -39,6 +39,7 @@ from metastore.service.expressions import (
     get_partition_names_by_expression,
     get_partitions_by_expression,
 )
+from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
@@ -310,8 +311,11 @@ def _get_partition(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals)
 
 
-def _get_partitions(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), form=partitions.TUPLES)
+def _get_partitions(call: Call, args: Any) -> list[Partition] | LongList:
+    name, limit = _name(call, args), unpack.limit(args.max_parts)
+    if limit < 0:
+        return partitions.get_partitions_in_pages(call, name, form=partitions.TUPLES)
+    return partitions.get_partitions(call, name, limit, form=partitions.TUPLES)
 
 
 def _leading(values: list[str] | None) -> list[str]:

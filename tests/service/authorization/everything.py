@@ -66,6 +66,21 @@ def constraints(names: Names) -> list[tuple[str, Any]]:
     ]
 
 
+def resource_plan() -> list[tuple[str, Any]]:
+    """Return methods that make a resource plan with all that calls name of one, each with its request: all names are "x"."""
+    of_plan = {"resourcePlanName": "x", "ns": "x"}
+    trigger = idl.WMTrigger(triggerName="x", triggerExpression=f"{HUSH} > 1", actionExpression=HUSH, **of_plan)
+    return [
+        ("create_resource_plan", idl.WMCreateResourcePlanRequest(resourcePlan=idl.WMResourcePlan(name="x", ns="x"))),
+        ("create_wm_pool", idl.WMCreatePoolRequest(pool=idl.WMPool(poolPath="x", **of_plan))),
+        ("create_wm_trigger", idl.WMCreateTriggerRequest(trigger=trigger)),
+        (
+            "create_or_update_wm_mapping",
+            idl.WMCreateOrUpdateMappingRequest(mapping=idl.WMMapping(entityType="USER", entityName="x", **of_plan)),
+        ),
+    ]
+
+
 class Estate:
     """What the owner has, and makes again when somebody took it away."""
 
@@ -118,6 +133,12 @@ class Estate:
         make(self.admin, "create_role", idl.Role(roleName=f"{HUSH}_role", ownerName=OWNER, createTime=0))
         make(self.admin, "grant_role", f"{HUSH}_role", OWNER, 1, "admin", 2, True)
         make(self.owner, "grant_privileges", self.bag(names, f"{HUSH}_user"))
+        for method, request in resource_plan():
+            make(self.admin, method, request)
+        index = idl.Index(
+            indexName="x", dbName=names.database, origTableName=names.table, indexTableName=f"{HUSH}_index", sd=storage(), parameters={}
+        )
+        make(self.owner, "add_index", index, self.index_table(names, f"{HUSH}_index"))
         transaction = self.owner.open_txns(idl.OpenTxnRequest(num_txns=1, user=OWNER, hostname=f"{HUSH}_host")).txn_ids[0]
         self.owner.allocate_table_write_ids(
             idl.AllocateTableWriteIdsRequest(dbName=names.database, tableName=names.table, txnIds=[transaction])
@@ -159,6 +180,12 @@ class Estate:
             client.call(method, *args)
 
     @staticmethod
+    def index_table(names: Names, name: str = "n_index") -> Any:
+        return idl.Table(
+            dbName=names.database, tableName=name, owner=OWNER, sd=storage(), partitionKeys=[], parameters={}, tableType="INDEX_TABLE"
+        )
+
+    @staticmethod
     def function(names: Names) -> Any:
         return idl.Function(
             functionName=names.function, dbName=names.database, className=f"{HUSH}.Class", ownerName=OWNER, ownerType=1, createTime=0,
@@ -184,7 +211,7 @@ DATABASES = frozenset(
 )
 TABLES = frozenset(
     """tbl_name tblName tableName tablename table_name tblname tab_name objectName pktable_name fktable_name parent_tbl_name
-    foreign_tbl_name source_table_name table tbName""".split()  # noqa: SIM905
+    foreign_tbl_name source_table_name table tbName origTableName base_tbl_name""".split()  # noqa: SIM905
 )
 UNSENT = frozenset(
     """validWriteIdList processorCapabilities capabilities engine partitionOrder order fileMetadata dictionary
@@ -194,12 +221,13 @@ UNSENT = frozenset(
     excludeParamKeyPattern projectionSpec filterSpec location metaInfo subDirectoryList state id dataConnectorName
     connector_name remote_dbname managedLocationUri eventTypeSkipList eventTypeList tableNames toEventId agentInfo
     partitionColSchema skipColumnSchemaForPartition sharedSDPartitionSpec rootPath pk_name fk_name uk_name nn_name
-    dc_name isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
+    dc_name schedulingPolicy isDynamicPartitionWrite exclusiveCTAS zeroWaitReadEnabled orderByClause sourceTables expr""".split()  # noqa: SIM905
 )
 TEXTS = {
     "validTxnList": "0:9223372036854775807::", "filter": "", "pattern": "*", "tbl_patterns": "*", "db_patterns": "*",
     "tableNamePattern": "*",
     "tableType": "MANAGED_TABLE", "type": "string", "colType": "string", "part_name": "k=v", "privilege": "SELECT", "authorizer": "SQL",
+    "entityType": "USER",
     "principal_name": OWNER, "principalName": "x_principal", "grantor": OWNER, "user_name": OWNER, "token_owner": OWNER, "owner": "x",
     "ownerName": "x",
     "col_name": "c", "colName": "c", "column_name": "c", "pkcolumn_name": "c", "fkcolumn_name": "c", "columnName": None,
@@ -372,6 +400,12 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
         for method in ("mark_compacted", "mark_failed", "mark_refused", "mark_cleaned", "update_compactor_state")
     },
     ("set_hadoop_jobid", ("cq_id",)): lambda names: names.compaction,
+    ("add_index", ("index_table",)): Estate.index_table,
+    **{("add_index", ("new_index", field)): "n_index" for field in ("indexName", "indexTableName")},
+    **{("alter_resource_plan", ("request", flag)): False for flag in ("isEnableAndActivate", "isForceDeactivate", "isReplace")},
+    ("alter_resource_plan", ("request", "resourcePlan")): idl.WMNullableResourcePlan(isSetQueryParallelism=True, queryParallelism=9),
+    ("create_wm_pool", ("request", "pool", "poolPath")): "n_pool",
+    ("create_wm_trigger", ("request", "trigger", "triggerName")): "n_trigger",
     ("exchange_partition", ("partitionSpecs",)): {"k": "e"},
     ("exchange_partitions", ("partitionSpecs",)): {"k": "v"},
     ("rename_partition", ("new_part", "values")): ["r1"],

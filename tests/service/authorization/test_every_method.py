@@ -115,7 +115,6 @@ FAILS_FOR_ADMIN = {
     "cancel_delegation_token": "base64",
     **dict.fromkeys(("add_token", "get_token", "remove_token", "get_all_token_identifiers"), "a client without login"),
     **dict.fromkeys(("add_master_key", "update_master_key", "remove_master_key", "get_master_keys"), "a client without login"),
-    **dict.fromkeys(("get_index_by_name", "drop_index_by_name"), "has no index x"),
     **dict.fromkeys(("getOption", "get_materialization_invalidation_info"), "has no value"),
     **dict.fromkeys(("mark_compacted", "mark_failed", "mark_refused"), "is succeeded"),
     "add_primary_key": "already exists",

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
-from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, UnknownDatabase
+from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
 from metastore.service.context import Metastore
 from metastore.store.schema import tables
@@ -170,6 +170,31 @@ def test_another_name_needs_drop_and_create(root: Caller, as_user: As) -> None:
     assert as_user("olga").get_all_tables("other") == ["orders"]
 
 
+def test_an_index_takes_no_table_of_another_along(root: Caller, as_user: As) -> None:
+    ann = as_user("ann")
+    root.grant_privileges(bag("CREATE", "ann", dbName="shop"))
+    ann.create_table(table("shop", "own"))
+    hers = table("shop", "for_index", "olga")
+    hers.tableType = "INDEX_TABLE"
+    root.create_table(hers)
+    index = idl.Index(indexName="i", dbName="shop", origTableName="own", indexTableName="for_index", sd=hers.sd, parameters={})
+    for name in ("for_index", "shop.for_index"):
+        index.indexTableName = name
+        assert "[OBJECT OWNERSHIP] on Object [type=TABLE_OR_VIEW, name=shop.for_index]" in refusal(ann.add_index, index, None)
+    index.origTableName, index.indexTableName = "orders", "new"
+    new = table("shop", "new")
+    with pytest.raises(InvalidObject, match="the orginal table do not exist"):
+        ann.add_index(index, new)
+    index.origTableName = "own"
+    ann.add_index(index, new)
+    assert root.get_table("shop", "new").owner == "ann"
+    assert ann.get_index_names("shop", "own", -1) == ["i"]
+    with pytest.raises(NoSuchObject, match=r"shop\.own index=i not found"):
+        as_user("bob").drop_index_by_name("shop", "own", "i", True)
+    assert ann.drop_index_by_name("shop", "own", "i", True) is True
+    assert root.get_all_tables("shop") == ["for_index", "orders", "own", "prices"]
+
+
 def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("ALTER", "bob", dbName="shop", objectName="orders"))
     taken = root.get_table("shop", "orders")
@@ -303,7 +328,7 @@ def test_many_hidden_events_are_passed_over_together(root: Caller, as_user: As, 
 
 def test_a_refusal_names_some_of_what_it_is_about(root: Caller, as_user: As) -> None:
     opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=30, user="olga", hostname="h")).txn_ids
-    with pytest.raises(TApplicationException, match=r"and 10 more\]") as caught:
+    with pytest.raises(PermissionDenied, match=r"and 10 more\]") as caught:
         as_user("bob").abort_txns(idl.AbortTxnsRequest(txn_ids=opened))
     assert str(caught.value.message).count("name=") == 21
 

@@ -1,0 +1,83 @@
+"""What a resource plan has to be before Hive may run queries by it. Source: Hive's ObjectStore, whose words the messages are.
+
+Never looks at what a trigger says: Hive's server leaves that to the engine, which knows its counters.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from metastore.errors import InvalidObject
+from metastore.idl import WMFullResourcePlan, WMPool
+from metastore.rules.names import normalize
+
+NAMESPACE = "default"
+"""The namespace of requests that name none, as those of Hive 3."""
+ENTITY_TYPES = ("USER", "GROUP", "APPLICATION")
+POLICIES = ("FAIR", "FIFO", "DEFAULT")
+_SMALLEST = 0.00001
+"""Fractions that differ by less are the same."""
+
+
+def namespace_of(name: str | None) -> str:
+    """Return a namespace as it is stored."""
+    return normalize(NAMESPACE if name is None else name)
+
+
+def is_policy(name: str | None) -> bool:
+    """Tell whether Hive knows a scheduling policy; no name is `fair`."""
+    return name is None or name.strip().upper() in POLICIES
+
+
+def pool_path(path: str) -> str:
+    """Return a pool's path as it is stored: names with a dot between parent and child. InvalidObject."""
+    found = normalize(path)
+    if not all(found.split(".")):
+        raise InvalidObject(f"Pool path {path!r} has an empty part: name a pool, or parent.child")
+    return found
+
+
+def parent_of(path: str) -> str:
+    """Return the path of the pool that a pool lies in, "" for one at the root."""
+    return path.rpartition(".")[0]
+
+
+def shortcomings(full: WMFullResourcePlan) -> tuple[list[str], list[str]]:
+    """Return the errors, with which a plan can not be enabled, and the warnings."""
+    errors, warnings = [], []
+    limit, total = full.plan.queryParallelism, 0
+    if limit is not None and limit < 1:
+        errors.append(f"Query parallelism should for resource plan be positive. Got: {limit}")
+    for pool in full.pools:
+        if pool.queryParallelism is not None and pool.queryParallelism < 1:
+            errors.append(f"Invalid query parallelism for pool: {pool.poolPath}")
+        else:
+            total += pool.queryParallelism or 0
+        if not is_policy(pool.schedulingPolicy):
+            errors.append(f"Invalid scheduling policy {pool.schedulingPolicy} for pool: {pool.poolPath}")
+    if limit is not None:
+        if limit < total:
+            errors.append(f"Sum of all pools' query parallelism: {total} exceeds resource plan query parallelism: {limit}")
+        elif limit != total:
+            warnings.append(f"Sum of all pools' query parallelism: {total} is less than resource plan query parallelism: {limit}")
+    return errors + _misfits(full.pools), warnings
+
+
+def _misfits(pools: Sequence[WMPool]) -> list[str]:
+    """Return what is wrong with the tree of the pools: fractions of one pool's children, and children of none."""
+    if not pools:
+        return ["Root has no children"]
+    paths = {pool.poolPath for pool in pools}
+    fractions: dict[str, float] = defaultdict(float)
+    for pool in pools:
+        fractions[parent_of(pool.poolPath)] += pool.allocFraction or 0.0
+    found = []
+    for parent, total in sorted(fractions.items()):
+        if parent and parent not in paths:
+            found.append(f"Pool does not exists but has children: {parent}")
+        if not parent and abs(1.0 - total) > _SMALLEST:
+            found.append(f"Sum of root children pools' alloc fraction should be 1.0 got: {total} for pool: {parent}")
+        elif parent and total - 1.0 > _SMALLEST:
+            found.append(f"Sum of children pools' alloc fraction should be less than 1 got: {total} for pool: {parent}")
+    return found

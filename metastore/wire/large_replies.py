@@ -1,0 +1,99 @@
+"""Replies that hold a long list: its pages are encoded one after the other into a file, which then is sent block by block.
+
+A method's result is encoded with an empty list and with one of one element: where both begin to differ stands the list's size.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from metastore.service.long_lists import LongList
+
+BLOCK = 1 << 20
+MAX_FRAME = 2**31 - 1
+Encode = Callable[[list[Any]], bytes]
+"""From a list to the message, without a frame, whose result it is."""
+
+
+class LargeReply:
+    """A message in a file; it has the length of what is sent."""
+
+    def __init__(self, protocol: str, encode: Encode, *, framed: bool) -> None:
+        self._compact = protocol == "compact"
+        self._encode = encode
+        self._framed = framed
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed when the reply is sent
+        self._empty = encode([])
+        self._at = -1
+        self._count = self._written = 0
+
+    def begin(self) -> None:
+        """Forget what was taken."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._count = self._written = 0
+
+    def take(self, page: list[Any]) -> None:
+        """Encode the next elements of the list."""
+        if self._at < 0:
+            one = self._encode(page[:1])
+            differs = next(at for at, (left, right) in enumerate(zip(self._empty, one, strict=False)) if left != right)
+            self._at = differs if self._compact else differs - 3
+        data = self._encode(page)
+        begin = self._at + len(self._size(len(page)))
+        self._written += self._file.write(memoryview(data)[begin : len(data) - len(self._tail)])
+        self._count += len(page)
+
+    def _size(self, count: int) -> bytes:
+        """Return how the size of a list stands in the message."""
+        if not self._compact:
+            return struct.pack(">i", count)
+        kind = self._empty[self._at] & 0x0F
+        if count < 15:
+            return bytes([count << 4 | kind])
+        out = [0xF0 | kind]
+        while count > 0x7F:
+            out.append(count & 0x7F | 0x80)
+            count >>= 7
+        return bytes([*out, count])
+
+    @property
+    def _tail(self) -> bytes:
+        return self._empty[self._at + len(self._size(0)) :]
+
+    @property
+    def _head(self) -> bytes:
+        return self._empty[: self._at] + self._size(self._count)
+
+    def __len__(self) -> int:
+        return len(self._head) + self._written + len(self._tail) + (4 if self._framed else 0)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield what is to be sent, once. The file is gone then."""
+        frame = struct.pack(">i", len(self) - 4) if self._framed else b""
+        with self._file as file:
+            file.seek(0)
+            yield frame + self._head
+            while block := file.read(BLOCK):
+                yield block
+            yield self._tail
+
+    def close(self) -> None:
+        """Give the file up."""
+        self._file.close()
+
+
+def encoded(value: LongList, protocol: str, encode: Encode, *, framed: bool) -> LargeReply:
+    """Return the reply that holds all pages. OverflowError if it is too long for a frame; raises what reading and encoding raise."""
+    reply = LargeReply(protocol, encode, framed=framed)
+    try:
+        value.read(reply)
+        if framed and len(reply) - 4 > MAX_FRAME:
+            raise OverflowError(f"a reply of {len(reply)} bytes is too long for a frame: ask for less, or use a transport without frames")
+    except BaseException:
+        reply.close()
+        raise
+    return reply

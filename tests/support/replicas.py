@@ -1,0 +1,116 @@
+"""A PostgreSQL primary and a standby that confirms each of its commits; the standby can take over."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from sqlalchemy.engine import URL
+
+from tests.support.servers import free_port
+
+
+def _databases() -> ModuleType:
+    """Load `.ci/databases`, which knows where PostgreSQL is and who may run it."""
+    loader = importlib.machinery.SourceFileLoader("ci_databases", str(Path(__file__).parents[2] / ".ci" / "databases"))
+    spec = importlib.util.spec_from_loader("ci_databases", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+class Pair:
+    """Two servers on ports of this machine; `url` names both, and asks for the one that takes writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ci = _databases()
+        self._prefix, account = self._ci.owner("postgres")
+        self._folder = folder
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        self._ports = {"primary": free_port(), "standby": free_port()}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        query = {
+            "host": [f"127.0.0.1:{port}" for port in self._ports.values()],
+            "target_session_attrs": "read-write",
+            "connect_timeout": "2",
+        }
+        self.url = URL.create("postgresql", username="metastore", database="postgres", query=query)
+
+    def start(self) -> None:
+        """Make the primary, and the standby from a copy of it."""
+        data = self._folder / "primary"
+        self._run("initdb", "--pgdata", str(data), "--username=metastore", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self._serve("primary")
+        port = str(self._ports["primary"])
+        self._run("pg_basebackup", "-D", str(self._folder / "standby"), "-R", "-h", "127.0.0.1", "-p", port, "-U", "metastore")
+        self._serve("standby")
+        self._psql("primary", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+
+    def fail_over(self) -> None:
+        """Kill the primary, and let the standby take its place."""
+        os.killpg(self._processes["primary"].pid, signal.SIGKILL)
+        self._processes.pop("primary").wait()
+        self._psql("standby", "SELECT pg_promote()")
+
+    def close(self) -> None:
+        """End what runs."""
+        for process in self._processes.values():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _run(self, program: str, *options: str) -> None:
+        path = str(self._ci.postgresql_program(program))
+        subprocess.run([*self._prefix, path, *options], check=True, cwd=self._folder, stdout=subprocess.DEVNULL)
+
+    def _serve(self, name: str, *options: str) -> None:
+        command = [
+            str(self._ci.postgresql_program("postgres")), "-D", str(self._folder / name), "-c", "listen_addresses=127.0.0.1",
+            "-c", f"port={self._ports[name]}", "-c", "unix_socket_directories=", "-c", "max_connections=200", *options,
+        ]  # fmt: skip
+        log = (self._folder / f"{name}.log").open("wb")
+        self._processes[name] = subprocess.Popen(
+            [*self._prefix, *command], cwd=self._folder, stdout=log, stderr=log, start_new_session=True
+        )
+        self._psql(name, "SELECT 1")
+
+    def _psql(self, name: str, *statements: str) -> None:
+        """Run statements on one server as soon as it answers."""
+        import psycopg
+
+        until = time.monotonic() + 60
+        while True:
+            try:
+                with psycopg.connect(
+                    host="127.0.0.1", port=self._ports[name], user="metastore", dbname="postgres", autocommit=True
+                ) as opened:
+                    for statement in statements:
+                        opened.execute(statement)
+                return
+            except psycopg.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+
+@contextmanager
+def pair() -> Iterator[Pair]:
+    """Start both servers, yield them, and end them."""
+    folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    made = Pair(folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+        shutil.rmtree(folder, ignore_errors=True)
