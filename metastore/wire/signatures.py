@@ -17,8 +17,21 @@ from metastore.wire import query_ids
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
-_NAME = frozenset({"name", "functionName", "funcName", "roleName", "role_name", "resourcePlanName"})
-_NUMBER = frozenset({"txnid", "txnId", "txn_ids", "lockid", "compactionIds"})
+_NAME = frozenset(
+    {
+        "name",
+        "functionName",
+        "funcName",
+        "roleName",
+        "role_name",
+        "resourcePlanName",
+        "connectorName",
+        "procName",
+        "packageName",
+        "scheduleName",
+    }
+)
+_NUMBER = frozenset({"txnid", "txnId", "txn_ids", "lockid", "compactionIds", "scheduledExecutionId"})
 _MAX_NUMBERS = 10
 """Of a list of ids."""
 _MAX_LENGTH = 300
@@ -45,7 +58,7 @@ class Signature:
     tables: Paths
     names: Paths
     numbers: Paths
-    """To ids, or lists of them, of transactions, locks and compactions."""
+    """To ids, or lists of them, of transactions, locks, compactions and executions."""
     queries: tuple[query_ids.Place, ...]
     """Where its arguments may tell for which query it is called."""
 
@@ -78,7 +91,7 @@ def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths, Paths]:
     found: tuple[list[tuple[str, ...]], ...] = ([], [], [])
     numbers: list[tuple[str, ...]] = []
     level: list[tuple[tuple[str, ...], Any]] = [((), args)]
-    for _ in range(3):
+    for _ in range(4):
         below = []
         for path, cls in level:
             for field in cls.thrift_spec.values():

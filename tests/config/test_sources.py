@@ -91,6 +91,7 @@ def test_a_java_database_is_left_aside_with_a_warning(hive_site: Path) -> None:
         ("stats_autogather=perhaps", "expected true or false"),
         ("txn_timeout=5 fortnights", "expected a duration"),
         ("max_message_size=5 pigs", "expected a size"),
+        ("scheduled_query_time_zone=Mars/Olympus", "there is no time zone 'Mars/Olympus'; write one such as Europe/Berlin"),
         ("table_translation=loose", "'loose' is none of legacy, strict"),
         ("filesystem_options={", "setting filesystem_options .*the value does not fit: expected a JSON object"),
     ],

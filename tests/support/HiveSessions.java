@@ -8,6 +8,7 @@ import org.apache.hadoop.hive.metastore.api.*;
 import org.apache.hadoop.hive.ql.IDriver;
 import org.apache.hadoop.hive.ql.metadata.HiveMaterializedViewsRegistry;
 import org.apache.hadoop.hive.ql.processors.*;
+import org.apache.hadoop.hive.ql.scheduled.ScheduledQueryExecutionService;
 import org.apache.hadoop.hive.ql.session.SessionState;
 import org.apache.hadoop.hive.ql.txn.compactor.Worker;
 
@@ -17,7 +18,7 @@ import org.apache.hadoop.hive.ql.txn.compactor.Worker;
  * Standard input: number (int), session (UTF), statement (UTF). Standard output: number (int), whether it failed (boolean),
  * how many lines (int), the lines (UTF): rows with tabs between the columns, or the messages of the error and its causes. A session
  * "NAME@USER" is one of a user of HiveServer2. A
- * statement "!worker" starts a compaction worker, "!compact DATABASE TABLE TYPE [PARTITION]" asks for a compaction.
+ * statement "!worker" starts a compaction worker, "!executor" what runs scheduled queries, "!compact DATABASE TABLE TYPE [PARTITION]" asks for a compaction.
  */
 public class HiveSessions {
   private static final Map<String, ExecutorService> SESSIONS = new HashMap<>();
@@ -87,6 +88,10 @@ public class HiveSessions {
       worker.init(STOP);
       worker.setDaemon(true);
       worker.start();
+      return List.of();
+    }
+    if (words[0].equals("executor")) {
+      ScheduledQueryExecutionService.startScheduledQueryExecutorService(conf);
       return List.of();
     }
     CompactionRequest request = new CompactionRequest(words[1], words[2], CompactionType.valueOf(words[3]));

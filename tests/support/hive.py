@@ -56,7 +56,7 @@ def settings(uri: str, folder: Path, warehouse: Path) -> dict[str, str]:
         "hive.query.results.cache.enabled": "false", "hive.llap.execution.mode": "none", "hive.llap.io.enabled": "false",
         "hive.lock.numretries": "60", "hive.lock.sleep.between.retries": "1s", "hive.strict.checks.cartesian.product": "false",
         "hive.notification.event.poll.interval": "0s", "hive.metastore.runworker.in": "hs2", "hive.compactor.worker.threads": "1",
-        "hive.compactor.check.interval": "1s", "hive.cli.print.header": "false",
+        "hive.compactor.check.interval": "1s", "hive.scheduled.queries.executor.idle.sleep.time": "1s", "hive.cli.print.header": "false",
         "hive.security.authorization.createtable.owner.grants": "INSERT,SELECT,UPDATE,DELETE",
     }  # fmt: skip
 
@@ -91,6 +91,10 @@ class Hive:
     def worker(self) -> None:
         """Start a compaction worker."""
         self.sql("!worker")
+
+    def executor(self) -> None:
+        """Start what asks for scheduled queries, runs them and reports."""
+        self.sql("!executor")
 
     def compact(self, database: str, table: str, kind: str, partition: str = "") -> tuple[str, ...]:
         """Ask for a compaction; return (id, state, "true" if accepted)."""

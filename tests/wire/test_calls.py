@@ -241,6 +241,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
     raise AssertionError("the condition never held")
 
 
+SCHEDULED = idl.ScheduledQuery(scheduleKey=idl.ScheduledQueryKey(scheduleName="nightly", clusterNamespace="hive"))
+
+
 @pytest.mark.parametrize(
     ("method", "args", "subject"),
     [
@@ -255,6 +258,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
         ("unlock", {"rqst": idl.UnlockRequest(lockid=3)}, "lockid 3"),
         ("abort_txns", {"rqst": idl.AbortTxnsRequest(txn_ids=list(range(1, 99)))}, "txn_ids 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
         ("compact2", {"rqst": idl.CompactionRequest(dbname="d", tablename="t")}, "d.t"),
+        ("get_dataconnector_req", {"request": idl.GetDataConnectorRequest(connectorName="pg")}, "pg"),
+        ("find_package", {"request": idl.GetPackageRequest(dbName="d", packageName="p")}, "d.p"),
+        ("drop_stored_procedure", {"request": idl.StoredProcedureRequest(dbName="d", procName="p")}, "d.p"),
+        ("scheduled_query_maintenance", {"request": idl.ScheduledQueryMaintenanceRequest(scheduledQuery=SCHEDULED)}, "nightly"),
+        ("scheduled_query_progress", {"info": idl.ScheduledQueryProgressInfo(scheduledExecutionId=4)}, "scheduledExecutionId 4"),
         ("getStatus", {}, ""),
     ],
 )

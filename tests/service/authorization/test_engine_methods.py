@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,31 +25,96 @@ def user_of(client: Client, name: str) -> str | None:
     return client.get_scheduled_query(idl.ScheduledQueryKey(scheduleName=name, clusterNamespace="hive")).user
 
 
-def test_everybody_keeps_queries_that_run_as_themselves(tmp_path: Path) -> None:
+Clients = tuple[Client, Client, Client]
+REFUSED = {"match": "Permission denied"}
+
+
+@pytest.fixture
+def clients(tmp_path: Path) -> Iterator[Clients]:
+    """An admin, alice and bob."""
     settings = ("--set", "authorization=grants", "--set", "admin_users=root", "--workers", "1", "--warehouse", str(tmp_path / "warehouse"))
     with ExitStack() as stack:
         server = stack.enter_context(serving(*settings, home=tmp_path))
-        clients = {name: stack.enter_context(connect(server.uri)) for name in ("root", "alice", "bob")}
-        for name, client in clients.items():
+        root, alice, bob = (stack.enter_context(connect(server.uri)) for _ in range(3))
+        for name, client in (("root", root), ("alice", alice), ("bob", bob)):
             client.set_ugi(name, [])
-        root, alice, bob = clients.values()
-        maintain(alice, CREATE, "hers", "alice")
-        maintain(alice, ALTER, "hers", "alice")
-        assert user_of(alice, "hers") == user_of(root, "hers") == "alice"
-        maintain(root, CREATE, "as_bob", "bob")
-        assert user_of(bob, "as_bob") == "bob"
-        for client, kind, name, user in (
-            (alice, CREATE, "new", "bob"), (alice, CREATE, "new", None), (alice, ALTER, "hers", "bob"), (alice, ALTER, "as_bob", "alice"),
-            (bob, ALTER, "hers", "bob"), (bob, DROP, "hers", "bob"), (bob, DROP, "no", "bob"), (bob, ALTER, "no", "bob"),
-        ):  # fmt: skip
-            with pytest.raises(idl.MetaException, match="Permission denied"):
-                maintain(client, kind, name, user)
-        for name in ("hers", "no"):
-            with pytest.raises(idl.MetaException, match="Permission denied"):
-                user_of(bob, name)
-        with pytest.raises(idl.MetaException, match="Permission denied"):
-            alice.scheduled_query_poll(idl.ScheduledQueryPollRequest(clusterNamespace="hive"))
-        assert user_of(root, "hers") == "alice"
-        maintain(alice, DROP, "hers", None)
-        with pytest.raises(idl.NoSuchObjectException):
-            user_of(root, "hers")
+        yield root, alice, bob
+
+
+def test_connectors_are_for_the_admin(clients: Clients) -> None:
+    root, alice, _ = clients
+    connector = idl.DataConnector(name="pg", type="postgres", url="jdbc:x", parameters={"hive.sql.dbcp.password": "secret"})
+    for method, request in (
+        ("create_dataconnector_req", idl.CreateDataConnectorRequest(connector=connector)),
+        ("get_dataconnector_req", idl.GetDataConnectorRequest(connectorName="pg")),
+        ("alter_dataconnector_req", idl.AlterDataConnectorRequest(connectorName="pg", newConnector=connector)),
+    ):
+        with pytest.raises(idl.MetaException, **REFUSED):
+            alice.call(method, request)
+        root.call(method, request)
+    assert (root.get_dataconnectors(), alice.get_dataconnectors()) == (["pg"], [])
+    drop = idl.DropDataConnectorRequest(connectorName="pg", checkReferences=True)
+    with pytest.raises(idl.MetaException, **REFUSED):
+        alice.drop_dataconnector_req(drop)
+    database = idl.Database(name="far", type=idl.DatabaseType.REMOTE, connector_name="pg", parameters={})
+    root.create_database(database)
+    with pytest.raises(idl.InvalidOperationException, match="the databases far name it"):
+        root.drop_dataconnector_req(drop)
+    for method in ("get_table", "get_tables"):
+        with pytest.raises(idl.MetaException, match=r"hive\.far is of type REMOTE"):
+            root.call(method, "far", "t")
+    assert root.get_all_tables("far") == []
+    root.drop_database("far", True, False)
+    root.drop_dataconnector_req(drop)
+
+
+@pytest.mark.parametrize("kind", ["procedure", "package"])
+def test_who_owns_a_database_keeps_its_procedures(clients: Clients, kind: str) -> None:
+    root, alice, bob = clients
+    for name, owner in (("hers", "alice"), ("his", "bob")):
+        root.create_database(idl.Database(name=name, ownerName=owner, ownerType=idl.PrincipalType.USER, parameters={}))
+
+    def put(client: Client, database: str, name: str) -> None:
+        if kind == "procedure":
+            client.create_stored_procedure(idl.StoredProcedure(catName="hive", dbName=database, name=name, source="text"))
+        else:
+            client.add_package(idl.AddPackageRequest(catName="hive", dbName=database, packageName=name, header="text", body="text"))
+
+    def names(client: Client, database: str | None) -> list[str]:
+        procedures = (idl.ListStoredProcedureRequest, "get_all_stored_procedures")
+        struct, method = procedures if kind == "procedure" else (idl.ListPackageRequest, "get_all_packages")
+        found: list[str] = client.call(method, struct(catName="hive", dbName=database))
+        return found
+
+    put(alice, "hers", "A")
+    put(bob, "his", "B")
+    with pytest.raises((idl.MetaException, idl.NoSuchObjectException)):
+        put(bob, "hers", "A")
+    with pytest.raises(idl.MetaException, **REFUSED):
+        put(bob, "default", "C")
+    assert (names(root, None), names(alice, None), names(bob, None)) == (["A", "B"], ["A"], ["B"])
+    assert (names(alice, "his"), names(bob, "his")) == ([], ["B"])
+
+
+def test_everybody_keeps_queries_that_run_as_themselves(clients: Clients) -> None:
+    root, alice, bob = clients
+    maintain(alice, CREATE, "hers", "alice")
+    maintain(alice, ALTER, "hers", "alice")
+    assert user_of(alice, "hers") == user_of(root, "hers") == "alice"
+    maintain(root, CREATE, "as_bob", "bob")
+    assert user_of(bob, "as_bob") == "bob"
+    for client, kind, name, user in (
+        (alice, CREATE, "new", "bob"), (alice, CREATE, "new", None), (alice, ALTER, "hers", "bob"), (alice, ALTER, "as_bob", "alice"),
+        (bob, ALTER, "hers", "bob"), (bob, DROP, "hers", "bob"), (bob, DROP, "no", "bob"), (bob, ALTER, "no", "bob"),
+    ):  # fmt: skip
+        with pytest.raises(idl.MetaException, **REFUSED):
+            maintain(client, kind, name, user)
+    for name in ("hers", "no"):
+        with pytest.raises(idl.MetaException, **REFUSED):
+            user_of(bob, name)
+    with pytest.raises(idl.MetaException, **REFUSED):
+        alice.scheduled_query_poll(idl.ScheduledQueryPollRequest(clusterNamespace="hive"))
+    assert user_of(root, "hers") == "alice"
+    maintain(alice, DROP, "hers", None)
+    with pytest.raises(idl.NoSuchObjectException):
+        user_of(root, "hers")
