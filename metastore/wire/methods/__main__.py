@@ -3,6 +3,7 @@
 import sys
 
 from metastore.wire.methods import METHODS
+from metastore.wire.methods.legacy import ANSWERS
 from metastore.wire.methods.table import document
 
-sys.stdout.write(document(METHODS))
+sys.stdout.write(document(METHODS, ANSWERS))

@@ -24,3 +24,14 @@ METHODS: dict[str, Handler] = {
     "clear_file_metadata": lambda call, args: ClearFileMetadataResult(),
     "cache_file_metadata": lambda call, args: CacheFileMetadataResult(isSupported=False),
 }
+
+ANSWERS = {
+    "cm_recycle": "an empty answer; nothing is recycled",
+    "get_file_metadata": "no metadata, `isSupported` is false",
+    "get_file_metadata_by_expr": "no metadata, `isSupported` is false",
+    "put_file_metadata": "an empty answer; nothing is kept",
+    "clear_file_metadata": "an empty answer",
+    "cache_file_metadata": "`isSupported` is false",
+    "get_type_all": "MetaException *Not yet implemented*, as in Java",
+}
+"""What methods of dead features answer, for the documentation."""

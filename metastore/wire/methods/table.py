@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -29,8 +29,8 @@ def merge(modules: Iterable[ModuleType]) -> dict[str, Handler]:
     return methods
 
 
-def document(methods: Iterable[str]) -> str:
-    """Return the text of docs/methods.md for the methods that have a handler."""
+def document(methods: Iterable[str], answers: Mapping[str, str]) -> str:
+    """Return the text of docs/methods.md for the methods that have a handler; `answers` says what those of dead features answer."""
     works = set(methods)
     lines = [
         "# Methods",
@@ -44,5 +44,7 @@ def document(methods: Iterable[str]) -> str:
         "| method | state |",
         "|---|---|",
     ]
-    lines += [f"| `{name}` | {'works' if name in works else 'not yet'} |" for name in sorted(ALL, key=str.lower)]
+    for name in sorted(ALL, key=str.lower):
+        state = "works" if name in works else "not yet"
+        lines.append(f"| `{name}` | {f'a dead feature: {answers[name]}' if name in answers else state} |")
     return "\n".join(lines) + "\n"
