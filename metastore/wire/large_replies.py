@@ -28,6 +28,7 @@ class LargeReply:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed when the reply is sent
         self._empty = encode([])
         self._at = -1
+        """Where the list's size stands in the message; -1 while no element was taken."""
         self._count = self._written = 0
 
     def begin(self) -> None:
@@ -62,11 +63,11 @@ class LargeReply:
 
     @property
     def _tail(self) -> bytes:
-        return self._empty[self._at + len(self._size(0)) :]
+        return b"" if self._at < 0 else self._empty[self._at + len(self._size(0)) :]
 
     @property
     def _head(self) -> bytes:
-        return self._empty[: self._at] + self._size(self._count)
+        return self._empty if self._at < 0 else self._empty[: self._at] + self._size(self._count)
 
     def __len__(self) -> int:
         return len(self._head) + self._written + len(self._tail) + (4 if self._framed else 0)

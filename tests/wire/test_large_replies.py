@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
@@ -18,7 +19,9 @@ from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call
 from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
+from metastore.service.tables import drop_table
 from metastore.store import partitions as rows
+from metastore.store import schema
 from metastore.wire import large_replies
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
@@ -106,12 +109,28 @@ def test_a_table_that_is_dropped_before_its_pages_are_read_is_missing(call: Call
     paged(monkeypatch, 10)
     found = partitions.get_partitions_in_pages(call, T)
     assert isinstance(found, LongList)
-    from metastore.service.tables import drop_table
-
     drop_table(call, T, delete_data=False)
     reply = large_replies.LargeReply("binary", lambda _: b"", framed=False)
     with pytest.raises(Exception, match="table not found"):
         found.read(reply)
+
+
+def test_partitions_that_all_go_before_their_pages_are_read_are_none(
+    server: ServerThread, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged(monkeypatch, 10)
+    listing = rows.listing
+
+    def then_dropped(*args: Any) -> Any:
+        found = listing(*args)
+        database = call.database
+        database.write(lambda session: session.execute(sa.delete(schema.partitions)))
+        return found
+
+    monkeypatch.setattr(rows, "listing", then_dropped)
+    with connect(server.uri) as client:
+        assert client.get_partitions("default", "t", -1) == []
+        assert client.getStatus() == 2
 
 
 def test_what_is_too_long_for_a_frame_is_told(server: ServerThread, monkeypatch: pytest.MonkeyPatch) -> None:
