@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from metastore.client import connect
+from metastore.client import Client, connect
 from metastore.client_login import LoginError, Plain, Token, from_environment
+from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import KIND
 from metastore.rules.delegation_tokens import Token as Written
 from metastore.service import users
@@ -22,6 +23,18 @@ from tests.support.servers import serving
 
 TOKEN = Written(b"identifier", b"password")
 TEXT = TOKEN.to_text()
+
+MANY = 10_001
+"""Partitions that do not fit a page, so that a reply comes in blocks, each wrapped as the login wants."""
+
+
+def add_many_partitions(client: Client) -> None:
+    """Make the table `default.t` with its partitions."""
+    sd = StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}))
+    client.create_table(Table(dbName="default", tableName="t", sd=sd, partitionKeys=[FieldSchema("k", "int")], parameters={}))
+    for first in range(0, MANY, 2000):
+        values = range(first, min(first + 2000, MANY))
+        client.add_partitions([Partition(dbName="default", tableName="t", values=[str(each)], sd=sd, parameters={}) for each in values])
 
 
 def file_of(path: Path, *tokens: Written) -> str:
@@ -96,6 +109,9 @@ def test_a_password_lets_in(tmp_path: Path) -> None:
     database.close()
     with serving("--db", url, "--set", "authentication=users", home=tmp_path / "home") as server:
         with connect(server.uri, login=Plain("alice", "open sesame"), timeout=30) as client:
+            assert client.getStatus() == 2
+            add_many_partitions(client)
+            assert len(client.get_partitions("default", "t", -1)) == MANY
             assert client.getStatus() == 2
         with pytest.raises(LoginError, match="The server refuses the login by PLAIN"):
             connect(server.uri, login=Plain("alice", "close sesame"), timeout=30).getStatus()
