@@ -21,6 +21,7 @@ from metastore.service.context import Metastore
 from metastore.service.recovery import recover
 from metastore.store import migrate
 from metastore.store.database import Database
+from metastore.store.replica import Replica
 from metastore.warehouse import Journal, Warehouse
 from metastore.wire import audit
 from metastore.wire.auth import authenticator
@@ -48,12 +49,25 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
         listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),
         authorizer=load_authorizer(config, database),
+        replica=_replica(config, database),
     )
+
+
+def _replica(config: Config, primary: Database) -> Replica | None:
+    if not config.db_read:
+        return None
+    kinds = [urlsplit(url).scheme.partition("+")[0] for url in (config.db, config.db_read)]
+    if kinds != ["postgresql", "postgresql"]:
+        text = f"db_read needs PostgreSQL, which tells how far a replica is behind; db and db_read are {' and '.join(kinds)}"
+        raise MetaError(text)
+    return Replica(primary, config.db_read, config.database_pool_size, config.db_read_staleness)
 
 
 def close(metastore: Metastore) -> None:
     """Give back what a process holds, at its end."""
     metastore.database.close()
+    if metastore.replica is not None:
+        metastore.replica.close()
     if metastore.authorizer is not None:
         metastore.authorizer.close()
     if metastore.journal is not None:
@@ -117,6 +131,8 @@ def start_worker(config: Config) -> tuple[Metastore, Runner]:
     metastore = build(config)
     recover(metastore)
     metastore.listeners.started()
+    if metastore.replica is not None:
+        metastore.replica.start()
     runner = Runner(metastore, JOBS)
     runner.start()
     return metastore, runner

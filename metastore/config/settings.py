@@ -290,6 +290,18 @@ class Config:
         "Behind PgBouncer with `pool_mode=transaction`: `postgresql://..?prepared_statements=false`.",
         secret=True,
     )
+    db_read: str = _setting(
+        "",
+        "URL of a replica of a PostgreSQL `db`: reads of the catalog go there while it is near enough. A client that has changed something "
+        "reads from `db` for as long as `db_read_staleness`.",
+        secret=True,
+    )
+    db_read_staleness: float = _setting(
+        5.0,
+        "What was committed so long ago every read from `db_read` sees; a replica that is further behind is not read from.",
+        unit="s",
+        minimum=1,
+    )
     database_pool_size: int = _setting(
         10,
         "Most connections of one worker to the database.",

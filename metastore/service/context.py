@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,24 @@ if TYPE_CHECKING:
     from metastore.listeners import Listeners
     from metastore.service.authorization.contract import Authorizer
     from metastore.store.database import Database
+    from metastore.store.replica import Replica
     from metastore.warehouse import Journal, Warehouse
+
+
+FROM_REPLICA = frozenset(
+    """get_all_databases get_all_functions get_all_table_constraints get_all_tables get_check_constraints get_database get_database_req
+    get_databases get_databases_req get_default_constraints get_fields get_fields_req get_fields_with_environment_context get_foreign_keys
+    get_function get_functions get_functions_req get_not_null_constraints get_num_partitions_by_filter get_part_specs_by_filter
+    get_partition get_partition_by_name get_partition_column_statistics get_partition_names get_partition_names_ps
+    get_partition_names_ps_req get_partition_names_req get_partition_req get_partition_values get_partition_with_auth get_partitions
+    get_partitions_by_expr get_partitions_by_filter get_partitions_by_filter_req get_partitions_by_names get_partitions_by_names_req
+    get_partitions_ps get_partitions_ps_with_auth get_partitions_ps_with_auth_req get_partitions_pspec get_partitions_req
+    get_partitions_spec_by_expr get_partitions_statistics_req get_partitions_with_auth get_partitions_with_specs get_primary_keys get_schema
+    get_schema_req get_schema_with_environment_context get_table get_table_column_statistics get_table_meta get_table_names_by_filter
+    get_table_objects_by_name get_table_objects_by_name_req get_table_req get_table_statistics_req get_tables get_tables_by_type
+    get_tables_ext get_unique_constraints fetch_partition_names_req""".split()  # noqa: SIM905
+)
+"""Methods that read the catalog, and nothing of transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +49,8 @@ class Metastore:
     """Where directories being made are noted; None in tests that kill nothing."""
     authorizer: Authorizer | None = None
     """Who decides what callers may do; None if everybody may do everything."""
+    replica: Replica | None = None
+    """From where reads of the catalog may be answered."""
 
 
 @dataclass(slots=True)
@@ -56,6 +76,8 @@ class Client:
     running: str = ""
     running_since: float = 0.0
     """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
+    reads_primary_until: float = 0.0
+    """By `time.monotonic`: after a change of its own a client does not read from a replica before that is surely there."""
     hints: Hints = field(default_factory=Hints)
     """What the client asked for in transactions (see `service.fast_paths`)."""
 
@@ -81,6 +103,8 @@ class Call:
     method: str
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    chosen: Database | None = None
+    """The database that the call reads from, once that is known."""
 
     @property
     def config(self) -> Config:
@@ -89,8 +113,26 @@ class Call:
 
     @property
     def database(self) -> Database:
-        """The relational database."""
-        return self.metastore.database
+        """The relational database: a replica for what only reads the catalog, if there is one that is near enough."""
+        if self.chosen is None:
+            self.chosen = self._choose()
+        return self.chosen
+
+    def _choose(self) -> Database:
+        replica = self.metastore.replica
+        if (
+            replica is None
+            or self.method not in FROM_REPLICA
+            or not replica.is_fresh
+            or time.monotonic() < self.client.reads_primary_until
+        ):  # fmt: skip
+            return self.metastore.database
+        return replica.database
+
+    def note_change(self) -> None:
+        """Note that the call may have changed something, which its client will want to see."""
+        if self.metastore.replica is not None:
+            self.client.reads_primary_until = time.monotonic() + self.metastore.replica.staleness
 
     @property
     def warehouse(self) -> Warehouse:

@@ -260,6 +260,9 @@ class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
 class Database:
     """A pool of connections to one database and the unit of work on them. Safe for threads; open it after a fork."""
 
+    patience = PATIENCE
+    """As `PATIENCE`."""
+
     def __init__(self, url: str, pool_size: int = 16) -> None:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
@@ -328,7 +331,7 @@ class Database:
             except Unreachable as error:
                 failed: Exception = error
                 failing_since = failing_since or time.monotonic()
-                ended = not self._reached or time.monotonic() - failing_since > PATIENCE
+                ended = not self._reached or time.monotonic() - failing_since > self.patience
             except Unavailable as error:
                 failed = error
                 breaks += 1

@@ -123,6 +123,8 @@ class Dispatcher:
         except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
             failed = raised
             reply = self._failure(message, dialect, client, raised)
+        if self._metastore.replica is not None and audit.changes(method):
+            call.note_change()
         if self._metastore.listeners.end:
             self._tell_end(call, subject, failed)
         result = "ok" if failed is None else type(failed).__name__

@@ -47,6 +47,10 @@ class Pair:
         }
         self.url = URL.create("postgresql", username="metastore", database="postgres", query=query)
 
+    def address(self, name: str) -> str:
+        """Return the URL of one of them: `primary`, `standby`."""
+        return f"postgresql://metastore@127.0.0.1:{self._ports[name]}/postgres"
+
     def start(self) -> None:
         """Make the primary, and the standby from a copy of it."""
         data = self._folder / "primary"
@@ -59,9 +63,17 @@ class Pair:
 
     def fail_over(self) -> None:
         """Kill the primary, and let the standby take its place."""
-        os.killpg(self._processes["primary"].pid, signal.SIGKILL)
-        self._processes.pop("primary").wait()
+        self.kill("primary")
         self._psql("standby", "SELECT pg_promote()")
+
+    def kill(self, name: str) -> None:
+        """Kill one of them."""
+        os.killpg(self._processes[name].pid, signal.SIGKILL)
+        self._processes.pop(name).wait()
+
+    def run(self, name: str, *statements: str) -> None:
+        """Run statements on one of them."""
+        self._psql(name, *statements)
 
     def close(self) -> None:
         """End what runs."""
