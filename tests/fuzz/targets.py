@@ -156,6 +156,7 @@ class _Server:
 
     authorizer = None
     listeners = Listeners()
+    replica = None
 
     def __init__(self) -> None:
         self.config = _config()

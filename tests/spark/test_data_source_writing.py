@@ -107,7 +107,7 @@ def test_columns_go_by_name_and_must_be_there(spark: SparkSession, make_table: T
 
 @pytest.mark.parametrize(
     ("buckets", "insert_only"),
-    [(0, ""), (3, "orc"), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, "orc"), (0, "parquet"), (3, ""), (3, "parquet")))],
+    [(0, ""), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, "orc"), (0, "parquet"), (3, ""), (3, "orc"), (3, "parquet")))],
 )
 def test_partitions_and_buckets(spark: SparkSession, make_table: TableMaker, buckets: int, insert_only: str) -> None:
     table = make_table(
@@ -152,6 +152,7 @@ def test_buckets_are_hives(spark: SparkSession, make_table: TableMaker) -> None:
     assert len(read(ours)) == 400
 
 
+@pytest.mark.slow
 def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker) -> None:
     """Rows come so that files must end for want of memory and begin again."""
     table = make_table("id int", "k int")

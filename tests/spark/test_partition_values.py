@@ -138,7 +138,7 @@ def test_a_row_is_deleted_where_it_lies(spark: SparkSession, client: Client, mak
     assert ids(table) == []
 
 
-@pytest.mark.parametrize("insert_only", [False, True])
+@pytest.mark.parametrize("insert_only", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_partition_columns_may_be_called_anything(spark: SparkSession, make_table: TableMaker, *, insert_only: bool) -> None:
     for number, name in enumerate(NAMES[:2] if insert_only else NAMES):
         table = make_table("id int, v string", suffix=str(number), insert_only=insert_only, partition_key=(name, "string"))

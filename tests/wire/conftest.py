@@ -41,6 +41,7 @@ class Stub:
         self.database = Database("sqlite:////nowhere/metastore.db")
         self.ends = Ends()
         self.listeners = Listeners(end_function=[self.ends])
+        self.replica = None
         self.seen: list[Any] = []
         self.clients: list[Any] = []
         self.entered = threading.Event()

@@ -246,6 +246,10 @@ class Decision:
         """Tell whether the caller is known to see all tables of a database, without a question about each."""
         return self._authorizer.sees_all_tables(self.who, catalog, database)
 
+    def seen_tables(self, catalog: str, database: str) -> set[str] | None:
+        """Return the names of the tables of a database that may be shown; None where they have to be asked for one by one."""
+        return self._authorizer.seen_tables(self.who, catalog, database)
+
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> set[str]:
         """Return those of the names of tables that may be shown."""
         if not names:
@@ -253,7 +257,7 @@ class Decision:
         if self.sees_all_tables(catalog, database):
             return set(names)
         wanted = None if len(names) > MOST_NAMED else list(names)
-        if wanted is None and (seen := self._authorizer.seen_tables(self.who, catalog, database)) is not None:
+        if wanted is None and (seen := self.seen_tables(catalog, database)) is not None:
             return seen.intersection(names)
         facts = self.call.database.read(lambda session: authorization.tables_of(session, catalog, database, wanted))
         there = [name for name in names if name in facts]

@@ -84,6 +84,20 @@ def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision
     return keep
 
 
+_kept_in_database = _tables_in("db_name")
+
+
+def _all_tables(decision: Decision, args: Any, handler: Handler) -> list[str]:
+    """Return the names of the tables that may be shown: without a look at the others where it is known which they are."""
+    where, name = database_name_of(decision.call, args.db_name, None)
+    if where is not None and name is not None and not decision.sees_all_tables(where, name):
+        seen = decision.seen_tables(where, name)
+        if seen is not None:
+            return sorted(seen)
+    value: list[str] = handler(decision.call, args)
+    return _kept_in_database(decision, args, value)
+
+
 def _kept_metas(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
     where, _ = database_name_of(decision.call, args.db_patterns, None)
     names: dict[str, list[str]] = {}
@@ -427,7 +441,7 @@ ENTRIES: dict[str, Rule] = {
         around=_limited("req.limit", "req.database", "req.catalog", lambda each: str(each.tblName)),
         **_SHOW_TABLES,
     ),
-    "get_all_tables": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
+    "get_all_tables": needs(database(_see, "db_name"), around=_all_tables, **_SHOW_TABLES),
     "get_table_meta": Rule(operation="SHOWTABLES", keep=_kept_metas, shows=TABLES_SHOWN),
     "get_table_names_by_filter": needs(database(_see, "dbname"), around=_limited("max_tables", "dbname", None, str), **_SHOW_TABLES),
     "get_materialized_views_for_rewriting": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),

@@ -55,6 +55,12 @@ class World:
         return out
 
 
+@pytest.fixture(scope="session", params=["sqlite", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("postgresql", "mysql"))])
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """SQLite; the others, where each of these tests takes ten seconds, among the slow tests."""
+    return str(request.param)
+
+
 @pytest.fixture
 def world(database_url: str, tmp_path: Path) -> Iterator[World]:
     options = {

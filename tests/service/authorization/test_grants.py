@@ -285,13 +285,14 @@ def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monk
     root.grant_privileges(bag("SELECT", "crew", ROLE, dbName="shop", objectName="prices", columnName="a"))
     root.grant_privileges(bag("SELECT", "bob", dbName="other", objectName="prices"))
     bob = as_user("bob", "staff")
-    one_by_one = bob.get_all_tables("shop"), bob.get_all_tables("other")
-    assert one_by_one == (["orders", "prices", "t_group", "t_role", "t_user"], ["prices"])
+    expected = ["orders", "prices", "t_group", "t_role", "t_user"], ["prices"]
+    assert (bob.get_tables("shop", "*"), bob.get_tables("other", "*")) == expected  # asked for one by one
+    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == expected
     monkeypatch.setattr(decision, "MOST_NAMED", 0)
-    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == one_by_one
+    assert (bob.get_tables("shop", "*"), bob.get_tables("other", "*")) == expected
     monkeypatch.setattr(grants, "MOST_LOOKED_UP", 0)
-    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == one_by_one
-    assert as_user("carl").get_all_tables("shop") == []
+    assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == expected
+    assert as_user("carl").get_all_tables("shop") == as_user("carl").get_tables("shop", "*") == []
 
 
 def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As) -> None:
