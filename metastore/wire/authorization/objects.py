@@ -1,11 +1,11 @@
-"""Entries of the methods of catalogs, databases, tables, functions and constraints."""
+"""Entries of the methods of catalogs, databases, tables and indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from metastore.idl import Function, GetTablesResult, PrincipalType, Table
+from metastore.idl import GetTablesResult, PrincipalType, Table
 from metastore.rules.names import exact_name, normalize
 from metastore.service import tables
 from metastore.service.authorization import table_changes
@@ -19,7 +19,6 @@ from metastore.wire.authorization.rules import (
     CREATE,
     DATABASE,
     DROP,
-    FUNCTION,
     OPEN,
     READ,
     REMOVES,
@@ -34,7 +33,6 @@ from metastore.wire.authorization.rules import (
     database,
     database_name_of,
     found_by,
-    function,
     get,
     hiding,
     is_own_principal,
@@ -174,31 +172,19 @@ def _by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Han
     return around
 
 
-def _kept_functions(decision: Decision, functions: Sequence[Function], catalog: str | None) -> list[Function]:
-    asked = [
-        Access(SEE, FUNCTION, each.catName or catalog, each.dbName, each.functionName, owner=owner_of(each.ownerName, each.ownerType))
-        for each in functions
-    ]
-    return [each for each, ok in zip(functions, decision.allowed(asked), strict=True) if ok]
-
-
-def _kept_all_functions(decision: Decision, _args: Any, value: Any) -> Any:
-    value.functions = _kept_functions(decision, value.functions, decision.call.config.default_catalog)
-    return value
-
-
 def _create_catalog(_call: Call, args: Any) -> Iterator[Want]:
     new = args.catalog.catalog
     if new is not None:
-        yield Want((CREATE,), CATALOG, normalize(new.name or ""), locations=_some(new.locationUri))
+        yield Want((CREATE,), CATALOG, normalize(new.name or ""), locations=some(new.locationUri))
 
 
 def _alter_catalog(_call: Call, args: Any) -> Iterator[Want]:
     new, name = args.rqst.newCat, normalize(args.rqst.name or "")
-    yield Want((ALTER,), CATALOG, name, hide=hiding(args, None, "rqst.name"), locations=_some(new and new.locationUri))
+    yield Want((ALTER,), CATALOG, name, hide=hiding(args, None, "rqst.name"), locations=some(new and new.locationUri))
 
 
-def _some(*locations: str | None) -> tuple[str, ...]:
+def some(*locations: str | None) -> tuple[str, ...]:
+    """Return those of the locations that are given."""
     return tuple(each for each in locations if each)
 
 
@@ -207,7 +193,7 @@ def _create_database(path: str, name: str, catalog_path: str) -> Ask:
         new = get(args, path)
         if new is not None:
             where = normalize(getattr(new, catalog_path) or call.config.default_catalog)
-            places = _some(new.locationUri, new.managedLocationUri)
+            places = some(new.locationUri, new.managedLocationUri)
             yield Want((CREATE,), CATALOG, where, normalize(getattr(new, name) or ""), locations=places)
 
     return Ask("CREATE on the server, and the right to its locations", find)
@@ -220,7 +206,7 @@ def _alter_database(path: str, new_path: str) -> Ask:
         if name is not None and new is not None:
             says_more = any(value is not None for field, value in vars(new).items() if field not in {"name", "catalogName"})
             owner = (new.ownerName, new.ownerType) if says_more else None
-            places = _some(new.locationUri, new.managedLocationUri)
+            places = some(new.locationUri, new.managedLocationUri)
             yield Want((ALTER,), DATABASE, where, name, hide=hiding(args, path, None), new_owner=owner, locations=places)
 
     return Ask("ownership or ALTER on the database, ownership for a new owner, and the right to new locations", find)
@@ -246,12 +232,12 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=table_changes.locations(new))
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
-        yield from _parents(call, keys, where)
+        yield from parents(call, keys, where)
 
     return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
 
 
-def _owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
+def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
     """Let what is made belong to the caller or to a role of the caller, whoever the request names; an admin may name anybody."""
 
     def fill(decision: Decision, args: Any) -> None:
@@ -288,7 +274,7 @@ def _in_set(made: Any, text: str) -> Callable[[str | None, str | None], None]:
     return hide
 
 
-def _parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
+def parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
     """Want to see the tables that foreign keys of a table refer to, which are of its catalog whatever the keys name."""
     for key in keys or ():
         found = named(call, key.pktable_db, key.pktable_name, catalog)
@@ -329,55 +315,6 @@ def _update_creation_metadata(call: Call, args: Any) -> Iterator[Want]:
         yield from _sources(call, args.creation_metadata, args.catName)
 
 
-def _create_function(path: str) -> Ask:
-    def find(call: Call, args: Any) -> Iterator[Want]:
-        new = get(args, path)
-        where, name = database_name_of(call, new.dbName, new.catName) if new is not None else (None, None)
-        if name is not None:
-            places = _some(*(each.uri for each in new.resourceUris or () if each is not None))
-            yield Want((CREATE,), DATABASE, where, name, hide=hiding(args, f"{path}.dbName", None), locations=places)
-
-    return Ask("CREATE on the database, and the right to the locations of its resources", find)
-
-
-def _alter_function(call: Call, args: Any) -> Iterator[Want]:
-    found, new = named(call, args.dbName, args.funcName), args.newFunc
-    if found is not None and new is not None:
-        owner = (new.ownerName, new.ownerType)
-        yield Want((ALTER,), FUNCTION, *found, hide=hiding(args, "dbName", "funcName"), new_owner=owner)
-
-
-def _constrained(field: str, foreign: bool = False) -> Ask:
-    def find(call: Call, args: Any) -> Iterator[Want]:
-        paths = ("fktable_db", "fktable_name") if foreign else ("table_db", "table_name")
-        structs = get(args, f"req.{field}") or ()
-        for each in structs:
-            found = named(call, getattr(each, paths[0]), getattr(each, paths[1]), each.catName)
-            if found is not None:
-                yield Want((ALTER,), TABLE, *found, hide=hiding(each, *paths))
-                if foreign:
-                    yield from _parents(call, [each], found.catalog)
-
-    return Ask("ownership or ALTER on the table" + (", any privilege on the one it refers to" if foreign else ""), find)
-
-
-def _kept_foreign_keys(decision: Decision, _args: Any, value: Any) -> Any:
-    """Keep keys between tables that may both be shown."""
-    kept, call = [], decision.call
-    for key in value.foreignKeys or ():
-        ends = [named(call, key.pktable_db, key.pktable_name, key.catName), named(call, key.fktable_db, key.fktable_name, key.catName)]
-        if all(end is not None and end.table in decision.tables(end.catalog, end.database, [end.table]) for end in ends):
-            kept.append(key)
-    value.foreignKeys = kept
-    return value
-
-
-def _kept_all_constraints(decision: Decision, args: Any, value: Any) -> Any:
-    if value.allTableConstraints is not None and value.allTableConstraints.foreignKeys:
-        _kept_foreign_keys(decision, args, value.allTableConstraints)
-    return value
-
-
 def _get_table_req(call: Call, args: Any) -> Iterator[Want]:
     found = named(call, args.req.dbName, args.req.tblName, args.req.catName)
     if found is not None:
@@ -391,7 +328,7 @@ def _table_alone(args: Any, value: Any) -> Table | None:
 
 _SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
 
-_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=_owned("tbl", "owner"), renews=True)
+_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=owned("tbl", "owner"), renews=True)
 
 ENTRIES: dict[str, Rule] = {
     "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
@@ -400,12 +337,12 @@ ENTRIES: dict[str, Rule] = {
     "alter_catalog": needs(found_by("the role `admin`, and the right to a new location", _alter_catalog)),
     "drop_catalog": needs(catalog(DROP, "catName.name"), renews=True),
     "create_database": needs(
-        _create_database("database", "name", "catalogName"), operation="CREATEDATABASE", fill=_owned("database"), renews=True
+        _create_database("database", "name", "catalogName"), operation="CREATEDATABASE", fill=owned("database"), renews=True
     ),
     "create_database_req": needs(
         _create_database("createDatabaseRequest", "databaseName", "catalogName"),
         operation="CREATEDATABASE",
-        fill=_owned("createDatabaseRequest"),
+        fill=owned("createDatabaseRequest"),
         renews=True,
     ),
     "get_database": needs(database(_see, "name"), operation="DESCDATABASE"),
@@ -421,7 +358,7 @@ ENTRIES: dict[str, Rule] = {
     "create_table_with_environment_context": _CREATE_TABLE,
     "create_table_with_constraints": _CREATE_TABLE,
     "create_table_req": needs(
-        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_owned("request.table", "owner"), renews=True
+        *_create_table("request.table", "request"), operation="CREATETABLE", fill=owned("request.table", "owner"), renews=True
     ),
     "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
     "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
@@ -467,46 +404,6 @@ ENTRIES: dict[str, Rule] = {
     **dict.fromkeys(
         ("get_fields_req", "get_schema_req"), needs(table(_see, "req.dbName", "req.tblName", "req.catName"), operation="DESCTABLE")
     ),
-    "create_function": needs(_create_function("func"), operation="CREATEFUNCTION", fill=_owned("func")),
-    "get_function": needs(function(SEE, "dbName", "funcName"), operation="DESCFUNCTION"),
-    "get_functions": needs(database(_see, "dbName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"),
-    "get_functions_req": needs(
-        database(_see, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
-    ),
-    "get_all_functions": Rule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
-    "alter_function": needs(
-        found_by("ownership or ALTER on the function, ownership for a new owner", _alter_function),
-        _create_function("newFunc"),
-        operation="CREATEFUNCTION",
-    ),
-    "drop_function": needs(function(DROP, "dbName", "funcName"), operation="DROPFUNCTION"),
-    "add_primary_key": needs(_constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "add_foreign_key": needs(_constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "add_unique_constraint": needs(_constrained("uniqueConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "add_not_null_constraint": needs(_constrained("notNullConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "add_default_constraint": needs(_constrained("defaultConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "add_check_constraint": needs(_constrained("checkConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
-    "drop_constraint": needs(table(ALTER, "req.dbname", "req.tablename", "req.catName"), operation="ALTERTABLE_DROPCONSTRAINT"),
-    **dict.fromkeys(
-        (
-            "get_primary_keys",
-            "get_unique_constraints",
-            "get_not_null_constraints",
-            "get_default_constraints",
-            "get_check_constraints",
-        ),
-        needs(table(_see, "request.db_name", "request.tbl_name", "request.catName"), operation="DESCTABLE"),
-    ),
-    "get_foreign_keys": needs(
-        table(_see, "request.parent_db_name", "request.parent_tbl_name", "request.catName"),
-        table(_see, "request.foreign_db_name", "request.foreign_tbl_name", "request.catName"),
-        operation="DESCTABLE",
-        keep=_kept_foreign_keys,
-        shows="keys between tables that are both shown",
-    ),
-    "get_all_table_constraints": needs(
-        table(_see, "request.dbName", "request.tblName", "request.catName"), operation="DESCTABLE", keep=_kept_all_constraints
-    ),
     **dict.fromkeys(("get_indexes", "get_index_names"), needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE")),
     "get_index_by_name": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
     "add_index": needs(
@@ -514,7 +411,7 @@ ENTRIES: dict[str, Rule] = {
         found_by("ownership or DROP on the index table, CREATE on its database if it is not there", _index_table),
         *_create_table("index_table"),
         operation="CREATEINDEX",
-        fill=_owned("index_table", "owner"),
+        fill=owned("index_table", "owner"),
         renews=True,
     ),
     "alter_index": needs(table(ALTER, "dbname", "base_tbl_name"), operation="ALTERINDEX_PROPS"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.wire.authorization import engine, objects, partitions, registry, server, transactions
+from metastore.wire.authorization import constraints, engine, functions, objects, partitions, registry, server, transactions
 from metastore.wire.authorization.rules import ADMIN, OPEN, Rule
 from metastore.wire.methods import METHODS
 from metastore.wire.methods.table import ALL
@@ -16,7 +16,7 @@ WITHOUT_HANDLER = ALL - METHODS.keys()
 def join() -> dict[str, Rule]:
     """Return the entries of all methods. Raises ValueError for one that is there twice, missing, or no method."""
     rules: dict[str, Rule] = dict.fromkeys(WITHOUT_HANDLER, ADMIN)
-    for module in (objects, partitions, registry, transactions, engine, server):
+    for module in (objects, functions, constraints, partitions, registry, transactions, engine, server):
         for name, rule in module.ENTRIES.items():
             if name in rules:
                 raise ValueError(f"{module.__name__}: method {name} has an entry already; keep one")
