@@ -1,6 +1,7 @@
 """Declare every setting: its type, default, one line of documentation and the names that Hive has for it.
 
-A default that depends on the machine or on another setting is filled in when the object is made. Never reads a file.
+A default that depends on the machine or on another setting is filled in when the object is made. Never reads a file. It is one long
+list, in the order of docs/settings.md, so that a setting is found, and added, in one place.
 """
 
 from __future__ import annotations

@@ -21,18 +21,20 @@ from metastore.store.schema_indexes import indexes
 I, T, D = indexes.c, tables.c, databases.c  # noqa: E741  # as in the other modules: the first letter
 INDEX_TABLE, INDEX_DATABASE = tables.alias("index_table"), databases.alias("index_database")
 _INDEX_TABLE_NAME = (INDEX_DATABASE.c.catalog, INDEX_DATABASE.c.name, INDEX_TABLE.c.name)
-_WITH_INDEX_TABLE = indexes.join(INDEX_TABLE, I.index_table_id == INDEX_TABLE.c.id).join(
-    INDEX_DATABASE, INDEX_TABLE.c.database_id == INDEX_DATABASE.c.id
-)
+
+
+def _with_index_table(rows: sa.FromClause) -> sa.FromClause:
+    """Return rows of indexes with those of their index tables and these tables' databases."""
+    return rows.join(INDEX_TABLE, I.index_table_id == INDEX_TABLE.c.id).join(
+        INDEX_DATABASE, INDEX_TABLE.c.database_id == INDEX_DATABASE.c.id
+    )
+
+
 _WITH_TABLE = indexes.join(tables, I.table_id == T.id).join(databases, T.database_id == D.id)
 IN_TABLE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"), T.name == sa.bindparam("table_key"))
 ALL_OF = (
     sa.select(D.name, T.name, I.name, I.body, *_INDEX_TABLE_NAME)
-    .select_from(
-        _WITH_TABLE.join(INDEX_TABLE, I.index_table_id == INDEX_TABLE.c.id).join(
-            INDEX_DATABASE, INDEX_TABLE.c.database_id == INDEX_DATABASE.c.id
-        )
-    )
+    .select_from(_with_index_table(_WITH_TABLE))
     .where(IN_TABLE)
     .order_by(I.name)
 )
@@ -42,7 +44,7 @@ ONE = (I.table_id == TABLE_KEY, I.name == sa.bindparam("name_key"))
 LOCK = sa.select(I.body).where(*ONE).with_for_update()
 UPDATE = sa.update(indexes).where(*ONE).values(body=sa.bindparam("body"))
 DELETE = sa.delete(indexes).where(*ONE)
-INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_WITH_INDEX_TABLE).where(I.table_id == sa.bindparam("key"))
+INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_with_index_table(indexes)).where(I.table_id == sa.bindparam("key"))
 OWNER = sa.select(D.name, T.name, I.name).select_from(_WITH_TABLE).where(I.index_table_id == sa.bindparam("key"))
 
 

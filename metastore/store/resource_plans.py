@@ -19,9 +19,10 @@ LOCK = "resource_plans"
 """The counter whose row is held by who changes resource plans: they are changed seldom, and a change may concern two of them."""
 IN_NAMESPACE = P.namespace == sa.bindparam("namespace_key")
 KEY = sa.and_(IN_NAMESPACE, P.name == sa.bindparam("name_key"))
-ALL = sa.select(P.namespace, P.name, P.status, P.body).where(IN_NAMESPACE).order_by(P.name)
-FIND = sa.select(P.namespace, P.name, P.status, P.body).where(KEY)
-FIND_ACTIVE = sa.select(P.namespace, P.name, P.status, P.body).where(IN_NAMESPACE, P.status == constant(WMResourcePlanStatus.ACTIVE))
+PLANS = sa.select(P.namespace, P.name, P.status, P.body)
+ALL = PLANS.where(IN_NAMESPACE).order_by(P.name)
+FIND = PLANS.where(KEY)
+FIND_ACTIVE = PLANS.where(IN_NAMESPACE, P.status == constant(WMResourcePlanStatus.ACTIVE))
 UPDATE = sa.update(resource_plans).where(KEY).values(name=sa.bindparam("name"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 DELETE = sa.delete(resource_plans).where(KEY)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from thriftpy2.thrift import TApplicationException
+from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import idl
 from metastore.app import build, close
@@ -17,12 +17,13 @@ from metastore.config import Config
 from metastore.service import partitions
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call
-from metastore.service.long_lists import LongList
+from metastore.service.long_lists import LongList, Taker
 from metastore.service.names import TableName
 from metastore.service.tables import drop_table
 from metastore.store import partitions as rows
 from metastore.store import schema
 from metastore.wire import large_replies
+from metastore.wire.protocol import Dialect, write_message
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
@@ -87,6 +88,24 @@ def test_all_pages_are_of_one_snapshot(call: Call, monkeypatch: pytest.MonkeyPat
     found.read(Changing())
     assert seen == [f"{number:02d}" for number in range(COUNT)]
     assert len(partitions.get_partitions(call, T)) == COUNT + 3
+
+
+def test_pages_that_are_read_anew_replace_those_that_were_taken() -> None:
+    def encode(page: list[Any]) -> bytes:
+        result = idl.service.get_all_tables_result(success=page)
+        return write_message(Dialect("binary", framed=False), "get_all_tables", TMessageType.REPLY, 7, result)
+
+    def read(taker: Taker) -> None:
+        for first in ("x", "a"):  # as where a conflict lets the reading begin again
+            taker.begin()
+            taker.take([first] * 3)
+            taker.take(["b"])
+
+    reply = large_replies.encoded(LongList(read), "binary", encode, framed=False)
+    size = len(reply)
+    sent = b"".join(reply.blocks())
+    assert sent == encode(["a", "a", "a", "b"])
+    assert len(sent) == size == len(reply)
 
 
 def test_an_error_between_pages_is_an_answer(server: ServerThread, monkeypatch: pytest.MonkeyPatch) -> None:
