@@ -201,6 +201,9 @@ def calls(uri: str, args: argparse.Namespace) -> Iterator[tuple[str, Callable[[i
         return
     yield "all names", lambda _: raw.call("get_partition_names", **where, max_parts=-1), 2
     yield "all partitions", lambda _: raw.call("get_partitions", **where, max_parts=-1), 2
+    every = {"part_vals": ["", ""], "max_parts": -1, "user_name": "user", "group_names": []}
+    yield "all partitions, as Spark asks", lambda _: raw.call("get_partitions_ps_with_auth", **where, **every), 2
+    yield "a filter that looks at all", lambda _: raw.call("get_partitions_by_filter", **where, filter="hr = 7", max_parts=-1), 2
     yield "all tables", lambda _: raw.call("get_all_tables", db_name="many"), 3
     yield "metas of all tables", lambda _: raw.call("get_table_meta", db_patterns="many", tbl_patterns="*", tbl_types=[]), 3
 

@@ -18,7 +18,7 @@ from metastore.rules.filters import leading_prefixes, parse, select_partitions
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.notifications import last_id
-from metastore.service.partitions import with_table
+from metastore.service.partition_queries import with_table
 from metastore.store import listings, partition_structs, partitions
 from metastore.store.compactions import Entry
 from metastore.store.database import Session

@@ -6,8 +6,8 @@ serialised expression are read as a filter string, which Hive's MSCK REPAIR send
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -15,6 +15,7 @@ from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.rules.filters import (
     NotUnderstood,
+    Selection,
     compile_expression,
     is_expression,
     leading_prefixes,
@@ -24,15 +25,13 @@ from metastore.rules.filters import (
 from metastore.rules.filters.values import key_type
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_named
+from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
-from metastore.service.partitions import Selected, check_count, rows_by_filter, with_table
+from metastore.service.partition_queries import Found, Plan, Query, find_all
+from metastore.service.partitions import STRUCTS, get_partitions_in_pages, plan_of_filter
 from metastore.service.tables import find_table
-from metastore.store import partitions
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
-from metastore.store.partition_structs import Rows
-
-Judge = Callable[[Sequence[str]], bool | None]
 
 EMPTY = (b"", b"\xff")
 """What clients send for "all partitions"."""
@@ -48,15 +47,9 @@ class Dropped(NamedTuple):
 
 def get_partitions_by_expression(
     call: Call, name: TableName, expression: bytes, limit: int = -1, default_name: str | None = None
-) -> tuple[list[Partition], bool]:
-    """Return the first partitions that an expression selects, ascending by name, and whether one may not match. NoSuchObject, MetaError."""
-
-    def work(session: Session, table: Table) -> tuple[list[Partition], bool]:
-        rows, unknown = _cut(_select(call, session, table, expression, default_name), limit)
-        check_count(call, table, len(rows), limit)
-        return Rows(call.database, session, table).structs(rows), unknown
-
-    return with_table(call, name, work)
+) -> Found[list[Partition] | LongList]:
+    """Find the first partitions that an expression selects, or may select, ascending by name. NoSuchObject, MetaError."""
+    return get_partitions_in_pages(call, name, _by_expression(expression, default_name).first(limit), form=STRUCTS)
 
 
 def get_partition_names_by_expression(
@@ -66,18 +59,23 @@ def get_partition_names_by_expression(
 
     `order` names positions of keys and directions, such as "1,0:+-"; without it names ascend. NoSuchObject, MetaError.
     """
+    ordered = _order(order)
 
-    def work(session: Session, table: Table) -> list[str]:
-        rows = _select(call, session, table, expression, default_name).rows
-        for position, descending in reversed(_order(order, len(table.partitionKeys))):
-            read = key_type(table.partitionKeys[position].type).read_value
-            values = {row[0]: read(orjson.loads(row[2])[position]) for row in rows}
-            present = sorted((row for row in rows if values[row[0]] is not None), key=lambda row: values[row[0]], reverse=descending)
-            absent = [row for row in rows if values[row[0]] is None]
-            rows = present + absent if descending else absent + present
-        return [row[1] for row in (rows if limit < 0 else rows[:limit])]
+    def named(_: Session, table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Any]]]:
+        keys = table.partitionKeys
+        if any(position >= len(keys) for position, _ in ordered):
+            raise MetaError(f"The order {order} names a partition key that is not there: give positions from 0 to {len(keys) - 1}")
+        read = [(position, key_type(keys[position].type).read_value) for position, _ in ordered]
+        values = (orjson.loads(row[2]) for row in rows)
+        return [(row[1], [of(each[position]) for position, of in read]) for row, each in zip(rows, values, strict=True)]
 
-    return with_table(call, name, work)
+    query = _by_expression(expression, default_name)._replace(is_limited=False)
+    found = find_all(call, name, query, named).items
+    for at, (_, descending) in reversed([*enumerate(ordered)]):
+        present = sorted((each for each in found if each[1][at] is not None), key=lambda each: each[1][at], reverse=descending)
+        absent = [each for each in found if each[1][at] is None]
+        found = present + absent if descending else absent + present
+    return [each[0] for each in (found if limit < 0 else found[:limit])]
 
 
 def drop_partitions_by_expressions(
@@ -93,59 +91,55 @@ def drop_partitions_by_expressions(
 
     NoSuchObject; MetaError for an expression of which it is not certain what it selects, and for a part of an archive.
     """
-
-    def work(session: Session, table: Table) -> list[str]:
-        names: dict[str, None] = {}
-        for expression, level in dropped:
-            rows, unknown = _select(call, session, table, expression, None, exactly=True)
-            if unknown:
-                raise MetaError(
-                    f"Unexpected unknown partitions to drop: the expression does not tell of all partitions of {name} whether it selects "
-                    "them; compare keys with constants"
-                )
-            if not rows and not if_exists:
-                raise NoSuchObject(f"Some partitions to drop are missing: an expression selects none of {name}")
-            if level is not None:
-                _check_archives(table, rows, level)
-            names.update(dict.fromkeys(row[1] for row in rows))
-        return list(names)
-
-    names = with_table(call, name, work)
     table = find_table(call, name)
-    return drop_named(call, name, table, names, delete_data=delete_data, if_exists=True, environment=environment)
+    names: dict[str, None] = {}
+    for expression, level in dropped:
+        query = _by_expression(expression, exactly=True)._replace(is_limited=False)
+        found = find_all(call, name, query, lambda _, __, rows: [(row[1], row[6]) for row in rows])
+        if not found.is_certain:
+            raise MetaError(
+                f"Unexpected unknown partitions to drop: the expression does not tell of all partitions of {name} whether it selects "
+                "them; compare keys with constants"
+            )
+        if not found.items and not if_exists:
+            raise NoSuchObject(f"Some partitions to drop are missing: an expression selects none of {name}")
+        if level is not None:
+            _check_archives(table, found.items, level)
+        names.update(dict.fromkeys(each for each, _ in found.items))
+    return drop_named(call, name, table, list(names), delete_data=delete_data, if_exists=True, environment=environment)
 
 
-def _select(call: Call, session: Session, table: Table, expression: bytes, default_name: str | None, *, exactly: bool = False) -> Selected:
-    """Return what an expression selects or may select; with `exactly` one that is not understood is an error."""
-    assert table.id is not None
+def _by_expression(expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> Query:
+    """Ask for what an expression selects or may select; with `exactly` one that is not understood is an error."""
+    return Query(lambda call, table: _plan(call, table, expression, default_name, exactly=exactly))
+
+
+def _plan(call: Call, table: Table, expression: bytes, default_name: str | None, *, exactly: bool) -> Plan:
     if expression in EMPTY:
-        return Selected(partitions.keyed_rows(session, table.id, None), unknown=False)
+        return Plan()
     if call.config.expression_proxy.rpartition(".")[2] == REFUSING:
         raise MetaError(
             f"java.lang.UnsupportedOperationException: the setting expression_proxy is {REFUSING}, which reads no partition expressions"
         )
     if not is_expression(expression):
-        return rows_by_filter(call, session, table, _text(expression), default_name)
+        return plan_of_filter(call, table, _text(expression), default_name)
     default_name = default_name or call.config.default_partition_name
     keys = [(key.name, key.type) for key in table.partitionKeys]
-    prefixes, judge = _judge(expression, keys, default_name, exactly=exactly)
-    if judge is None:
-        return Selected(partitions.keyed_rows(session, table.id, None), unknown=True)
-    judged = [(row, judge(orjson.loads(row[2]))) for row in partitions.keyed_rows(session, table.id, prefixes)]
-    return Selected([row for row, verdict in judged if verdict is not False], any(verdict is None for _, verdict in judged))
-
-
-def _judge(
-    expression: bytes, keys: Sequence[tuple[str, str]], default_name: str, *, exactly: bool
-) -> tuple[list[str] | None, Judge | None]:
-    """Return prefixes of the names that may match, None for any, and what evaluates values: None if nothing can."""
     try:
         tree = read_expression(expression)
     except NotUnderstood:
         if exactly:
             raise
-        return None, None
-    return leading_prefixes(weakened(tree, default_name), keys, default_name), compile_expression(tree, keys, default_name)
+        tree = None
+    judge = None if tree is None else compile_expression(tree, keys, default_name)
+    if tree is None or judge is None:
+        return Plan(None, lambda many: Selection([*range(len(many))], is_certain=False))
+
+    def select(many: Sequence[Sequence[str]]) -> Selection:
+        verdicts = [judge(values) for values in many]
+        return Selection([at for at, verdict in enumerate(verdicts) if verdict is not False], is_certain=None not in verdicts)
+
+    return Plan(leading_prefixes(weakened(tree, default_name), keys, default_name), select)
 
 
 def _text(expression: bytes) -> str:
@@ -157,24 +151,21 @@ def _text(expression: bytes) -> str:
         ) from error
 
 
-def _cut(selected: Selected, limit: int) -> Selected:
-    return selected if limit < 0 else Selected(selected.rows[:limit], selected.unknown)
-
-
-def _order(text: str | None, keys: int) -> list[tuple[int, bool]]:
-    """Return (position of a key, whether it descends). MetaError for a position that is none; one of another form orders nothing."""
+def _order(text: str | None) -> list[tuple[int, bool]]:
+    """Return (position of a key, whether it descends). MetaError for what is no position; an order of another form orders nothing."""
     positions, _, signs = (text or "").partition(":")
     wanted = positions.split(",")
     if not signs or len(wanted) != len(signs):
         return []
-    if not all(each.isascii() and each.isdigit() and int(each) < keys for each in wanted):
-        raise MetaError(f"The order {text} names a partition key that is not there: give positions from 0 to {keys - 1}")
+    if not all(each.isascii() and each.isdigit() for each in wanted):
+        raise MetaError(f"The order {text} names a partition key that is not there: give positions from 0 on")
     return [(int(each), sign == "-") for each, sign in zip(wanted, signs, strict=True)]
 
 
-def _check_archives(table: Table, rows: Sequence[Row], level: int) -> None:
-    for row in rows:
-        parameters = orjson.loads(row[6])
+def _check_archives(table: Table, found: Sequence[tuple[str, str]], level: int) -> None:
+    """Refuse to drop partitions (name, parameters as JSON) that are part of an archive. MetaError."""
+    for name, text in found:
+        parameters = orjson.loads(text)
         own_level = int(parameters.get("archiving_level") or len(table.partitionKeys))
         if parameters.get("is_archived", "").lower() == "true" and own_level < level:
-            raise MetaError(f"Cannot drop a subset of partitions in an archive, partition {row[1]} of {table.dbName}.{table.tableName}")
+            raise MetaError(f"Cannot drop a subset of partitions in an archive, partition {name} of {table.dbName}.{table.tableName}")

@@ -1,12 +1,12 @@
-"""Lists that are too long to be held at once: whoever sends one away reads it page by page, all in one snapshot of the database."""
+"""Lists that are too long to be held at once: whoever sends one away reads it page by page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-PAGE = 10_000
-"""Elements of a page; a list that is not longer is a list."""
+Element = TypeVar("Element")
+T = TypeVar("T")
 
 
 class Taker(Protocol):
@@ -20,8 +20,15 @@ class Taker(Protocol):
 
 
 class LongList:
-    """A long list, which is read when it is asked for its pages."""
+    """A long list, alone or in the struct that a method returns, which is read when it is asked for its pages."""
 
-    def __init__(self, read: Callable[[Taker], None]) -> None:
+    def __init__(self, read: Callable[[Taker], None], make: Callable[[list[Any]], Any] = lambda page: page) -> None:
         self.read = read
         """Gives all pages to a taker."""
+        self.make = make
+        """From a list of elements to what the method returns. What it says beside the list may be known when all is read."""
+
+
+def made_of(found: list[Element] | LongList, make: Callable[[list[Element]], T]) -> T | LongList:
+    """Return what a method makes of a list, and of a long one when it is read."""
+    return LongList(found.read, make) if isinstance(found, LongList) else make(found)

@@ -7,10 +7,9 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
-from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject, RequestTooLarge
+from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
-from metastore.listeners.events import ReadTable
-from metastore.rules.filters import leading_prefixes, parse, select_partitions
+from metastore.rules.filters import Selection, leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import (
     has_keys,
@@ -22,8 +21,9 @@ from metastore.rules.partition_names import (
 )
 from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
-from metastore.service.long_lists import PAGE, LongList, Taker
+from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
+from metastore.service.partition_queries import MISSING, Found, Make, Plan, Query, check_count, find_all, find_in_pages, with_table
 from metastore.store import partition_structs, partitions
 from metastore.store import tables as table_rows
 from metastore.store.database import Session
@@ -58,21 +58,6 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
     return list(dict.fromkeys(name if is_plain(name) else stored(name) for name in names))
 
 
-def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T]) -> T:
-    """Run queries on a table's partitions; the table is read in the same session. NoSuchObject."""
-    database = call.database
-
-    def both(session: Session) -> T:
-        table = table_rows.find(database, session, *name)
-        if table is None:
-            raise NoSuchObject(f"{name} table not found")
-        if call.listeners.pre:
-            call.listeners.before(ReadTable(client=call.info, table=table))
-        return work(session, table)
-
-    return database.read(both)
-
-
 class Principal(NamedTuple):
     """For whom a listing shows privileges."""
 
@@ -80,6 +65,10 @@ class Principal(NamedTuple):
     groups: Sequence[str]
 
 
+EVERY = Query(lambda _, __: Plan())
+"""Asks for all partitions."""
+MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
+"""Hive's clients know the words."""
 Form = partition_structs.Form
 STRUCTS, TUPLES = partition_structs.Rows.structs, partition_structs.Rows.tuples
 """What a function makes of the partitions that it found: structs, or the tuples that stand for them in a reply that changes nothing."""
@@ -101,12 +90,14 @@ def _shown_to(principal: Principal | None, table: Table, found: list[Partition])
     return found
 
 
-def _listed(
-    call: Call, session: Session, table: Table, rows: Sequence[Row], form: Form, principal: Principal | None = None
-) -> list[Partition]:
-    """Return the partitions of rows in a form; in structs where a principal is shown its privileges."""
-    made = partition_structs.Rows(call.database, session, table)
-    return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
+def _made(call: Call, form: Form, principal: Principal | None = None) -> Make[Partition]:
+    """Return what makes partitions of rows in a form; in structs where a principal is shown its privileges."""
+
+    def make(session: Session, table: Table, rows: Sequence[Row]) -> list[Partition]:
+        made = partition_structs.Rows(call.database, session, table)
+        return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
+
+    return make
 
 
 def get_partition(call: Call, name: TableName, values: Sequence[str] | None, principal: Principal | None = None) -> Partition:
@@ -145,42 +136,47 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
     return with_table(call, name, work)
 
 
+def by_values(values: Sequence[str] | None) -> Query:
+    """Ask for the partitions whose leading values agree; an empty value matches any. MetaError if there are more values than keys."""
+
+    def plan(call: Call, table: Table) -> Plan:
+        prefix, matches = _partial(call, table, values)
+
+        def select(many: Sequence[Sequence[str]]) -> Selection:
+            return Selection([position for position, found in enumerate(many) if matches(found)], is_certain=True)
+
+        return Plan([prefix] if prefix else None, select if any(values or ()) else None)
+
+    return Query(plan)
+
+
+def by_filter(text: str | None) -> Query:
+    """Ask for the partitions that pass a filter string, and what it can not evaluate, since clients filter again. MetaError."""
+    return Query(lambda call, table: plan_of_filter(call, table, text), missing=MISSING_IN_FILTER)
+
+
+def plan_of_filter(call: Call, table: Table, text: str | None, default_name: str | None = None) -> Plan:
+    """Return how the partitions that pass a filter string are found. MetaError, also of the plan, for a bad one."""
+    keys = [(key.name, key.type) for key in table.partitionKeys]
+    node = parse(text, [name for name, _ in keys])
+    if node is None:
+        return Plan()
+    default_name = default_name or call.config.default_partition_name
+    return Plan(leading_prefixes(node, keys, default_name), lambda many: select_partitions(node, keys, many, default_name))
+
+
 def get_partitions(
-    call: Call, name: TableName, limit: int = -1, principal: Principal | None = None, *, form: Form = STRUCTS
+    call: Call, name: TableName, query: Query = EVERY, principal: Principal | None = None, *, form: Form = STRUCTS
 ) -> list[Partition]:
-    """Return the first partitions, ascending by name; all with a negative limit. NoSuchObject."""
-
-    def work(session: Session, table: Table) -> list[Partition]:
-        _check_limit(call, session, table, limit)
-        return [] if limit == 0 else _listed(call, session, table, partitions.listing(session, table, limit), form, principal)
-
-    return with_table(call, name, work)
+    """Return the partitions that a query selects, ascending by name. NoSuchObject, MetaError."""
+    return find_all(call, name, query, _made(call, form, principal)).items
 
 
-def get_partitions_in_pages(call: Call, name: TableName, *, form: Form = STRUCTS) -> list[Partition] | LongList:
-    """Return all partitions, ascending by name: pages of them if one page does not hold them. NoSuchObject, also of the pages."""
-
-    def first(session: Session, table: Table) -> list[Partition] | None:
-        _check_limit(call, session, table, -1)
-        rows = partitions.listing(session, table, PAGE + 1)
-        return _listed(call, session, table, rows, form) if len(rows) <= PAGE else None
-
-    found = with_table(call, name, first)
-    return LongList(lambda taker: _read_pages(call, name, form, taker)) if found is None else found
-
-
-def _read_pages(call: Call, name: TableName, form: Form, taker: Taker) -> None:
-    def work(session: Session) -> None:
-        table = table_rows.find(call.database, session, *name)
-        if table is None:
-            raise NoSuchObject(f"{name} table not found")
-        taker.begin()
-        rows = partitions.page(session, table, "", PAGE)
-        while rows:
-            taker.take(_listed(call, session, table, rows, form))
-            rows = partitions.page(session, table, rows[-1][1], PAGE)
-
-    call.database.snapshot(work)
+def get_partitions_in_pages(
+    call: Call, name: TableName, query: Query, principal: Principal | None = None, *, form: Form = STRUCTS
+) -> Found[list[Partition] | LongList]:
+    """Find what `get_partitions` returns: pages of it if one page does not hold it, which raise the same errors."""
+    return find_in_pages(call, name, query, _made(call, form, principal))
 
 
 def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[str]:
@@ -201,8 +197,7 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
         raise MetaError(f"{name}: the list of partition names cannot be null")
 
     def work(session: Session, table: Table) -> list[Partition]:
-        if 0 <= call.config.limit_partition_request < len(wanted):
-            _too_many(call, table, len(wanted))
+        check_count(call, table, len(wanted))
         distinct = list(dict.fromkeys(wanted))
         rows = partitions.named_rows(session, table, distinct) if wanted else []
         if len(rows) < len(distinct):
@@ -210,27 +205,7 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
             stored = names_as_stored(call, table, (each for each in distinct if has_keys(each, keys)))
             if not {*stored} <= {*distinct}:
                 rows = partitions.named_rows(session, table, stored)
-        return _listed(call, session, table, rows, form)
-
-    return with_table(call, name, work)
-
-
-def get_partitions_by_values(
-    call: Call,
-    name: TableName,
-    values: Sequence[str] | None,
-    limit: int = -1,
-    principal: Principal | None = None,
-    *,
-    form: Form = STRUCTS,
-) -> list[Partition]:
-    """Return the partitions whose leading values agree; an empty value matches any. NoSuchObject, MetaError."""
-
-    def work(session: Session, table: Table) -> list[Partition]:
-        rows = _rows_by_values(call, session, table, values)
-        rows = rows if limit < 0 else rows[:limit]
-        check_count(call, table, len(rows), -1)
-        return _listed(call, session, table, rows, form, principal)
+        return _made(call, form)(session, table, rows)
 
     return with_table(call, name, work)
 
@@ -253,30 +228,14 @@ def _partial(call: Call, table: Table, values: Sequence[str] | None) -> tuple[st
     return partial_values(keys, values or [], call.config.default_partition_name)
 
 
-def _rows_by_values(call: Call, session: Session, table: Table, values: Sequence[str] | None) -> list[Row]:
-    prefix, matches = _partial(call, table, values)
-    assert table.id is not None
-    rows = partitions.keyed_rows(session, table.id, [prefix] if prefix else None)
-    return [row for row in rows if matches(orjson.loads(row[2]))]
-
-
-def get_partitions_by_filter(call: Call, name: TableName, text: str | None, limit: int = -1, *, form: Form = STRUCTS) -> list[Partition]:
-    """Return the partitions that pass a filter string, ascending by name. NoSuchObject; MetaError for a bad filter."""
-
-    def work(session: Session, table: Table) -> list[Partition]:
-        rows = rows_by_filter(call, session, table, text).rows
-        check_count(call, table, len(rows), limit)
-        return _listed(call, session, table, rows if limit < 0 else rows[:limit], form)
-
-    try:
-        return with_table(call, name, work)
-    except NoSuchObject as error:  # Hive's clients know the words
-        raise NoSuchObject(f"Specified catalog.database.table does not exist : {name}") from error
-
-
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
     """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
-    return with_table(call, name, lambda session, table: len(rows_by_filter(call, session, table, text).rows))
+    return len(find_all(call, name, _facts_by_filter(text), lambda _, __, rows: [row[0] for row in rows]).items)
+
+
+def _facts_by_filter(text: str | None) -> Query:
+    """Do the work of `by_filter` for what returns no partitions."""
+    return by_filter(text)._replace(missing=MISSING, is_limited=False)
 
 
 def get_partition_values(
@@ -286,67 +245,18 @@ def get_partition_values(
     if not wanted:
         raise MissingArgument(f"{name}: the list of partition keys is null or empty: name the keys whose values are wanted")
 
-    def work(session: Session, table: Table) -> list[list[str]]:
+    def chosen(_: Session, table: Table, rows: Sequence[Row]) -> list[tuple[str, ...]]:
         positions = {normalize(key.name): position for position, key in enumerate(table.partitionKeys)}
         for key in wanted:
             if normalize(key.name) not in positions:
                 raise MetaError(f"{key.name} is not a partitioning key of {name}")
-        chosen = [positions[normalize(key.name)] for key in wanted]
-        rows = [
-            [values[position] for position in chosen]
-            for values in map(orjson.loads, (row[2] for row in rows_by_filter(call, session, table, text).rows))
-        ]
-        if distinct:
-            rows = [list(values) for values in dict.fromkeys(map(tuple, rows))]
-        rows.sort(reverse=not ascending)
-        return rows if limit < 0 else rows[:limit]
+        places = [positions[normalize(key.name)] for key in wanted]
+        found = [tuple(values[place] for place in places) for values in (orjson.loads(row[2]) for row in rows)]
+        return list(dict.fromkeys(found)) if distinct else found
 
     try:
-        return with_table(call, name, work)
+        found = find_all(call, name, _facts_by_filter(text), chosen).items
     except NoSuchObject as error:
         raise MetaError(error.message) from error
-
-
-class Selected(NamedTuple):
-    """Rows (`partition_structs.FIELDS`), ascending by name, and whether one of them may not match."""
-
-    rows: list[Row]
-    unknown: bool
-
-
-def rows_by_filter(call: Call, session: Session, table: Table, text: str | None, default_name: str | None = None) -> Selected:
-    """Return what a filter string selects; what it can not evaluate is there too, since clients filter again. MetaError."""
-    keys = [(key.name, key.type) for key in table.partitionKeys]
-    node = parse(text, [name for name, _ in keys])
-    default_name = default_name or call.config.default_partition_name
-    assert table.id is not None
-    rows = partitions.keyed_rows(session, table.id, leading_prefixes(node, keys, default_name))
-    if node is None:
-        return Selected(rows, unknown=False)
-    found = select_partitions(node, keys, [orjson.loads(row[2]) for row in rows], default_name)
-    return Selected([rows[position] for position in found.positions], not found.is_certain)
-
-
-def _check_limit(call: Call, session: Session, table: Table, wanted: int) -> None:
-    """Refuse a request for more partitions than the settings allow, before any is read."""
-    limit = call.config.limit_partition_request
-    if limit < 0:
-        return
-    assert table.id is not None
-    count = partitions.count(session, table.id) if wanted < 0 else wanted
-    if count > limit:
-        _too_many(call, table, count)
-
-
-def check_count(call: Call, table: Table, found: int, wanted: int) -> None:
-    """Refuse a request that found, or asked for, more partitions than the settings allow. RequestTooLarge."""
-    count = found if wanted < 0 else wanted
-    if 0 <= call.config.limit_partition_request < count:
-        _too_many(call, table, count)
-
-
-def _too_many(call: Call, table: Table, count: int) -> None:
-    raise RequestTooLarge(
-        f"Number of partitions scanned (={count}) on table '{table.tableName}' exceeds limit (={call.config.limit_partition_request}). "
-        "This is controlled on the metastore server by metastore.limit.partition.request"
-    )
+    values = sorted({*found} if distinct else found, reverse=not ascending)
+    return [list(each) for each in (values if limit < 0 else values[:limit])]

@@ -23,9 +23,8 @@ from metastore.store.tables import KEY as TABLE_KEY
 P = partitions.c
 OF_TABLE = P.table_id == sa.bindparam("table_id")
 ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
-FIRST = ALL.limit(sa.bindparam("limit"))
 AFTER = sa.select(*FIELDS).where(OF_TABLE, P.name > sa.bindparam("after")).order_by(P.name).limit(sa.bindparam("limit"))
-RANGE = sa.select(*FIELDS).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
+RANGE_AFTER = AFTER.where(P.name >= sa.bindparam("low"), P.name < sa.bindparam("high"))
 NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), P.name, "names")
 ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
 LOCK_NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE).with_for_update(), P.name, "names")
@@ -176,24 +175,11 @@ def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Ro
     return [(row[0], row[1], struct) for row, struct in zip(rows, structs, strict=True)]
 
 
-def listing(session: Session, table: Table, limit: int = -1) -> Sequence[Row]:
-    """Return the rows (`FIELDS`) of the first `limit` partitions, ascending by name; all with a negative limit."""
-    return session.rows(ALL, table_id=table.id) if limit < 0 else session.rows(FIRST, table_id=table.id, limit=limit)
-
-
-def page(session: Session, table: Table, after: str, size: int) -> Sequence[Row]:
-    """Return the rows (`FIELDS`) of the first partitions behind a name, ascending by name."""
-    return session.rows(AFTER, table_id=table.id, after=after, limit=size)
-
-
-def keyed_rows(session: Session, table_id: int, prefixes: Sequence[str] | None) -> list[Row]:
-    """Return raw rows (`FIELDS`), ascending by name: all, or those whose name begins with one of the prefixes."""
-    if prefixes is None:
-        return list(session.rows(ALL, table_id=table_id))
-    return sorted(
-        (row for prefix in prefixes for row in session.rows(RANGE, table_id=table_id, **_beginning_with(session, prefix))),
-        key=lambda row: row[1].encode(),
-    )
+def page(session: Session, table: Table, prefix: str, after: str, size: int) -> Sequence[Row]:
+    """Return the rows (`FIELDS`) of the first partitions, ascending by name, that begin with a prefix and come behind a name."""
+    if not prefix:
+        return session.rows(AFTER, table_id=table.id, after=after, limit=size)
+    return session.rows(RANGE_AFTER, table_id=table.id, after=after, limit=size, **_beginning_with(session, prefix))
 
 
 def names(session: Session, catalog: str, database: str, table: str, limit: int = -1) -> list[str]:

@@ -269,7 +269,7 @@ class Dispatcher:
 
         def encode(page: list[Any]) -> bytes:
             result: Any = called.result()
-            result.success = page
+            result.success = value.make(page)
             return write_message(plain, message.name, TMessageType.REPLY, message.seqid, result)
 
         try:

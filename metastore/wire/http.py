@@ -20,7 +20,6 @@ from metastore.wire.auth.sasl import Refused
 from metastore.wire.clients import Presence
 from metastore.wire.console import LARGEST, LOGIN, Request, is_console, strange_name
 from metastore.wire.dispatch import Dispatcher, Outcome
-from metastore.wire.large_replies import LargeReply
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
@@ -92,12 +91,12 @@ class HttpConversation:
 
     def _reply(self, answer: Answer, *, is_head: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
-        parts = [
-            self._http.send(h11.Response(status_code=answer.status, headers=headers)),
-            self._http.send(h11.Data(data=b"" if is_head else answer.body)),
-            self._http.send(h11.EndOfMessage()),
-        ]
-        self._send(b"".join(part for part in parts if part))
+        waiting = self._http.send(h11.Response(status_code=answer.status, headers=headers)) or b""
+        for block in () if is_head else answer.blocks():
+            self._send(waiting + (self._http.send(h11.Data(data=block)) or b""))
+            waiting = b""
+        if waiting := waiting + (self._http.send(h11.EndOfMessage()) or b""):
+            self._send(waiting)
 
     def _answer(self, request: h11.Request) -> Answer:
         """Return the answer to a request. One whose body was not read ends the connection. Raises h11.RemoteProtocolError."""
@@ -224,5 +223,4 @@ class HttpConversation:
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
             return Answer(400, f"The body is no Thrift message: {error}".encode())
-        reply = self._outcome.reply or b""
-        return Answer(200, b"".join(reply.blocks()) if isinstance(reply, LargeReply) else reply, CONTENT_TYPE)
+        return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)

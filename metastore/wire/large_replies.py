@@ -48,6 +48,10 @@ class LargeReply:
         self._written += self._file.write(memoryview(data)[begin : len(data) - len(self._tail)])
         self._count += len(page)
 
+    def end(self) -> None:
+        """Encode what the message says beside the list, which may have been found out with the last page."""
+        self._empty = self._encode([])
+
     def _size(self, count: int) -> bytes:
         """Return how the size of a list stands in the message."""
         if not self._compact:
@@ -92,6 +96,7 @@ def encoded(value: LongList, protocol: str, encode: Encode, *, framed: bool) -> 
     reply = LargeReply(protocol, encode, framed=framed)
     try:
         value.read(reply)
+        reply.end()
         if framed and len(reply) - 4 > MAX_FRAME:
             raise OverflowError(f"a reply of {len(reply)} bytes is too long for a frame: ask for less, or use a transport without frames")
     except BaseException:

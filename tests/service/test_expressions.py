@@ -50,29 +50,29 @@ def values(names: Sequence[str]) -> set[str]:
 def test_partitions_and_names_are_what_hive_keeps(call: Call, table: TableName, version: str) -> None:
     for text in ("ds > '2020'", "ds = '2020'", "n IN (1, 2, 3)", "d > DATE '2020-01-01'", "ds <=> 'a'", "n IN (5, NULL)"):
         wanted = EXPRESSIONS[text, version]
-        found, unknown = get_partitions_by_expression(call, table, wanted.data)
+        found = get_partitions_by_expression(call, table, wanted.data)
         names = get_partition_names_by_expression(call, table, wanted.data)
         assert set(names) == wanted.kept
-        assert [each.values for each in found] == [partition_values(name) for name in names]
-        assert unknown == wanted.unknown
+        assert [each.values for each in found.items] == [partition_values(name) for name in names]
+        assert found.is_certain != wanted.unknown
 
 
 def test_what_is_not_understood_may_be_any_partition(call: Call, table: TableName) -> None:
-    found, unknown = get_partitions_by_expression(call, table, expression("year(d) = 2020"))
-    assert (len(found), unknown) == (60, True)
-    found, unknown = get_partitions_by_expression(call, table, expression("n = 5 AND upper(ds) = 'A'"))
-    assert {each.values[1] for each in found} == {"5", "__HIVE_DEFAULT_PARTITION__"}
-    assert unknown
+    found = get_partitions_by_expression(call, table, expression("year(d) = 2020"))
+    assert (len(found.items), found.is_certain) == (60, False)
+    found = get_partitions_by_expression(call, table, expression("n = 5 AND upper(ds) = 'A'"))
+    assert {each.values[1] for each in found.items} == {"5", "__HIVE_DEFAULT_PARTITION__"}
+    assert not found.is_certain
 
 
 def test_limits_and_no_expression(call: Call, table: TableName) -> None:
     names = sorted(PARTITIONS, key=str.encode)
     for empty in (b"", NOTHING):
         assert get_partition_names_by_expression(call, table, empty, 3) == names[:3]
-        assert len(get_partitions_by_expression(call, table, empty)[0]) == 60
+        assert len(get_partitions_by_expression(call, table, empty).items) == 60
     kept = sorted(EXPRESSIONS["ds > '2020'", "4.0.1"].kept, key=str.encode)
-    found, _ = get_partitions_by_expression(call, table, expression("ds > '2020'"), 2)
-    assert [each.values for each in found] == [partition_values(name) for name in kept[:2]]
+    found = get_partitions_by_expression(call, table, expression("ds > '2020'"), 2)
+    assert [each.values for each in found.items] == [partition_values(name) for name in kept[:2]]
 
 
 def test_names_come_in_the_order_that_is_asked_for(call: Call) -> None:
@@ -138,9 +138,9 @@ def test_a_drop_by_filter_takes_no_partition_that_can_not_be_judged(call: Call) 
     for text in ("my-key = '2020-01-01'", "größe = 5", "my-key < +10000-01-01", "s like 'a.*'", "my-key = '2020-01-01' and s != 'c'"):
         with pytest.raises(MetaError, match="Unexpected unknown partitions to drop"):
             drop(call, text.encode())
-        found, unknown = get_partitions_by_expression(call, name, text.encode())
-        assert unknown
-        assert len(found) > 0
+        found = get_partitions_by_expression(call, name, text.encode())
+        assert not found.is_certain
+        assert len(found.items) > 0
     assert len(get_partition_names(call, name)) == 4
     assert drop(call, "my-key = '2020-01-02' and größe = 6".encode()) == {"2020-01-02/6/c"}
     assert drop(call, b"s = 'abc' or s = 'b'") == {"2020-01/5/abc", "2020-01-01/x/b"}
@@ -164,7 +164,7 @@ def test_hive_s_proxy_without_its_engine_refuses(make_metastore: MetastoreMaker,
             use(refusing, table, expression("ds > '2020'"))
     with pytest.raises(MetaError, match=r"java\.lang\.UnsupportedOperationException"):
         drop(refusing, expression("ds > '2020'"))
-    assert len(get_partitions_by_expression(refusing, table, b"")[0]) == 60
+    assert len(get_partitions_by_expression(refusing, table, b"").items) == 60
 
 
 def test_a_request_for_too_many_is_refused(make_metastore: MetastoreMaker, table: TableName) -> None:

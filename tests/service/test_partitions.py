@@ -49,9 +49,9 @@ def test_prefixes_and_locations_with_spaces_at_their_end(call: Call) -> None:
     name = make_table(call, "t", keys=[("k", "string")])
     given = ["a", "a ", "a  ", "a b", " ", "b"]
     add_partitions(call, name, [[each] for each in given])
-    found = partitions.get_partitions_by_filter(call, name, "k like 'a%'")
+    found = partitions.get_partitions(call, name, partitions.by_filter("k like 'a%'"))
     assert sorted(values(found)) == [["a"], ["a "], ["a  "], ["a b"]]
-    assert values(partitions.get_partitions_by_filter(call, name, "k = 'a '")) == [["a "]]
+    assert values(partitions.get_partitions(call, name, partitions.by_filter("k = 'a '"))) == [["a "]]
 
 
 def test_partitions_stay_where_a_table_was_whose_location_ends_in_a_space(call: Call) -> None:
@@ -92,10 +92,10 @@ def test_tuples_stand_for_the_structs_of_a_listing(call: Call) -> None:
     reader = partitions.Principal("alice", [])
     for listed in (
         lambda form: partitions.get_partitions(call, name, form=form),
-        lambda form: partitions.get_partitions(call, name, 2, reader, form=form),
+        lambda form: partitions.get_partitions(call, name, partitions.EVERY.first(2), reader, form=form),
         lambda form: partitions.get_partitions_by_names(call, name, ["ds=2024-01-09/hr=1", "ds=2024-01-09/hr=2"], form=form),
-        lambda form: partitions.get_partitions_by_values(call, name, ["2024-01-01"], form=form),
-        lambda form: partitions.get_partitions_by_filter(call, name, "hr > 8", form=form),
+        lambda form: partitions.get_partitions(call, name, partitions.by_values(["2024-01-01"]), form=form),
+        lambda form: partitions.get_partitions(call, name, partitions.by_filter("hr > 8"), form=form),
     ):
         structs, tuples = listed(partitions.STRUCTS), listed(partitions.TUPLES)
         assert structs
@@ -108,7 +108,9 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
     table = tables.get_table(call, name)
     table.parameters["PARTITION_LEVEL_PRIVILEGE"] = "true"
     alter_table(call, name, table)
-    for found in partitions.get_partitions(call, name, 2, partitions.Principal("alice", ["staff"]), form=partitions.TUPLES):
+    for found in partitions.get_partitions(
+        call, name, partitions.EVERY.first(2), partitions.Principal("alice", ["staff"]), form=partitions.TUPLES
+    ):
         assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
 
 
@@ -120,7 +122,7 @@ def test_a_missing_partition_or_table_is_told(call: Call) -> None:
         lambda: partitions.get_partition_by_name(call, name, "ds=2024-01-02"),
         lambda: partitions.get_partitions(call, NOWHERE),
         lambda: partitions.get_partition_names(call, NOWHERE),
-        lambda: partitions.get_partitions_by_filter(call, NOWHERE, "", -1),
+        lambda: partitions.get_partitions(call, NOWHERE, partitions.by_filter("")),
     ):
         with pytest.raises(NoSuchObject):
             work()
@@ -148,10 +150,10 @@ def test_named_partitions_are_returned_and_unknown_names_left_out(call: Call) ->
 )
 def test_partial_values_select_partitions(call: Call, given: list[str], expected: int) -> None:
     name = days(call)
-    found = partitions.get_partitions_by_values(call, name, given)
+    found = partitions.get_partitions(call, name, partitions.by_values(given))
     assert len(found) == expected
     assert len(partitions.get_partition_names_by_values(call, name, given)) == expected
-    assert len(partitions.get_partitions_by_values(call, name, given, 1)) == min(1, expected)
+    assert len(partitions.get_partitions(call, name, partitions.by_values(given).first(1))) == min(1, expected)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_partial_values_select_partitions(call: Call, given: list[str], expected
 )
 def test_a_filter_selects_partitions(call: Call, text: str, expected: int) -> None:
     name = days(call)
-    assert len(partitions.get_partitions_by_filter(call, name, text)) == expected
+    assert len(partitions.get_partitions(call, name, partitions.by_filter(text))) == expected
     assert partitions.get_num_partitions_by_filter(call, name, text) == expected
 
 
@@ -204,7 +206,7 @@ def test_filters_work_on_every_type_of_key(call: Call, kind: str, text: str, cho
     }.get(kind, ["9", "10"])
     name = make_table(call, "t", keys=[("k", kind)])
     add_partitions(call, name, [[value] for value in [*stored, ""]])
-    assert values(partitions.get_partitions_by_filter(call, name, text)) == [[value] for value in chosen]
+    assert values(partitions.get_partitions(call, name, partitions.by_filter(text))) == [[value] for value in chosen]
 
 
 @pytest.mark.parametrize(("text", "chosen"), [
@@ -216,12 +218,12 @@ def test_keys_of_any_name_are_filtered_by_in_every_call(call: Call, text: str, c
     keys = [("my-key", "string"), ("größe", "int"), ("日期", "string"), ("$d", "string"), ("a.b", "int"), ("sp ace", "int")]
     name = make_table(call, "t", keys=keys)
     add_partitions(call, name, [["x", "5", "一", "1", "1", "6"], ["y", "7", "二", "2", "2", "8"]])
-    assert len(partitions.get_partitions_by_filter(call, name, text)) == chosen
-    assert len(partitions.get_partitions_by_filter(call, name, text, 1)) == min(chosen, 1)
+    assert len(partitions.get_partitions(call, name, partitions.by_filter(text))) == chosen
+    assert len(partitions.get_partitions(call, name, partitions.by_filter(text).first(1))) == min(chosen, 1)
     assert partitions.get_num_partitions_by_filter(call, name, text) == chosen
     wanted = [FieldSchema("my-key", "string")]
     assert len(partitions.get_partition_values(call, name, wanted, text, distinct=True, ascending=True, limit=-1)) == chosen
-    assert len(get_partitions_by_expression(call, name, text.encode())[0]) == chosen
+    assert len(get_partitions_by_expression(call, name, text.encode()).items) == chosen
     assert len(get_partition_names_by_expression(call, name, text.encode())) == chosen
     assert len(drop_partitions_by_expressions(call, name, [Dropped(text.encode())], delete_data=True, if_exists=True)) == chosen
 
@@ -230,7 +232,7 @@ def test_partitions_that_can_not_be_judged_are_returned(call: Call) -> None:
     name = make_table(call, "t", keys=[("d", "date"), ("n", "int")])
     add_partitions(call, name, [["2020-01", "1"], ["+10000-01-01", "x"], ["2020-01-01", "2"], ["", "1"]])
     for text, chosen in (("d = '2020-01-01'", 3), ("d > '2021-01-01' and n = 1", 2), ("n = 3", 1), ("d < +10000-01-01", 3)):
-        assert len(partitions.get_partitions_by_filter(call, name, text)) == chosen, text
+        assert len(partitions.get_partitions(call, name, partitions.by_filter(text))) == chosen, text
         assert partitions.get_num_partitions_by_filter(call, name, text) == chosen, text
 
 
@@ -238,16 +240,16 @@ def test_a_partition_whose_name_begins_with_that_of_another_is_found_once(call: 
     name = make_table(call, "t", keys=(("k", "string"),))
     add_partitions(call, name, [["1"], ["10"], ["2"]])
     for text in ("(k) in ('1', '10')", "k = '1' or k = '10'"):
-        assert values(partitions.get_partitions_by_filter(call, name, text)) == [["1"], ["10"]]
+        assert values(partitions.get_partitions(call, name, partitions.by_filter(text))) == [["1"], ["10"]]
         assert partitions.get_num_partitions_by_filter(call, name, text) == 2
 
 
 def test_a_bad_filter_is_a_clear_error(call: Call) -> None:
     name = days(call)
     with pytest.raises(MetaError, match="Error parsing partition filter"):
-        partitions.get_partitions_by_filter(call, name, "ds = = 'x'")
+        partitions.get_partitions(call, name, partitions.by_filter("ds = = 'x'"))
     with pytest.raises(MetaError, match=r"Specified key <?nope>? is not a partitioning key for the table"):
-        partitions.get_partitions_by_filter(call, name, "nope = 'x'")
+        partitions.get_partitions(call, name, partitions.by_filter("nope = 'x'"))
 
 
 def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: MetastoreMaker, call: Call) -> None:
@@ -255,12 +257,12 @@ def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: Meta
     limited = call_of(make_metastore(limit_partition_request=5))
     for work in (
         lambda: partitions.get_partitions(limited, name),
-        lambda: partitions.get_partitions(limited, name, 6),
-        lambda: partitions.get_partitions_by_filter(limited, name, "hr > 7"),
+        lambda: partitions.get_partitions(limited, name, partitions.EVERY.first(6)),
+        lambda: partitions.get_partitions(limited, name, partitions.by_filter("hr > 7")),
     ):
         with pytest.raises(RequestTooLarge, match=r"limit\.partition\.request"):
             work()
-    assert len(partitions.get_partitions(limited, name, 5)) == 5
+    assert len(partitions.get_partitions(limited, name, partitions.EVERY.first(5))) == 5
 
 
 def test_values_of_keys_are_listed(call: Call) -> None:

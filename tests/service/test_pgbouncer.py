@@ -70,7 +70,7 @@ def test_everything_works_behind_a_pooler(mode: str, query: dict[str, str], empt
             name = make_table(call, f"t{number}", keys=[("k", "int")])
             for first in range(0, 400, 100):  # few rows go as arrays, many as a stream
                 add_partitions(call, name, [[str(value)] for value in range(first, first + 100)])
-            assert len(partitions.get_partitions_by_filter(call, name, "k > 300")) == 99
+            assert len(partitions.get_partitions(call, name, partitions.by_filter("k > 300"))) == 99
             for _ in range(5):
                 (transaction,) = open_transactions(call, OpenTxnRequest(num_txns=1, user="u", hostname="h"))
                 request = AllocateTableWriteIdsRequest(dbName="default", tableName=name.table, txnIds=[transaction])

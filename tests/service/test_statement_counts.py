@@ -34,8 +34,8 @@ READS: dict[str, Callable[[Call, TableName], object]] = {
     "get_partition": lambda call, name: partitions.get_partition(call, name, ["1"]),
     "get_partitions": partitions.get_partitions,
     "get_partitions_by_names": lambda call, name: partitions.get_partitions_by_names(call, name, ["k=1", "k=2"]),
-    "get_partitions_by_filter": lambda call, name: partitions.get_partitions_by_filter(call, name, "k = '1'"),
-    "get_partitions_by_values": lambda call, name: partitions.get_partitions_by_values(call, name, ["1"]),
+    "get_partitions_by_filter": lambda call, name: partitions.get_partitions(call, name, partitions.by_filter("k = '1'")),
+    "get_partitions_by_values": lambda call, name: partitions.get_partitions(call, name, partitions.by_values(["1"])),
 }
 
 

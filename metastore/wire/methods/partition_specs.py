@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -21,7 +20,9 @@ from metastore.rules import statistics_validity as validity_rules
 from metastore.service import partitions, statistics_validity, tables
 from metastore.service.add_partitions import add_partitions
 from metastore.service.context import Call
+from metastore.service.long_lists import LongList, made_of
 from metastore.service.names import TableName
+from metastore.service.partition_queries import Query
 from metastore.wire.methods import unpack
 
 GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"
@@ -73,12 +74,8 @@ def add(call: Call, args: Any) -> int:
     return len(add_partitions(call, name, found)) if found else 0
 
 
-def spec(call: Call, name: TableName, found: list[Partition]) -> list[PartitionSpec]:
+def in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
     """Return partitions of a table in one spec."""
-    return _in_one(tables.find_table(call, name), found)
-
-
-def _in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
     return [
         PartitionSpec(
             catName=table.catName,
@@ -90,24 +87,24 @@ def _in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
     ]
 
 
-def _specs(call: Call, name: TableName, find: Callable[[partitions.Form], list[Partition]]) -> list[PartitionSpec]:
+def _specs(call: Call, args: Any, query: Query) -> list[PartitionSpec] | LongList:
     """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter says so."""
+    name, query = unpack.partitioned(call, args.db_name, args.tbl_name), query.first(unpack.limit(args.max_parts))
     table = tables.find_table(call, name)
     if (table.parameters or {}).get(GROUPED, "").lower() == "true":
-        return projection.as_specs(table, find(partitions.STRUCTS))
-    return _in_one(table, find(partitions.TUPLES))
+        return projection.as_specs(table, partitions.get_partitions(call, name, query))
+    found = partitions.get_partitions_in_pages(call, name, query, form=partitions.TUPLES)
+    return made_of(found.items, lambda page: in_one(table, page))
 
 
-def get(call: Call, args: Any) -> list[PartitionSpec]:
+def get(call: Call, args: Any) -> list[PartitionSpec] | LongList:
     """Return the first partitions."""
-    name, limit = unpack.partitioned(call, args.db_name, args.tbl_name), unpack.limit(args.max_parts)
-    return _specs(call, name, lambda form: partitions.get_partitions(call, name, limit, form=form))
+    return _specs(call, args, partitions.EVERY)
 
 
-def get_by_filter(call: Call, args: Any) -> list[PartitionSpec]:
+def get_by_filter(call: Call, args: Any) -> list[PartitionSpec] | LongList:
     """Return the partitions that pass a filter."""
-    name, limit = unpack.partitioned(call, args.db_name, args.tbl_name), unpack.limit(args.max_parts)
-    return _specs(call, name, lambda form: partitions.get_partitions_by_filter(call, name, args.filter, limit, form=form))
+    return _specs(call, args, partitions.by_filter(args.filter))
 
 
 def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
@@ -135,7 +132,7 @@ def _filtered(call: Call, name: TableName, by: GetPartitionsFilterSpec | None) -
     if mode == PartitionFilterMode.BY_NAMES:
         return partitions.get_partitions_by_names(call, name, by.filters)
     if mode == PartitionFilterMode.BY_VALUES:
-        return partitions.get_partitions_by_values(call, name, filters)
+        return partitions.get_partitions(call, name, partitions.by_values(filters))
     if mode == PartitionFilterMode.BY_EXPR:
-        return partitions.get_partitions_by_filter(call, name, " AND ".join(f"({each})" for each in filters))
+        return partitions.get_partitions(call, name, partitions.by_filter(" AND ".join(f"({each})" for each in filters)))
     raise MetaError(f"{mode} is no PartitionFilterMode: send BY_NAMES, BY_VALUES or BY_EXPR")

@@ -39,8 +39,9 @@ from metastore.service.expressions import (
     get_partition_names_by_expression,
     get_partitions_by_expression,
 )
-from metastore.service.long_lists import LongList
+from metastore.service.long_lists import LongList, made_of
 from metastore.service.names import TableName
+from metastore.service.partition_queries import Query
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
 
@@ -220,22 +221,27 @@ def _drop_partitions_req(call: Call, args: Any) -> DropPartitionsResult:
     return DropPartitionsResult(partitions=_project(dropped, request) if request.needResult is not False else None)
 
 
-def _get_partitions_by_expr(call: Call, args: Any) -> PartitionsByExprResult:
+def _get_partitions_by_expr(call: Call, args: Any) -> PartitionsByExprResult | LongList:
     request = args.req
-    found, unknown = get_partitions_by_expression(
+    found = get_partitions_by_expression(
         call, unpack.target(call, request), request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
     )
-    return PartitionsByExprResult(partitions=_project(found, request), hasUnknownPartitions=unknown)
+    return made_of(
+        found.items,
+        lambda page: PartitionsByExprResult(partitions=_project(page, request), hasUnknownPartitions=not found.is_certain),
+    )
 
 
-def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprResult:
+def _get_partitions_spec_by_expr(call: Call, args: Any) -> PartitionsSpecByExprResult | LongList:
     request = args.req
     name = unpack.target(call, request)
-    found, unknown = get_partitions_by_expression(
-        call, name, request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName
-    )
-    return PartitionsSpecByExprResult(
-        partitionsSpec=partition_specs.spec(call, name, _project(found, request)), hasUnknownPartitions=unknown
+    table = tables.find_table(call, name)
+    found = get_partitions_by_expression(call, name, request.expr or b"", unpack.limit(request.maxParts), request.defaultPartitionName)
+    return made_of(
+        found.items,
+        lambda page: PartitionsSpecByExprResult(
+            partitionsSpec=partition_specs.in_one(table, _project(page, request)), hasUnknownPartitions=not found.is_certain
+        ),
     )
 
 
@@ -256,34 +262,33 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
     return GetPartitionsByNamesResult(partitions=found)
 
 
-def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse:
+def _get_partitions_req(call: Call, args: Any) -> PartitionsResponse | LongList:
     request = args.req
-    found = partitions.get_partitions(call, unpack.target(call, request), unpack.limit(request.maxParts), form=_form(request))
-    return PartitionsResponse(partitions=_project(found, request))
+    found = _first(call, unpack.target(call, request), partitions.EVERY, request.maxParts, form=_form(request))
+    return made_of(found, lambda page: PartitionsResponse(partitions=_project(page, request)))
 
 
-def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition]:
+def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition] | LongList:
     request = args.req
-    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
-    found = partitions.get_partitions_by_filter(call, name, request.filter, limit, form=_form(request))
-    return _project(found, request)
+    found = _first(call, unpack.target(call, request), partitions.by_filter(request.filter), request.maxParts, form=_form(request))
+    return made_of(found, lambda page: _project(page, request))
 
 
-def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse:
+def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse | LongList:
     request = args.req
-    name, limit = unpack.target(call, request), unpack.limit(request.maxParts)
+    name = unpack.target(call, request)
     asked = (
         None
         if request.userName is None and request.groupNames is None
         else partitions.Principal(request.userName, request.groupNames or [])
     )
+    found: list[Partition] | LongList
     if request.partNames is not None:
         found = partitions.get_partitions_by_names(call, name, request.partNames, form=_form(request))
-    elif request.partVals is not None:
-        found = partitions.get_partitions_by_values(call, name, _leading(request.partVals), limit, asked, form=_form(request))
     else:
-        found = partitions.get_partitions(call, name, limit, asked, form=_form(request))
-    return GetPartitionsPsWithAuthResponse(partitions=_project(found, request))
+        query = partitions.EVERY if request.partVals is None else partitions.by_values(_leading(request.partVals))
+        found = _first(call, name, query, request.maxParts, asked, form=_form(request))
+    return made_of(found, lambda page: GetPartitionsPsWithAuthResponse(partitions=_project(page, request)))
 
 
 def _get_partition_names_ps_req(call: Call, args: Any) -> GetPartitionNamesPsResponse:
@@ -316,11 +321,16 @@ def _get_partition(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals)
 
 
+def _first(
+    call: Call, name: TableName, query: Query, limit: int | None, principal: partitions.Principal | None = None,
+    *, form: partitions.Form = partitions.TUPLES,
+) -> list[Partition] | LongList:  # fmt: skip
+    """Return the first partitions that a query selects; pages of them if they are many."""
+    return partitions.get_partitions_in_pages(call, name, query.first(unpack.limit(limit)), principal, form=form).items
+
+
 def _get_partitions(call: Call, args: Any) -> list[Partition] | LongList:
-    name, limit = _name(call, args), unpack.limit(args.max_parts)
-    if limit < 0:
-        return partitions.get_partitions_in_pages(call, name, form=partitions.TUPLES)
-    return partitions.get_partitions(call, name, limit, form=partitions.TUPLES)
+    return _first(call, _name(call, args), partitions.EVERY, args.max_parts)
 
 
 def _leading(values: list[str] | None) -> list[str]:
@@ -329,15 +339,13 @@ def _leading(values: list[str] | None) -> list[str]:
     return values
 
 
-def _get_partitions_ps(call: Call, args: Any) -> list[Partition]:
-    name, limit = _name(call, args), unpack.limit(args.max_parts)
-    return partitions.get_partitions_by_values(call, name, _leading(args.part_vals), limit, form=partitions.TUPLES)
+def _get_partitions_ps(call: Call, args: Any) -> list[Partition] | LongList:
+    return _first(call, _name(call, args), partitions.by_values(_leading(args.part_vals)), args.max_parts)
 
 
-def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition]:
-    name, limit = _name(call, args), unpack.limit(args.max_parts)
+def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition] | LongList:
     try:
-        return partitions.get_partitions_by_filter(call, name, args.filter, limit, form=partitions.TUPLES)
+        return _first(call, _name(call, args), partitions.by_filter(args.filter), args.max_parts)
     except NoSuchObject as error:  # 3's client looks for the names as it spelled them
         _, database = split_database(args.db_name)
         raise NoSuchObject(f"{error.message}: {database}.{args.tbl_name} table not found") from error
@@ -359,13 +367,12 @@ def _get_partition_with_auth(call: Call, args: Any) -> Partition:
     return partitions.get_partition(call, _name(call, args), args.part_vals, _principal(args))
 
 
-def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition]:
-    return partitions.get_partitions(call, _name(call, args), unpack.limit(args.max_parts), _principal(args), form=partitions.TUPLES)
+def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition] | LongList:
+    return _first(call, _name(call, args), partitions.EVERY, args.max_parts, _principal(args))
 
 
-def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition]:
-    name, limit = _name(call, args), unpack.limit(args.max_parts)
-    return partitions.get_partitions_by_values(call, name, _leading(args.part_vals), limit, _principal(args), form=partitions.TUPLES)
+def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition] | LongList:
+    return _first(call, _name(call, args), partitions.by_values(_leading(args.part_vals)), args.max_parts, _principal(args))
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
