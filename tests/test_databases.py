@@ -156,7 +156,7 @@ def downgrade(database: Database, revision: str) -> None:
     """Bring the schema back to a revision, see `breaking_off`."""
 
     def work() -> None:
-        with connected(database) as connection:
+        with database.driver.migrating(database.url) as connection:
             config = Config()
             config.set_main_option("script_location", str(migrate.directory()))
             config.attributes["connection"] = connection

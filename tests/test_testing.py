@@ -38,7 +38,7 @@ def test_the_same_server(metastore_server):
 def test_pytest_finds_the_fixture_and_its_settings(tmp_path: Path) -> None:
     (tmp_path / "test_theirs.py").write_text(THEIRS)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "made"), str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=tmp_path,

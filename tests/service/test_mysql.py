@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from sqlalchemy.engine import URL
 
 pymysql = pytest.importorskip("pymysql")
 
@@ -28,8 +29,13 @@ ENDLESS = f"SELECT 'some text' FROM {', '.join(f'{TEN} t{number}' for number in 
 
 
 @pytest.fixture(params=["mysql", databases.MYSQL8])
-def driver(request: pytest.FixtureRequest) -> MySQLDriver:
-    return MySQLDriver(databases.server(request.param))
+def url(request: pytest.FixtureRequest) -> URL:
+    return databases.server(request.param)
+
+
+@pytest.fixture
+def driver(url: URL) -> MySQLDriver:
+    return MySQLDriver(url)
 
 
 @pytest.fixture
@@ -91,9 +97,9 @@ def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: boo
         driver.connect()
 
 
-def test_connections_share_what_tls_needs(driver: MySQLDriver) -> None:
-    with closing(driver.connect()) as one, closing(driver.connect()) as other:
-        assert one.ctx is other.ctx
+def test_connections_share_what_tls_needs(driver: MySQLDriver, url: URL) -> None:
+    with closing(driver.connect()) as one, closing(driver.connect()) as other, driver.migrating(url) as third:
+        assert one.ctx is other.ctx is third.connection.dbapi_connection.ctx
 
 
 @pytest.mark.parametrize(("version", "present", "expected"), [

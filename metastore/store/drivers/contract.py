@@ -177,7 +177,7 @@ def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
 @contextmanager
 def connected(url: URL, driver: str, **options: Any) -> Iterator[Connection]:
     """Yield a SQLAlchemy connection in a transaction, of its own and not of a pool; `driver` as in SQLAlchemy's URLs."""
-    engine = sa.create_engine(url.set(drivername=driver), poolclass=sa.NullPool, connect_args=options)
+    engine = sa.create_engine(url.set(drivername=driver), poolclass=sa.NullPool, **options)
     try:
         with engine.begin() as connection:
             yield connection

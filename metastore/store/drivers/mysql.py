@@ -68,6 +68,7 @@ class MySQLDriver(Driver):
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
         self.pymysql, self.connection = pymysql, mysql_connection.Connection
+        self.plain_connection = mysql_connection.PlainConnection
         self.mark = ""
         """That of the connections."""
         self.dialect = dialect.dialect(paramstyle="pyformat")
@@ -96,6 +97,9 @@ class MySQLDriver(Driver):
         connection.mark = self.mark = MARK if collation(version, present) == PADDED else ""
         return connection
 
+    def _for_sqlalchemy(self) -> Any:
+        return self.plain_connection(**self.arguments, charset="utf8mb4", client_flag=self.pymysql.constants.CLIENT.FOUND_ROWS)
+
     def lowest(self, prefix: str) -> str:
         return prefix + self.mark
 
@@ -104,7 +108,7 @@ class MySQLDriver(Driver):
 
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:
-        with connected(url, "mysql+pymysql") as connection:
+        with connected(url, "mysql+pymysql", creator=self._for_sqlalchemy) as connection:
             if connection.execute(sa.text(f"SELECT GET_LOCK({MIGRATION_LOCK}, :patience)"), {"patience": MIGRATION_PATIENCE}).scalar() != 1:
                 raise MetaError(
                     f"database {url.render_as_string()}: another server has been bringing its schema up to date for "

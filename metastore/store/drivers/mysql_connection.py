@@ -39,7 +39,15 @@ def _tls() -> SSLContext:
     return context
 
 
-class Connection(connections.Connection):
+class PlainConnection(connections.Connection):
+    """PyMySQL's own, which shares the context of TLS with all others."""
+
+    def _create_ssl_ctx(self, _options: Any) -> SSLContext:
+        """Return one context for all connections: the driver sets no options of TLS."""
+        return _tls()
+
+
+class Connection(PlainConnection):
     """A connection with the flag MULTI_STATEMENTS."""
 
     _sock: Any
@@ -48,10 +56,6 @@ class Connection(connections.Connection):
     _force_close: Callable[[], None]
     mark = ""
     """What stands behind a text that ends in a space or in it, if anything."""
-
-    def _create_ssl_ctx(self, _options: Any) -> SSLContext:
-        """Return one context for all connections: the driver sets no options of TLS."""
-        return _tls()
 
     def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""

@@ -126,7 +126,7 @@ class PostgreSQLDriver(Driver):
 
     @contextmanager
     def migrating(self, url: URL) -> Iterator[Any]:
-        with connected(self._plain(url), "postgresql+psycopg", prepare_threshold=None) as connection:
+        with connected(self._plain(url), "postgresql+psycopg", connect_args={"prepare_threshold": None}) as connection:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             yield connection
 
