@@ -109,7 +109,9 @@ def test_methods_that_do_not_exist_have_one_name(tmp_path: Path) -> None:
 
 def test_a_collector_that_is_not_there_fails_no_call(tmp_path: Path) -> None:
     options = ("--set", f"traces_endpoint=http://127.0.0.1:{free_port()}")
-    with serving("--workers", "1", *options, home=tmp_path, variables={"OTEL_BSP_SCHEDULE_DELAY": "10"}) as server:
+    with serving(
+        "--workers", "1", *options, home=tmp_path, variables={"OTEL_BSP_SCHEDULE_DELAY": "10", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+    ) as server:
         with connect(server.uri, timeout=20) as client:
             for _ in range(5):
                 assert client.get_all_databases() == ["default"]

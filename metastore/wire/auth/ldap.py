@@ -24,6 +24,8 @@ try:
 except ImportError as error:
     raise ConfigError("authentication by ldap needs a library: pip install 'metastore[ldap]'") from error
 
+ldap3.set_config_parameter("POOLING_LOOP_TIMEOUT", 0)  # it sleeps so many seconds before it says that no server of a pool answers
+
 TIMEOUT = 10
 """Seconds for connecting and for each answer."""
 MAX_POOLED = 5

@@ -78,13 +78,16 @@ def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory
             Ldap(Config(**account, **settings)).check("ann", PASSWORD)  # type: ignore[arg-type]
 
 
-def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory) -> None:
+def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("ldap3.core.pooling.sleep", slept.append)
     down = "ldap://127.0.0.1:1"
     with pytest.raises(Refused, match="gives no answer"):
         Ldap(Config(ldap_url=(down,), **BASE)).check("ann", PASSWORD)  # type: ignore[arg-type]
     assert Ldap(Config(ldap_url=(down, directory.url), **BASE)).check("ann", PASSWORD) is not None, "the next server answers"  # type: ignore[arg-type]
     with pytest.raises(Refused, match="gives no answer"):
         Ldap(Config(ldap_url=(directory.url,), **{**SEARCHING, "ldap_bind_password": "x"})).check("ann", PASSWORD)  # type: ignore[arg-type]
+    assert not any(slept), "who logs in does not wait for what is known"
 
 
 def test_settings_that_find_nobody_are_refused() -> None:
