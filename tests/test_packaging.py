@@ -45,6 +45,7 @@ def test_without_a_compiler_the_wheel_is_pure(tmp_path: Path) -> None:
     assert not modules(built)
 
 
+@pytest.mark.slow
 def test_the_wheel_of_a_source_distribution_is_compiled_too(wheel: Path, tmp_path: Path) -> None:
     source, unpacked, built = tmp_path / "sdist", tmp_path / "source", tmp_path / "wheel"
     shutil.unpack_archive(build(source, "sdist"), unpacked)

@@ -26,7 +26,7 @@ def ids(table: AcidTable) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("keys", "buckets"), [("day string", 0), ("", 3), pytest.param("", 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("keys", "buckets"), [("day string", 0), *(pytest.param("", count, marks=pytest.mark.slow) for count in (0, 3))])
 def test_a_batch_is_read_while_it_grows(spark: SparkSession, server: Server, make_table: TableMaker, keys: str, buckets: int) -> None:
     table = make_table("id int, at timestamp", keys, buckets=buckets, bucketed_by=("id",) if buckets else ())
 

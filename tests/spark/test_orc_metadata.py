@@ -35,7 +35,9 @@ def described(table: AcidTable, kind: str) -> list[tuple[int, str]]:
     return out
 
 
-@pytest.mark.parametrize(("codec", "kind"), [("none", "minor"), ("snappy", "major"), ("zlib", "major")])
+@pytest.mark.parametrize(
+    ("codec", "kind"), [("none", "minor"), *(pytest.param(codec, "major", marks=pytest.mark.slow) for codec in ("snappy", "zlib"))]
+)
 def test_every_file_is_described(spark: SparkSession, make_table: TableMaker, codec: str, kind: str) -> None:
     table = make_table("id int, v string", parameters={**SMALL, "orc.compress": codec.upper()})
     table.insert(spark.range(0, 30_000, 1, 1).selectExpr(*WIDE.split(", ", 1)))
