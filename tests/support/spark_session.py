@@ -26,6 +26,7 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # Java's second compiler never pays off here
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).with_name("spark_workers")))
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.warehouse.dir", str(warehouse))
