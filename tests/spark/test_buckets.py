@@ -71,7 +71,8 @@ def compact(spark: SparkSession, table: AcidTable, kind: str) -> None:
     assert outcome.state == "compacted", outcome
 
 
-@pytest.mark.parametrize(("version", "compaction"), [("1", "minor"), pytest.param("2", "major", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "compaction"), [("1", "minor"), ("2", "major")])
 def test_rows_stay_in_their_buckets(spark: SparkSession, make_table: TableMaker, version: str, compaction: str) -> None:
     table = make_table(
         "id int, name string, left int", buckets=COUNT, bucketed_by=("id", "name"), parameters={"bucketing_version": version}

@@ -57,7 +57,7 @@ def by_merge_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
     table.merge(source, "target.id = source.id").whenNotMatchedInsertAll().execute()
 
 
-WRITERS = [by_insert, by_update, by_merge_update, by_merge_insert]
+WRITERS = [by_insert, by_update, by_merge_insert, pytest.param(by_merge_update, marks=pytest.mark.slow)]
 MISFITS = [
     ("int", "'abc'"),
     ("int", "3000000000L"),
