@@ -51,6 +51,8 @@ class Query(NamedTuple):
     """What the client is told if the table is not there."""
     is_limited: bool = True
     """Whether the setting `limit_partition_request` applies."""
+    may_ask_for_more: bool = False
+    """Whether `limit` may exceed that setting as long as what is found does not: so Hive's clients expect it of values."""
 
     def first(self, limit: int) -> Query:
         """Ask for the first of them, ascending by name; for all with a negative limit."""
@@ -186,7 +188,8 @@ def _check_limit(call: Call, session: Session, table: Table, query: Query, plan:
     if call.config.limit_partition_request < 0 or not query.is_limited:
         return
     if query.limit >= 0:
-        check_count(call, table, query.limit)
+        if not query.may_ask_for_more:
+            check_count(call, table, query.limit)
     elif plan == Plan():
         assert table.id is not None
         check_count(call, table, partitions.count(session, table.id))

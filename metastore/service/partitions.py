@@ -147,7 +147,7 @@ def by_values(values: Sequence[str] | None) -> Query:
 
         return Plan([prefix] if prefix else None, select if any(values or ()) else None)
 
-    return Query(plan)
+    return Query(plan, may_ask_for_more=True)
 
 
 def by_filter(text: str | None) -> Query:

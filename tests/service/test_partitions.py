@@ -263,6 +263,7 @@ def test_a_limit_refuses_large_answers_before_they_are_made(make_metastore: Meta
         with pytest.raises(RequestTooLarge, match=r"limit\.partition\.request"):
             work()
     assert len(partitions.get_partitions(limited, name, partitions.EVERY.first(5))) == 5
+    assert len(partitions.get_partitions(limited, name, partitions.by_values(["2024-01-01"]).first(6))) == 3
 
 
 def test_values_of_keys_are_listed(call: Call) -> None:
