@@ -234,7 +234,7 @@ def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) 
 
 
 def _facts_by_filter(text: str | None) -> Query:
-    """Do the work of `by_filter` for what returns no partitions."""
+    """Ask for the partitions that pass a filter string where only facts of them are returned, to which the limit does not apply."""
     return by_filter(text)._replace(missing=MISSING, is_limited=False)
 
 
