@@ -27,7 +27,7 @@ from tests.support.servers import Server
 
 TRIPS = pa.schema([pa.field("id", pa.int64()), pa.field("fare", pa.float64())])
 WRITERS = 8
-COMMITS = 3
+COMMITS = 2
 """Of each writer."""
 LOCK_WAITS = {"lock-check-min-wait-time": "0.01", "lock-check-max-wait-time": "0.05", "lock-check-retries": "1000"}
 

@@ -215,6 +215,7 @@ def test_insert_only_tables(spark: SparkSession, make_table: TableMaker, file_fo
     assert read(table) == [(1, "a", "x"), (2, None, "y"), (3, "c", "x"), (4, "d", "x")]
 
 
+@pytest.mark.slow
 def test_files_from_before_the_table_was_transactional(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
     place = tmp_path / "old"
     emp(spark, *((number, f"n{number}", number) for number in range(10))).coalesce(1).write.orc(str(place))

@@ -25,10 +25,10 @@ from tests.support.servers import Server
 NANOSECONDS = 1_700_000_000_123_456_789
 
 
-@pytest.fixture(params=["false", "true"], ids=["usual rules", "ANSI rules"])
-def _rules(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture
+def _rules(spark: SparkSession, ansi: str) -> Iterator[None]:
     before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", request.param)
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
     yield
     spark.conf.set("spark.sql.ansi.enabled", before)
 
@@ -57,7 +57,12 @@ def by_merge_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
     table.merge(source, "target.id = source.id").whenNotMatchedInsertAll().execute()
 
 
-WRITERS = [by_insert, by_update, by_merge_insert, pytest.param(by_merge_update, marks=pytest.mark.slow)]
+QUICK = [("false", by_insert), ("false", by_update), ("false", by_merge_insert), ("true", by_update)]
+WRITERS = [
+    pytest.param(ansi, write, id=f"{rules} rules-{write.__name__}", marks=() if (ansi, write) in QUICK else pytest.mark.slow)
+    for ansi, rules in (("false", "usual"), ("true", "ANSI"))
+    for write in (by_insert, by_update, by_merge_insert, by_merge_update)
+]
 MISFITS = [
     ("int", "'abc'"),
     ("int", "3000000000L"),
@@ -77,7 +82,7 @@ MISFITS = [
 
 
 @pytest.mark.usefixtures("_rules")
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(("ansi", "write"), WRITERS)
 def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
     """The message names the column, and the table is as it was; every kind of misfit by inserts, of which all have their rule."""
     for place, (kind, value) in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2]):
@@ -105,6 +110,7 @@ def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: Table
 
 
 @pytest.mark.usefixtures("_rules")
+@pytest.mark.parametrize("ansi", ["false", "true"], ids=["usual rules", "ANSI rules"])
 def test_what_fits_is_stored(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table(
         "id int, c char(5), v varchar(3), d decimal(5,2), f float, s struct<x:bigint,y:array<char(3)>>, m map<varchar(2),date>"
