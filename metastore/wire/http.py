@@ -56,6 +56,17 @@ class HttpConversation:
     def serve_one(self) -> bool:
         """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        try:
+            self._exchange()
+        finally:  # a call is told also when its client has gone
+            if self._outcome is not None:
+                self._dispatcher.record(self._client, self._outcome)
+                self._outcome = None
+        self._feed.unread(self._http.trailing_data[0])  # the beginning of the next request
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+
+    def _exchange(self) -> None:
+        """Read one request and send its answer. Raises EndOfStream, OSError."""
         is_head = False
         try:
             request = self._next()
@@ -68,11 +79,6 @@ class HttpConversation:
             self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
             answer = Answer(error.error_status_hint, str(error).encode())
         self._reply(answer, is_head=is_head)
-        if self._outcome is not None:
-            self._dispatcher.record(self._client, self._outcome)
-            self._outcome = None
-        self._feed.unread(self._http.trailing_data[0])  # the beginning of the next request
-        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     def _skip_body(self) -> None:
         """Take what is left of a body, so that the client reads the answer before it is cut off. Raises as `_next`."""

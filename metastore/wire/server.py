@@ -29,6 +29,8 @@ _FAILED_TO_START = 3
 _SHORT_LIFE = 10.0
 """Seconds; a worker that lives shorter is replaced later and later, up to `_LONGEST_DELAY`."""
 _LONGEST_DELAY = 10.0
+_FORK_DELAY = 1.0
+"""Seconds until a worker is tried again that the system had no process for."""
 
 
 class Supervisor:
@@ -134,7 +136,12 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         part = min(set(range(self._settings.workers)) - set(self._parts.values()))
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._log.error("no process for a worker, tried again", reason=str(error), delay=_FORK_DELAY)
+            self._due.append(time.monotonic() + _FORK_DELAY)
+            return
         if pid == 0:
             status = 1
             try:
@@ -217,10 +224,11 @@ class ServerThread:
     """A server in a thread of this process, for tests and for programs that bring their own metastore."""
 
     def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
+        tls = certificates(settings)
         self._listeners = listen(settings)
         self.host, self.port = self._listeners.thrift.getsockname()[:2]
         telemetry = Telemetry(slow_call_threshold=settings.slow_call_threshold)
-        self._worker = Worker(self._listeners, settings, metastore, methods, certificates(settings), telemetry)
+        self._worker = Worker(self._listeners, settings, metastore, methods, tls, telemetry)
         self._thread = threading.Thread(target=self._worker.run, daemon=True)
 
     @property

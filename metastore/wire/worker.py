@@ -177,8 +177,12 @@ class Worker:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 time.sleep(0.1)
             return
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        except OSError:  # on some systems, of a connection that was reset meanwhile
+            sock.close()
+            return
         client = f"{address[0]}:{address[1]}"
         settings = self._admin_settings if listener is self._listeners.admin else self._settings
         self._start(Connection(sock, client, self._dispatcher, settings, self._authenticator, self._pages, self._telemetry, self._tls))

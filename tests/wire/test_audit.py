@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from thriftpy2.thrift import TException
 
 from metastore import idl
 from metastore.client import connect
-from metastore.service.context import Client
+from metastore.service.context import Call, Client, Metastore
 from metastore.service.identity import Login
 from metastore.wire.audit import Audit, changes
 from metastore.wire.methods import METHODS
+from metastore.wire.protocol import Dialect, write_message
+from metastore.wire.server import ServerThread
+from metastore.wire.settings import WireSettings
 from tests.support.servers import serving
+from tests.wire.conftest import Stub
+from tests.wire.test_calls import wait_until
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -45,6 +52,25 @@ def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None
     ]
     assert all(each["address"].startswith("127.0.0.1:") and each["ms"] > 0 for each in lines(file))
     assert all(each["request"] in server.log.read_text() for each in lines(file))
+
+
+@pytest.mark.parametrize("head", ["", "POST /metastore HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n"], ids=["Thrift", "HTTP"])
+def test_a_change_is_told_whose_client_has_gone_meanwhile(stub: Stub, tmp_path: Path, head: str) -> None:
+    file = tmp_path / "audit.log"
+
+    def drop(_call: Call, _args: Any) -> None:
+        stub.entered.set()
+        stub.release.wait(30)
+
+    message = write_message(Dialect("binary", framed=False), "drop_database", 1, 1, idl.service.drop_database_args(name="shop"))
+    with ServerThread(WireSettings(port=0, audit_log=str(file)), cast(Metastore, stub), {"drop_database": drop}) as server:
+        with socket.create_connection((server.host, server.port), 10) as sock:
+            sock.sendall(head.format(len(message)).encode() + message)
+            assert stub.entered.wait(30)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a close resets the connection
+        stub.release.set()
+        wait_until(lambda: not server._worker._active)
+    assert [(each["method"], each["outcome"]) for each in lines(file)] == [("drop_database", "ok")]
 
 
 def test_a_login_is_told_with_who_logged_in(tmp_path: Path) -> None:

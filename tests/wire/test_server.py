@@ -29,7 +29,7 @@ from tests.wire.conftest import HANDLERS, Stub
 from tests.wire.test_calls import wait_until
 
 PROGRAM = """
-import ctypes, sys, threading, time
+import ctypes, os, sys, threading, time
 from typing import cast
 from metastore import log
 from metastore.wire.server import Supervisor
@@ -50,6 +50,15 @@ def wait(call, args):
 
 def hold(call, args):
     ctypes.PyDLL(None).sleep(60)  # does not give the interpreter up
+
+def fork_of_a_full_system(fork=os.fork, refused=[]):
+    if not refused:
+        refused.append(True)
+        raise OSError("Resource temporarily unavailable")
+    return fork()
+
+if "full" in sys.argv:
+    os.fork = fork_of_a_full_system
 
 Supervisor_ = Supervisor(
     WireSettings(port=0, workers=2, drain_timeout=10.0, watchdog_timeout=1.5),
@@ -134,6 +143,12 @@ def test_a_killed_worker_is_replaced(run: Callable[..., Running]) -> None:
     server.wait_for(f"dead {victim}")
     wait_until(lambda: len(server.children()) == 2 and victim not in server.children())
     assert connect(server.uri, timeout=10).getStatus() == 2
+
+
+def test_a_worker_that_the_system_has_no_process_for_comes_later(run: Callable[..., Running]) -> None:
+    server = run("full")
+    assert connect(server.uri, timeout=10).getStatus() == 2
+    assert len(server.children()) == 2
 
 
 def test_a_worker_whose_interpreter_is_held_is_replaced(run: Callable[..., Running]) -> None:
