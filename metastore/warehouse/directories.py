@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import fsspec
+import structlog
 
 from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
@@ -26,6 +27,7 @@ from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.trash import place_in_trash
 
+log = structlog.get_logger()
 T = TypeVar("T")
 R = TypeVar("R")
 Files = LocalFiles | RemoteFiles
@@ -200,14 +202,17 @@ class Warehouse:
                 raise ParentMissing(f"{location} is not a directory or unable to create one: its parent was removed") from error
             return True
 
-    def remove_if_empty(self, location: str) -> None:
-        """Remove a directory unless something lies in it or it is gone; what else is in the way leaves it there."""
+    def remove_if_empty(self, location: str) -> bool:
+        """Remove a directory unless something lies in it or it is gone. False, with a line of the log, if its storage refused."""
         try:
             files, path = self._at(location)
             if files.makes_directories:
                 files.remove_empty(path)
-        except Exception:  # noqa: BLE001  # drivers raise many kinds; an empty directory is left behind
-            return
+        except Exception as error:  # noqa: BLE001  # drivers raise many kinds
+            if not isinstance(error, OSError) or error.errno not in {errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR}:
+                log.warning("a directory that may be empty was left behind", location=location, error=str(error) or repr(error))
+                return False
+        return True
 
     def rename(self, source: str, target: str) -> None:
         """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""

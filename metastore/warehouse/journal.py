@@ -68,7 +68,12 @@ class Journal:
         while True:
             path = self._folder / f"{os.getpid()}-{os.urandom(4).hex()}.journal"
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError:
+                os.close(file)
+                path.unlink()
+                raise
             if path.exists():
                 self._path = path
                 return file

@@ -71,7 +71,7 @@ class RemoteFiles:
     def remove_empty(self, path: str) -> None:
         """Remove a directory in which nothing lies; OSError for any other."""
         if not self.is_empty(path):
-            raise OSError(f"{path} is not empty")
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
         self._system.rmdir(path)
 
     def rename(self, old: str, new: str) -> None:

@@ -115,19 +115,21 @@ class MadeDirectories:
             self._entries.append(self._journal.begin(self._subject, directories, moves))
 
     def undo(self) -> None:
-        """Move back what was moved and remove what was made, innermost first."""
+        """Move back what was moved and remove what was made, innermost first. What can not be taken back now stays in the journal."""
         self.undo_moves()
         for step in sorted(self._made, key=len, reverse=True):
-            self._warehouse.remove_if_empty(step)
+            if not self._warehouse.remove_if_empty(step):
+                self._keep_entries = True
         self._made.clear()
 
     def undo_moves(self) -> None:
-        """Move back what was moved."""
+        """Move back what was moved. What can not be moved back now stays in the journal."""
         for source, target in reversed(self._moved):
             try:
                 self._warehouse.rename(target, source)
             except MetastoreError:
-                log.exception("directory of a failed call was not moved back", source=source, target=target)
+                log.exception("directory of a failed call was not moved back; the next start tries again", source=source, target=target)
+                self._keep_entries = True
         self._moved.clear()
 
     def leave(self, *, noted: bool) -> None:

@@ -136,6 +136,36 @@ def killed(folder: Path) -> None:
     process.communicate()
 
 
+@pytest.mark.parametrize("broken", ["rename", "_at"], ids=["a move", "a directory"])
+def test_what_can_not_be_taken_back_stays_in_the_journal(
+    local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    put(local, f"{local.root}/t/f")
+    journal = Journal(tmp_path / "journal")
+
+    def refuse(*_arguments: object) -> None:
+        raise MetaError("the storage does not answer")
+
+    with pytest.raises(RuntimeError), MadeDirectories(local, journal, ()) as made:  # noqa: PT012  # the error leaves both
+        made.make([f"{local.root}/u"])
+        if broken == "rename":
+            made.move([(f"{local.root}/t", f"{local.root}/v")])
+        monkeypatch.setattr(local, broken, refuse)
+        raise RuntimeError
+    journal.close()
+    assert [(each.directories, each.moves) for each in Journal(tmp_path / "journal").abandoned()][-1:] == [([f"{local.root}/u"], [])]
+
+
+def test_a_directory_that_was_filled_meanwhile_leaves_no_entry(local: Warehouse, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    with pytest.raises(RuntimeError), MadeDirectories(local, journal, ()) as made:  # noqa: PT012  # the error leaves both
+        made.make([f"{local.root}/t"])
+        put(local, f"{local.root}/t/f")
+        raise RuntimeError
+    journal.close()
+    assert list((tmp_path / "journal").iterdir()) == []
+
+
 def test_open_entries_of_a_killed_process_are_found_once_latest_first(tmp_path: Path) -> None:
     killed(tmp_path)
     assert list(Journal(tmp_path).abandoned()) == [
