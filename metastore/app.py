@@ -88,7 +88,8 @@ def prepare(config: Config) -> None:
     metastore = build(config, Listeners())
     try:
         Authenticator(metastore)  # raises what is wrong before anything is changed
-        metastore.database.driver.check()
+        with metastore.database.told():
+            metastore.database.driver.check()
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)
         recover(metastore)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
 
 
 def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:
@@ -47,6 +47,18 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
         )  # fmt: skip
     assert ended.returncode == 1
     assert f"127.0.0.1:{port}: Address already in use" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--db", f"{kind}://somebody@127.0.0.1:{free_port()}/metastore"],
+        env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert f"database {kind}" in ended.stderr
+    assert "refused" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -80,6 +80,20 @@ def test_a_database_s_name_may_be_as_long_as_the_server_allows(kind: str) -> Non
         databases.execute(databases.server(kind), f"DROP DATABASE {url.database}")
 
 
+def test_a_schema_that_may_not_be_read_is_no_missing_one(tmp_path: Path) -> None:
+    with contextmanager(databases.fresh)("postgresql", tmp_path) as url, contextmanager(opened)(url) as database:
+        migrate.upgrade(database)
+        nobody = f"nobody_{os.getpid()}"
+        databases.execute(database.url, f"CREATE ROLE {nobody} LOGIN")
+        try:
+            with contextmanager(opened)(database.url.set(username=nobody).render_as_string(hide_password=False)) as theirs:
+                for call in (migrate.current, migrate.upgrade):
+                    with pytest.raises(MetaError, match=f"database postgresql://{nobody}@.*permission denied for table alembic_version"):
+                        call(theirs)
+        finally:
+            databases.execute(database.url, f"DROP ROLE {nobody}")
+
+
 class BrokenOff(Exception):
     """A migration was to break off here."""
 

@@ -28,6 +28,7 @@ from metastore.store.drivers import DRIVERS
 from metastore.store.drivers.contract import (
     BrokenAtCommit,
     Driver,
+    NoSuchTable,
     ReferenceViolation,
     Retry,
     Row,
@@ -280,6 +281,17 @@ class Database:
         """Returns an insert into all columns of a table that leaves rows with a known key alone."""
         self._reached = False
 
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise what the driver raises, or SQLAlchemy for it, as a MetaError that names the database."""
+        try:
+            yield
+        except (self.driver.error, sa.exc.DBAPIError) as error:
+            reason = getattr(error, "orig", error)
+            raise MetaError(
+                f"database {self.url.render_as_string()}: {reason}; see that it runs and that its user may make tables"
+            ) from error
+
     def close(self) -> None:
         """Close all idle connections."""
         self.pool.close()
@@ -404,5 +416,7 @@ class Database:
             kind = self.driver.classify(error)
             if kind is Unavailable:
                 self._broke(connection)
+            if kind is NoSuchTable:
+                raise NoSuchTable(f"database {self.url.render_as_string()}: {error}; make the schema: metastore db upgrade") from error
             if kind is not None:
                 raise kind from error

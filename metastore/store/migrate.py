@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from metastore.errors import VersionMismatch
 from metastore.store.database import Database
+from metastore.store.drivers.contract import NoSuchTable
 
 VERSION = sa.select(sa.table("alembic_version", sa.column("version_num")).c.version_num)
 
@@ -31,24 +32,23 @@ def revisions() -> list[str]:
 
 
 def current(database: Database) -> str | None:
-    """Return the schema's revision, None for a database without one."""
+    """Return the schema's revision, None for a database without one. MetaError when the database refuses."""
     try:
-        row = database.read(lambda session: session.row(VERSION))
-    except Exception as error:
-        if "alembic_version" in str(error):
-            return None
-        raise
+        with database.told():
+            row = database.read(lambda session: session.row(VERSION))
+    except NoSuchTable:
+        return None
     return None if row is None else str(row[0])
 
 
 def upgrade(database: Database, progress: Callable[[str], None] = lambda _: None) -> bool:
     """Bring the schema to the newest revision; return whether anything was done. `progress` is told each revision that was reached.
 
-    Raises VersionMismatch when a newer server has made the schema.
+    Raises VersionMismatch when a newer server has made the schema, MetaError when the database refuses.
     """
     if not _behind(database):
         return False
-    with database.driver.migrating(database.url) as connection:
+    with database.told(), database.driver.migrating(database.url) as connection:
         if not _behind(database):
             return False
         from alembic import command

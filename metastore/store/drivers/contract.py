@@ -5,6 +5,7 @@ ReferenceViolation   a row that others refer to was to go
 Retry                nothing was done: begin again
 Refused              a guard among the statements did not hold: nothing was done
 Unavailable          the connection broke before anything was committed
+NoSuchTable          the schema has not been made
 BrokenAtCommit       it broke while the commit was on its way
 """
 
@@ -57,6 +58,10 @@ class Unstorable(Exception):
     """A value is longer than its column, or of characters that the database does not hold."""
 
 
+class NoSuchTable(MetaError):
+    """A table is not there: the schema has not been made."""
+
+
 class BrokenAtCommit(MetaError):
     """The connection broke while the commit was on its way: nobody knows what became of it."""
 
@@ -89,6 +94,8 @@ class Driver:
 
     name: str
     dialect: Dialect
+    error: type[Exception]
+    """The class of all errors of the database's driver."""
     begin = "BEGIN"
     begin_snapshot: tuple[str, ...]
     """Begin a transaction that only reads, and all of whose queries see what was committed at its begin."""

@@ -16,6 +16,7 @@ from metastore.store.answer import Answer
 from metastore.store.drivers.contract import (
     FEW,
     Driver,
+    NoSuchTable,
     ReferenceViolation,
     Refused,
     Retry,
@@ -68,6 +69,7 @@ class MySQLDriver(Driver):
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
         self.pymysql, self.connection = pymysql, mysql_connection.Connection
+        self.error = pymysql.err.Error
         self.plain_connection = mysql_connection.PlainConnection
         self.mark = ""
         """That of the connections."""
@@ -164,6 +166,8 @@ class MySQLDriver(Driver):
             return Refused
         if code in (1451, 1452):
             return ReferenceViolation
+        if code == 1146:
+            return NoSuchTable
         if code in (1205, 1213, 1020):
             return Retry
         if code in (1406, 1366, 1153):

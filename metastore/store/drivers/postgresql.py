@@ -19,6 +19,7 @@ from metastore.store.drivers.contract import (
     FEW,
     MANY,
     Driver,
+    NoSuchTable,
     ReferenceViolation,
     Retry,
     Row,
@@ -58,7 +59,7 @@ class PostgreSQLDriver(Driver):
             raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
-        self.psycopg = psycopg
+        self.psycopg, self.error = psycopg, psycopg.Error
         self.connection, self.array = postgresql_cursor.Connection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.prepares = self._prepares(url.query.get(PREPARES, "true"))
@@ -114,6 +115,8 @@ class PostgreSQLDriver(Driver):
             return UniqueViolation
         if isinstance(error, errors.ForeignKeyViolation):
             return ReferenceViolation
+        if isinstance(error, errors.UndefinedTable):
+            return NoSuchTable
         if isinstance(error, self.psycopg.DataError):
             return Unstorable
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):

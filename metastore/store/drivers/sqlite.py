@@ -17,7 +17,17 @@ from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
 from metastore.store.answer import Answer
-from metastore.store.drivers.contract import Driver, ReferenceViolation, Retry, Row, Session, UniqueViolation, connected, on_conflict
+from metastore.store.drivers.contract import (
+    Driver,
+    NoSuchTable,
+    ReferenceViolation,
+    Retry,
+    Row,
+    Session,
+    UniqueViolation,
+    connected,
+    on_conflict,
+)
 from metastore.store.work import here
 
 
@@ -28,6 +38,7 @@ class SQLiteDriver(Driver):
     begin = "BEGIN IMMEDIATE"
     begin_snapshot = ("BEGIN",)
     runs_at_once = True
+    error = sqlite3.Error
 
     def __init__(self, url: URL) -> None:
         from sqlalchemy.dialects import sqlite
@@ -86,6 +97,8 @@ class SQLiteDriver(Driver):
             return UniqueViolation
         if code == "SQLITE_CONSTRAINT_FOREIGNKEY" or text.startswith("FOREIGN KEY constraint"):
             return ReferenceViolation
+        if text.startswith("no such table"):
+            return NoSuchTable
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "is locked" in text:
             return Retry
         return None
