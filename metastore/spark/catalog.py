@@ -114,8 +114,8 @@ class AcidTableInfo:
     table: Table
 
     @classmethod
-    def load(cls, client: Client, database: str, name: str) -> AcidTableInfo:
-        """Read a table. NoSuchObjectException; NotTransactional for any other kind of table."""
+    def read(cls, client: Client, database: str, name: str) -> AcidTableInfo:
+        """Read a table of any kind. NoSuchObjectException."""
         request = GetTableRequest(
             dbName=database,
             tblName=name,
@@ -123,7 +123,12 @@ class AcidTableInfo:
             processorCapabilities=CAPABILITIES,
             processorIdentifier="metastore-spark",
         )
-        table = cls(client.get_table_req(request).table)
+        return cls(client.get_table_req(request).table)
+
+    @classmethod
+    def load(cls, client: Client, database: str, name: str) -> AcidTableInfo:
+        """Read a transactional table. NoSuchObjectException; NotTransactional for any other kind."""
+        table = cls.read(client, database, name)
         if (table.parameters.get("transactional") or "").lower() != "true":
             raise NotTransactional(
                 f"{database}.{name} is not transactional: read it with spark.table, or set its property transactional=true"

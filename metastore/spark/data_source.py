@@ -39,6 +39,7 @@ except ModuleNotFoundError as error:
 from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import Transaction, component
+from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
 from metastore.rules.acid_directories import WriteIds
@@ -148,6 +149,7 @@ class HiveAcidReader(DataSourceReader):
         txn = Transaction.begin(self._uri, read_only=True)
         try:
             txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
+            check_unchanged(self._table.table, txn.call(lambda client: AcidTableInfo.read(client, database, name)).table)
             snapshot = txn.snapshots([(database, name)])[database, name]
             folders = txn.call(lambda client: self._table.folders(client, self._filter))
             found = select(FsspecFiles(), folders, snapshot, insert_only=False)

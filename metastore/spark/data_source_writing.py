@@ -23,10 +23,12 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from metastore import log
 from metastore.acid import buckets, heartbeat_process, statistics
 from metastore.acid.files import FsspecFiles
 from metastore.acid.partitions import found_or_added
 from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
+from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
@@ -91,7 +93,7 @@ class Request:
         return Agent(name=f"hive_acid {self.info.full_name} {query or uuid4().hex}")
 
     def begin(self) -> Plan:
-        """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, NoQuery, NoTableId."""
+        """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, TableChanged, NoQuery, NoTableId."""
         database, name = self.info.database, self.info.name
         query = batch_numbers.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
         if query:
@@ -104,6 +106,7 @@ class Request:
                 (LockType.EXCLUSIVE, DataOperationType.UPDATE) if self.overwrite else (LockType.SHARED_READ, DataOperationType.INSERT)
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
+            check_unchanged(self.info.table, txn.call(lambda client: AcidTableInfo.read(client, database, name)).table)
             plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
             heartbeat_process.start(self.uri, txn.id, os.getppid(), self.lease)
         except BaseException:
@@ -236,10 +239,14 @@ def finish(plan: Plan, files: Sequence[Staged], *, batch: int | None = None) -> 
     except BaseException:
         txn.abort()
         for directory in made:
-            storage.remove_directory(directory)
+            with suppress(Exception):  # what stays is of an aborted write id, which the cleaner removes; the error is what matters
+                storage.remove_directory(directory)
         raise
     txn.commit(table_parameter=noted)
-    _remove_staged(plan, storage)
+    try:
+        _remove_staged(plan, storage)
+    except Exception as error:  # noqa: BLE001  # the rows are committed: an error would make Spark or its user write them again
+        log.get("metastore.spark").warning("files that were written aside were left behind", table=info.full_name, reason=str(error))
 
 
 def _check(plan: Plan, files: Sequence[Staged]) -> None:

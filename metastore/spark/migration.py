@@ -10,15 +10,16 @@ from contextlib import suppress
 from copy import deepcopy
 
 from pyspark.sql import SparkSession
+from thriftpy2.thrift import TException
 
 from metastore.acid import buckets
-from metastore.client import Client, connect
+from metastore.client import Client
 from metastore.hidden import is_hidden
 from metastore.idl import (
     CreateTableRequest,
     DataOperationType,
     EnvironmentContext,
-    GetTableRequest,
+    HeartbeatRequest,
     LockType,
     Table,
 )
@@ -43,7 +44,8 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
     """
     work = SparkTransaction(spark, uri)
     with work.txn:
-        table = _load(work, name)
+        info = work.read(*table_name(spark, name))
+        table = info.table
         if (table.parameters.get("transactional") or "").lower() == "true":
             raise CanNotConvert(f"{name} is transactional already")
         if table.tableType not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
@@ -52,7 +54,6 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
         plain = insert_only if insert_only is not None else not is_orc
         if not plain and not is_orc:
             raise CanNotConvert(f"{name} is no ORC table: it can only become insert-only")
-        info = AcidTableInfo(table)
         work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
         done: list[tuple[str, str]] = []
         try:
@@ -65,24 +66,14 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
             changed.parameters.update({"transactional": "true", "transactional_properties": "insert_only" if plain else "default"})
             context = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
             work.txn.call(lambda client: client.alter_table_with_environment_context(table.dbName, table.tableName, changed, context))
+        except OSError:  # nobody knows whether the table was altered: names of buckets serve a plain table too
+            raise
         except BaseException:
             for old, new in reversed(done):
                 with suppress(FileError):  # a name that can not be given back does not hide why the conversion failed
                     work.files.rename(new, old)
             raise
     return AcidTable.forName(spark, f"{table.dbName}.{table.tableName}", uri)
-
-
-def _load(work: SparkTransaction, name: str) -> Table:
-    database, table = table_name(work.spark, name)
-    request = GetTableRequest(
-        dbName=database,
-        tblName=table,
-        processorCapabilities=CAPABILITIES,
-        processorIdentifier="metastore-spark",
-    )
-    found: Table = work.txn.call(lambda client: client.get_table_req(request).table)
-    return found
 
 
 def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
@@ -108,8 +99,8 @@ def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, d
 def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     """Make a transactional table a plain managed one of the same format, by writing its rows anew.
 
-    LockTimeout, FileError, CanNotKeep, and the Thrift exceptions of the metastore. Until the exchange at the end the table is what it was;
-    what was written beside it is removed when it fails.
+    LockTimeout, TableChanged, TransactionLost, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is what it
+    was, and what was written beside it is removed. CanNotConvert when the exchange at the end broke off: it says where the rows are.
     """
     work = SparkTransaction(spark, uri)
     with work.txn:
@@ -126,10 +117,14 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
         created = work.txn.call(lambda client: _create_beside(client, info, beside))
         try:
             writing.write_plain(work, info, rows, created)
+            work.txn.call(lambda client: client.heartbeat(HeartbeatRequest(lockid=0, txnid=work.txn.id)))  # the lock still holds
+            _exchange(work, info, beside)
+        except CanNotConvert:
+            raise
         except BaseException:
             work.txn.call(lambda client: client.drop_table(info.database, beside, True))
             raise
-    _exchange(info, beside, work)
+        work.close()
 
 
 def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
@@ -142,10 +137,30 @@ def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
     return client.get_table(info.database, name)  # type: ignore[no-any-return]  # any method of the interface
 
 
-def _exchange(info: AcidTableInfo, beside: str, work: SparkTransaction) -> None:
-    """Put the new table into the place of the old one."""
-    with connect(work.uri) as client:
-        client.drop_table(info.database, info.name, True)
-        renamed = client.get_table(info.database, beside)
+def _exchange(work: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
+    """Put the new table into the place of the old one, which the transaction has locked. CanNotConvert when that broke off.
+
+    Any other error says that the old table is still there.
+    """
+    kept = f"the rows of {info.full_name} are in the plain table {info.database}.{beside}"
+    try:
+        work.txn.call(lambda client: client.drop_table(info.database, info.name, True))
+    except BaseException as error:
+        if isinstance(error, TException) and _is_there(work, info):
+            raise
+        raise CanNotConvert(
+            f"{kept}, and {info.full_name} may have been dropped ({error}): rename {beside} if it was, drop {beside} if not"
+        ) from error
+    try:
+        renamed = work.txn.call(lambda client: client.get_table(info.database, beside))
         renamed.tableName = info.name
-        client.alter_table(info.database, beside, renamed)
+        work.txn.call(lambda client: client.alter_table(info.database, beside, renamed))
+    except BaseException as error:
+        raise CanNotConvert(f"{kept}, which could not be renamed to {info.name} ({error}): rename it") from error
+
+
+def _is_there(work: SparkTransaction, info: AcidTableInfo) -> bool:
+    """Tell whether the metastore answers that a table is there."""
+    with suppress(Exception):
+        return work.read(info.database, info.name).table.id == info.table.id
+    return False

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore import log
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
+from metastore.acid.unchanged import check_unchanged
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.hadoop import Files
@@ -35,6 +36,10 @@ class SparkTransaction:
         """Read what the metastore says about a table. NoSuchObjectException, NotTransactional."""
         return self.txn.call(lambda client: AcidTableInfo.load(client, database, table))
 
+    def read(self, database: str, table: str) -> AcidTableInfo:
+        """Read what the metastore says about a table of any kind. NoSuchObjectException."""
+        return self.txn.call(lambda client: AcidTableInfo.read(client, database, table))
+
     def next_statement(self, table: AcidTableInfo, *, overwrite: bool = False) -> int:
         """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.
 
@@ -50,12 +55,16 @@ class SparkTransaction:
         return self.txn.next_statement(table.database, table.name)
 
     def lock(self, table: AcidTableInfo, kind: int, *operations: int, patience: float | None = None) -> None:
-        """Lock a table for operations (DataOperationType) until the transaction ends. LockTimeout."""
+        """Lock a table for operations (DataOperationType) until the transaction ends. LockTimeout, TableChanged."""
         wanted = [
             component(table.database, table.name, kind, each, dynamic=bool(table.table.partitionKeys) and each != DataOperationType.SELECT)
             for each in operations
         ]
         self.txn.lock(wanted, **({} if patience is None else {"patience": patience}))
+        self._check_unchanged(table)
+
+    def _check_unchanged(self, table: AcidTableInfo) -> None:
+        check_unchanged(table.table, self.read(table.database, table.name).table)
 
     def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
         """Return what is committed now, with this transaction's own writes."""
@@ -72,8 +81,10 @@ class SparkTransaction:
         return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)
 
     def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
-        """Take shared locks, which hold back whoever would drop the tables."""
+        """Take shared locks, which hold back whoever would drop the tables. LockTimeout, TableChanged."""
         self.txn.lock([component(table.database, table.name, LockType.SHARED_READ, DataOperationType.SELECT) for table in tables])
+        for table in tables:
+            self._check_unchanged(table)
 
     def close(self) -> None:
         """End a transaction that only read."""

@@ -17,6 +17,7 @@ from metastore.acid import statistics
 from metastore.acid.bucket_files import BucketFile, Storage
 from metastore.acid.portions import Portion
 from metastore.acid.transactions import Agent, TableSnapshot, TransactionLost, component, take_locks, take_snapshots
+from metastore.acid.unchanged import check_unchanged
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortTxnRequest,
@@ -160,7 +161,8 @@ class TransactionBatch:
     def begin_next(self) -> int:
         """Begin the next transaction, lock the table or its static partition, and return the write id.
 
-        BatchEnded, TransactionLost, LockTimeout.
+        BatchEnded, TransactionLost, LockTimeout; NoSuchObjectException or TableChanged where the table is no longer what the connection has
+        read: close the batch and open another connection.
         """
         if self._current is not None:
             raise BatchEnded(f"transaction {self._current[0]} has begun already: commit or abort it before the next")
@@ -180,6 +182,7 @@ class TransactionBatch:
         )
         request = LockRequest(component=[wanted], txnid=txn, user=agent.user, hostname=agent.host, agentInfo=agent.name)
         take_locks(self._call, request, lambda: self._check_kept(txn), connection.patience)
+        check_unchanged(connection.table, self._call(connection.load))
         self._waiting.pop()
         self._current = (txn, write_id)
         self._written = set()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.unchanged import TableChanged
 from metastore.client import Client
-from metastore.idl import FieldSchema, SerDeInfo, StorageDescriptor, Table
-from metastore.spark import AcidTable
+from metastore.idl import FieldSchema, LockState, MetaException, SerDeInfo, ShowLocksRequest, StorageDescriptor, Table
+from metastore.spark import AcidTable, migration
 from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
 from tests.support.acid_tables import FORMATS, TableMaker
 
@@ -109,6 +114,93 @@ def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: Spa
         to_transactional(spark, "default.sorted_table")
     assert sorted(path.name for path in Path(location.removeprefix("file:")).iterdir()) == before
     client.drop_table("default", "sorted_table", True)
+
+
+def test_an_insert_waits_until_a_table_is_plain_and_is_told(
+    spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock lasts until the tables are exchanged: what comes meanwhile is not written into what goes."""
+    table = make_table("id int, name string")
+    table.insert(spark.sql("select 1 id, 'a' name"))
+    name = table.name.split(".")[1]
+    exchange = migration._exchange
+    with ThreadPoolExecutor(1) as pool:
+
+        def exchange_while_another_waits(*arguments: Any) -> None:
+            late.append(pool.submit(lambda: table.insert(spark.sql("select 2 id, 'b' name"))))
+            while not any(
+                lock.state == LockState.WAITING for lock in client.show_locks(ShowLocksRequest(dbname="default", tablename=name)).locks
+            ):
+                assert not late[0].done(), late[0].exception()
+                threading.Event().wait(0.1)
+            exchange(*arguments)
+
+        late: list[Future[None]] = []
+        monkeypatch.setattr(migration, "_exchange", exchange_while_another_waits)
+        to_plain(spark, table.name)
+        with pytest.raises(TableChanged):
+            late[0].result()
+    assert [tuple(row) for row in spark.read.orc(client.get_table("default", name).sd.location).collect()] == [(1, "a")]
+
+
+def refused(*_arguments: object) -> None:
+    raise MetaException(message="not now")
+
+
+def lost(*_arguments: object) -> None:
+    raise ConnectionError("the answer was lost")
+
+
+@pytest.mark.parametrize(
+    ("method", "fault", "reason", "left"),
+    [
+        ("drop_table", refused, "not now", [""]),
+        ("drop_table", lost, "may have been dropped", ["", "__plain"]),
+        ("alter_table", refused, "could not be renamed", ["__plain"]),
+    ],
+)
+def test_an_exchange_that_breaks_off_keeps_the_rows(
+    spark: SparkSession,
+    client: Client,
+    make_table: TableMaker,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    fault: Callable[..., None],
+    reason: str,
+    left: list[str],
+) -> None:
+    table = make_table("id int, name string")
+    table.insert(spark.sql("select 1 id, 'a' name"))
+    name = table.name.split(".")[1]
+    with monkeypatch.context() as patched:
+        call = Client.__getattr__
+
+        def faulty(self: Client, called: str) -> Any:
+            tables = {"drop_table": name, "alter_table": f"{name}__plain"}
+            real = call(self, called)
+            if called != method:
+                return real
+            return lambda *arguments: (fault if arguments[1] == tables[method] else real)(*arguments)
+
+        patched.setattr(Client, "__getattr__", faulty)
+        with pytest.raises((MetaException, CanNotConvert), match=reason):
+            to_plain(spark, table.name)
+    left = {each for each in client.get_all_tables("default") if each.startswith(name)}
+    assert (
+        left == {"not now": {name}, "may have been dropped": {name, f"{name}__plain"}, "could not be renamed": {f"{name}__plain"}}[reason]
+    )
+    for each in left:
+        found = (
+            AcidTable.forName(spark, table.name).toDF() if each == name else spark.read.orc(client.get_table("default", each).sd.location)
+        )
+        assert [tuple(row) for row in found.collect()] == [(1, "a")]
+    table.close()
+    if method == "alter_table":
+        renamed = client.get_table("default", f"{name}__plain")
+        renamed.tableName = name
+        client.alter_table("default", f"{name}__plain", renamed)
+    elif "__plain" in left:
+        client.drop_table("default", f"{name}__plain", True)
 
 
 @pytest.mark.parametrize("insert_only", [False, True])

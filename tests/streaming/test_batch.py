@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,11 +18,14 @@ import pytest
 from metastore.acid import buckets
 from metastore.acid.hashing import buckets_of
 from metastore.acid.transactions import Transaction, TransactionLost, component
+from metastore.acid.unchanged import TableChanged
 from metastore.client import Client
 from metastore.idl import (
     AbortTxnsRequest,
     DataOperationType,
+    FieldSchema,
     LockType,
+    NoSuchObjectException,
     OpenTxnRequest,
     ShowLocksRequest,
     Table,
@@ -68,6 +72,36 @@ def ids(client: Client, table: Table, partition: str = "") -> list[int]:
 
 def files(table: Table) -> list[str]:
     return sorted(str(path.relative_to(folder(table))) for path in folder(table).rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: table.sd.cols.append(FieldSchema("late", "int", None)), "columns"),
+        (lambda table: setattr(table.sd, "location", f"{table.sd.location}_moved"), "location"),
+        (lambda table: setattr(table, "tableName", f"{table.tableName}_renamed"), "not"),
+        (lambda table: table.parameters.update(comment="new"), None),
+    ],
+    ids=["columns", "location", "name", "a comment"],
+)
+def test_a_transaction_does_not_begin_on_a_table_that_changed(
+    client: Client, make_table: TableMaker, stream: Connect, change: Callable[[Table], None], reason: str | None
+) -> None:
+    """A rename or another location would leave its rows where nobody reads them."""
+    table = make_table("id int")
+    name = table.tableName
+    with suppress(CanNotWrite), stream(table).batch() as batch:  # the file of a table that was renamed is gone when it is to be ended
+        with batch.transaction():
+            batch.write({"id": 1})
+        change(table)
+        client.alter_table("default", name, table)
+        if reason is None:
+            with batch.transaction():
+                batch.write({"id": 2})
+        else:
+            for _ in range(2):
+                with pytest.raises((TableChanged, NoSuchObjectException), match=reason):
+                    batch.begin_next()
 
 
 def write_both(batch: TransactionBatch, *records: dict[str, object]) -> None:
