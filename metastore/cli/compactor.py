@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -25,7 +26,7 @@ def compactor(
     workers: Annotated[int, typer.Option(min=1, help="Compactions at one time.")] = 1,
     pool: Annotated[str | None, typer.Option(help="Take entries of this pool; without it, those that name none.")] = None,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks into an empty queue.")] = 5.0,
-    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty, with status 1 if that is not known.")] = False,
 ) -> None:
     """Take compactions from the queue of a metastore and do them on Spark, until Ctrl-C or SIGTERM."""
     try:
@@ -54,19 +55,21 @@ def compactor(
             task = progress.add_task("waits for work", total=None)
             worker = Compactor(spark, uri, pool=pool, progress=lambda text: begins(progress, task, text))
             while not stop.is_set():
-                outcome = worker.attempt()
+                outcome = worker.run_once() if once else worker.attempt()
                 progress.update(task, description="waits for work")
                 if outcome is None and once:
                     return
                 if outcome is None:
                     stop.wait(interval)
 
-        threads = [threading.Thread(target=work, name=f"compactor-{number}") for number in range(workers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    spark.stop()
+        try:
+            with ThreadPoolExecutor(workers, "compactor") as threads:
+                for under_way in [threads.submit(work) for _ in range(workers)]:
+                    under_way.result()
+        except Exception as error:  # noqa: BLE001  # of a single run; otherwise a worker tries again
+            fail(f"no compaction could be taken from {uri}: {error}")
+        finally:
+            spark.stop()
 
 
 def _settings(conf: list[str]) -> dict[str, str]:

@@ -20,9 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.acid.transactions import TransactionLost
 from metastore.client import Client
 from metastore.idl import TxnState
-from metastore.spark import AcidTable
+from metastore.spark import AcidTable, data_source_writing
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.compactor import Compactor
+from metastore.spark.data_source_writing import Request
 from metastore.spark.streaming_sink import committed
 from tests.spark.test_streaming_sink import feed, ids
 from tests.support.acid_tables import TableMaker
@@ -167,6 +168,23 @@ def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker
     assert again
     assert table.toDF(row_id=True).select("row__id", "k").distinct().count() == 400
     table.close()
+
+
+def test_a_committed_write_succeeds_whatever_stays_aside(
+    spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error after the commit would make Spark, or its user, write the rows once more."""
+    table = make_table("id int")
+    info = AcidTableInfo.load(client, *table.name.split("."))
+    plan = Request.of(table._uri, info, spark.range(1).selectExpr("cast(id as int) id").schema, "UTC", {}, overwrite=True).begin()
+
+    def refuse(*_arguments: object) -> None:
+        raise PermissionError("the storage lists nothing")
+
+    monkeypatch.setattr(data_source_writing, "_remove_staged", refuse)
+    data_source_writing.finish(plan, [])
+    assert directories(table) == ["base_0000001"]
+    assert read(table) == []
 
 
 def holds(condition: Callable[[], bool]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,9 +23,19 @@ from metastore.spark.compactor import Compactor, Outcome
 from metastore.spark.table import CanNotChange
 from tests.spark import driver
 from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
-from tests.support.servers import COMMAND
+from tests.support.servers import COMMAND, ROOT, free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_a_single_run_tells_that_no_metastore_answers() -> None:
+    ended = subprocess.run(
+        [*COMMAND, "compactor", "--uri", f"thrift://127.0.0.1:{free_port()}", "--master", "local[1]", "--once"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "no compaction could be taken from thrift://127.0.0.1" in ended.stderr
+    assert "Connection refused" in ended.stderr
 
 
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
