@@ -802,10 +802,13 @@ class Config:
         choices=("auto", "json", "console"),
     )
 
-    metrics_names: tuple[str, ...] = _setting(
-        ("metastore",),
-        "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
-        choices=("metastore", "hive"),
+    metrics_names: tuple[str, ...] = _group(
+        "Watching",
+        _setting(
+            ("metastore",),
+            "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
+            choices=("metastore", "hive"),
+        ),
     )
     slow_call_threshold: float = _setting(
         1.0,
