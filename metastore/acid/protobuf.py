@@ -15,9 +15,9 @@ class Field(NamedTuple):
 
     number: int
     value: int
-    """Of a number; 0 of any other field."""
+    """Value of a number field; 0 for other kinds."""
     content: bytes
-    """Of bytes, texts and messages; empty of a number."""
+    """Bytes of a field of any other kind; empty for a number field."""
     raw: bytes
     """All of it, its key too."""
 

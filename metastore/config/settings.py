@@ -299,7 +299,7 @@ class Config:
     )
     db_read_staleness: float = _setting(
         5.0,
-        "What was committed so long ago every read from `db_read` sees; a replica that is further behind is not read from.",
+        "Largest age of what a read from `db_read` sees; a replica that is further behind is not read from.",
         unit="s",
         minimum=1,
     )
@@ -564,7 +564,7 @@ class Config:
     )
     compactor_aborted_number: int = _setting(
         1000,
-        "What more aborted transactions than this wrote to a table or partition is cleaned up.",
+        "Cleans up a table or partition once more than this many aborted transactions wrote to it.",
         ("hive.compactor.abortedtxn.threshold",),
         minimum=0,
     )
@@ -759,7 +759,7 @@ class Config:
     )
     scheduled_query_skip_after: int = _setting(
         0,
-        "A query that failed n times in turn is left out n-1 times, of so many failures at the most; 0: it is not.",
+        "After n failures in a row the next n-1 runs of a query are skipped; at most this many failures count. 0 skips none.",
         ("metastore.scheduled.queries.skip.opportunities.after.failures",),
         minimum=0,
     )

@@ -33,7 +33,7 @@ UI, API = "/ui", "/api/v1"
 LOGIN = f"{UI}/login"
 """Where visitors are asked to log in who may look without."""
 STATUS: dict[type[MetastoreError], int] = {PermissionDenied: 403, NoSuchObject: 404, NoSuchTransaction: 404, NoSuchLock: 404}
-"""Of the answer to an error; 400 of others."""
+"""HTTP status by class of error; any other error is 400."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -76,7 +76,7 @@ class Holder:
     key: str
     transaction: int | None
     lock: int
-    """Its first lock."""
+    """The first lock of the holder."""
     user: str | None
     host: str | None
     objects: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     REFUSED: PENDING,
     ABORTED: (INITIATED,),
 }
-"""From a state to those in which an entry may be before it: workers take, lose and finish their work, whoever fails says so."""
+"""Allowed states before each state."""
 
 MAJOR, MINOR, REBALANCE, ABORT_CLEANUP, SMART = "a", "i", "r", "c", "s"
 TYPES: dict[int, str] = {

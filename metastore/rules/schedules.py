@@ -34,7 +34,7 @@ class Schedule:
     """What `cronsim` reads of it."""
     years: Collection[int]
     every_hour: bool
-    """Whether it names no hours: it is due in both of the hours that the end of summer time makes of one, others in the first."""
+    """True if the schedule fixes no hour; then it runs in both repeated hours at the end of summer time."""
     day: Callable[[int, int], int | None] | None
     """From year and month to the only day, where `cronsim` can not tell."""
 

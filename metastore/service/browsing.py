@@ -72,7 +72,7 @@ class PartitionPage(NamedTuple):
     rows: list[tuple[str, Partition]]
     """Names and partitions, ascending by name."""
     next: str | None
-    """As in `Page`."""
+    """The name after which the next page begins; None at the end."""
 
 
 def table_partitions(call: Call, name: TableName, text: str | None, part: str, after: str, most: int) -> PartitionPage:

@@ -157,7 +157,7 @@ def _row_changes(intents: Sequence[Intent]) -> list[Intent]:
 
 
 class _Turn(NamedTuple):
-    """What is asked for together, that others who change or rename the same tables wait and that tells with whom the change conflicts."""
+    """The pending answers of one round trip: held counters, the commit id, intents, what others committed since the beginning."""
 
     tables: frozenset[TableKey]
     held: Answer

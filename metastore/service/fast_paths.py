@@ -29,7 +29,7 @@ MAX_ABORTED = EVENTS
 MAX_ALLOCATED = 1000
 """Transactions that get write ids in one round trip: the message of the log holds them all."""
 MAX_NOTED_WRITE_IDS = 10
-"""Of a larger batch it is not noted which write ids the transactions were given."""
+"""Largest batch whose write ids are remembered."""
 
 
 def try_open(call: Call, count: int, kind: int, who: Who) -> list[int] | None:

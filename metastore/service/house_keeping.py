@@ -113,7 +113,7 @@ def expire_locks(metastore: Metastore) -> int:
 
 
 def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
-    """Do all of it: the periodic job."""
+    """Run all clean-ups of the transaction housekeeper."""
     counts = {"timed out transactions": abort_timed_out(metastore), "expired locks": expire_locks(metastore), **delete_ended(metastore)}
     removed = {name: count for name, count in counts.items() if count}
     if removed:

@@ -174,7 +174,7 @@ def _beat(call: Call, own: Held, now: int) -> None:
 
 
 def _living(found: Iterable[Held]) -> list[Held]:
-    """Return those that hold something: what a transaction left behind that has ended does not."""
+    """Return locks without those of ended transactions."""
     return [each for each in found if not each.transaction or each.transaction_state == OPEN]
 
 

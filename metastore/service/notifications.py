@@ -47,7 +47,7 @@ def current_id(call: Call) -> int:
 
 
 def last_id(metastore: Metastore) -> int:
-    """Return the same outside of a call."""
+    """Return the id of the last event, 0 before the first, to whoever has no call."""
     _number(metastore)
     return metastore.database.read(notifications.last_id)
 

@@ -16,7 +16,7 @@ class Occupant(NamedTuple):
     """An object whose directory lies at or in one that was asked for."""
 
     place: str
-    """As `places.place_of` writes it."""
+    """Normalised location, as `places.place_of` makes it."""
     location: str
     label: str
     """The object's kind and name: `partition hive.d.t k=1`."""

@@ -78,7 +78,7 @@ def of(session: Session, transaction: int) -> Sequence[Row]:
 
 
 def take(session: Session, transaction: int) -> Answer:
-    """Ask for it together with the next statement, and keep a rename of what it writes to waiting."""
+    """Read what a transaction means to write, with the next statement. This locks the rows, so renames wait."""
     return session.enqueue(TAKE, key=transaction)
 
 

@@ -73,7 +73,7 @@ class Session:
         return self._database.caches
 
     def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
-        """Let the last step of the unit of work be some work, once, on all items that it is asked for."""
+        """Run `work` once, just before the commit, with all items given."""
         self._before_commit.setdefault(work, set()).add(item)
 
     def end(self) -> None:
@@ -262,7 +262,7 @@ class Database:
     """A pool of connections to one database and the unit of work on them. Safe for threads; open it after a fork."""
 
     patience = PATIENCE
-    """As `PATIENCE`."""
+    """Seconds to keep trying an unreachable database; replicas use 0."""
 
     def __init__(self, url: str, pool_size: int = 16) -> None:
         parsed = make_url(url)

@@ -349,7 +349,10 @@ def _millis() -> str:
 
 
 class _Told:
-    """A context: what a file system raises becomes a MetaError; drivers raise many kinds. By a generator it costs as much as a look."""
+    """A context: what a file system raises becomes a MetaError; drivers raise many kinds.
+
+    A class, since a generator context costs as much as a stat.
+    """
 
     __slots__ = ("_what",)
 

@@ -37,7 +37,7 @@ class Front:
     problems: list[Problem]
     open_transactions: int
     oldest_transaction: float
-    """Its age in seconds."""
+    """Age of the oldest open transaction, in seconds."""
     locks: dict[str, int]
     compactions: dict[str, int]
     objects: dict[str, int]

@@ -44,7 +44,7 @@ from metastore.store import descriptors
 EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""
 ONE = "packed:"
-"""Before the payload of a row that stands for one message: all others of one hold the message, which is JSON or begins with gzip's mark."""
+"""How a packed row of one message begins. A row of one message that begins otherwise holds the message itself."""
 LEVEL = 0
 """Of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
 AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
@@ -107,7 +107,7 @@ def _on(kind: str, table: Table) -> Notification:
 
 
 def unpack(event_type: str, payload: str) -> Event:
-    """Return an event with the same messages as the part of one that a row stands for."""
+    """Rebuild the event, or the part of an event, that one packed row stands for."""
     text = payload.removeprefix(ONE)
     packed = orjson.loads(text if text.startswith("{") else decompressed(text))
     return UNPACK[event_type](ClientInfo("", None, (), packed["method"]), packed)
@@ -146,7 +146,7 @@ def _parts(count: int) -> Iterator[slice]:
 
 
 def _additions(event: AddPartitions) -> list[Payload]:
-    """Return no payload when a partition has what it does not hold."""
+    """Return one payload; none when a partition has a field that a payload can not store."""
     storage = _Storage()
     added = storage.packed(event.partitions)
     if not storage.holds_all:
@@ -156,7 +156,7 @@ def _additions(event: AddPartitions) -> list[Payload]:
 
 
 def _alterations(event: AlterPartitions) -> list[Payload]:
-    """Return no payloads when a partition has what they do not hold."""
+    """Return the payloads; none when a partition has a field that a payload can not store."""
     table = _packed_table(event.table)
     payloads = []
     for part in _parts(len(event.after)):
@@ -190,7 +190,7 @@ def _aborts(event: AbortTransactions) -> Iterator[Payload]:
 
 
 def _can_be_read(sd: StorageDescriptor | None) -> bool:
-    """Tell whether thriftpy2 reads what it writes: maps whose keys are lists it only writes."""
+    """Return False for a map whose keys are lists: thriftpy2 writes such maps and can not read them."""
     return sd is None or sd.skewedInfo is None or not sd.skewedInfo.skewedColValueLocationMaps
 
 

@@ -43,7 +43,7 @@ class Selection(NamedTuple):
     """What a filter selects."""
 
     positions: list[int]
-    """Of the partitions that match or can not be evaluated, ascending."""
+    """Positions of partitions that match or may match, ascending."""
     is_certain: bool
     """Whether all of them match."""
 

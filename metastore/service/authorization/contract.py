@@ -43,7 +43,7 @@ class Access(NamedTuple):
     """Of the table, function or role."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
-    """Whose the object is, None for nobody's. Of databases it is not told to who knows it (`Authorizer.knows_databases`)."""
+    """Owner of the object; None if nobody owns it. Not filled for databases if the authorizer has `knows_databases`."""
     key: int | None = None
     """Of the table, by which it stays the same through renames."""
     location: str | None = None

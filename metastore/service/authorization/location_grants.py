@@ -28,7 +28,7 @@ def grant(database: Database, principal: str, kind: int, location: str) -> None:
 
 
 def revoke(database: Database, principal: str, kind: int, location: str) -> None:
-    """Take that back. InvalidObject; NoSuchObject where it was not granted."""
+    """Revoke the right to a location. InvalidObject; NoSuchObject where it was not granted."""
     old = _named(principal, kind, location)
 
     def work(session: Session) -> None:

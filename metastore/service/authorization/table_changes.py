@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 def change(call: Call, name: TableName, new: Table) -> Change:
-    """Compare a table with the one that is stored; with nothing where that is not there, which whoever alters it tells."""
+    """Compare a table with its stored row; a missing row counts as an empty table."""
     try:
         old = find_table(call, name)
     except MetastoreError:

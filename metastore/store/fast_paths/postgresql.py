@@ -255,11 +255,13 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
 
 
 def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.CTE:
-    """Take `count` write ids for transactions from `lowest` to `highest`, unless one may be given some at the same time, within a range.
+    """Take `count` write ids for transactions from `lowest` to `highest`, if no range may give them some at the same time.
 
-    None can if no transaction from the lowest on has a write id, which the counter shows as it is once its row is held: who
-    allocates meanwhile is waited for. None can either if what makes the transactions `free` is true; or if they had none when the
-    statement began and the counter is still the version of then: ranges only come together with another one.
+    The condition `where` has to hold. Where the table has a counter, one of these has to hold too:
+
+    1. No transaction from the lowest on has a write id. The counter says so once its row is held: other allocations are waited for.
+    2. The condition `free` holds.
+    3. The transactions had no write id when the statement began, and the counter has the same version as then: each range changes it.
     """
     before = write_id_counters.alias("before")
     xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")

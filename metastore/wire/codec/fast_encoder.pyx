@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Encode a message in the binary protocol; the compiled twin of `pure.encode_binary`.
+"""Encode a message in the binary protocol; the compiled twin of `pure_encoder.encode_binary`.
 
 What a list repeats is encoded once: where an object is the one that stood last in the same field, its bytes are copied. The reply is
 written into one buffer, which grows and is returned.

@@ -37,7 +37,7 @@ class _Undeclared(TPayload):
 
 
 _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.SET: -1, TType.MAP: (-1, -1)}
-"""What stands for the declaration of a type whose value is passed over: no type of an element is that of the declaration."""
+"""Pseudo-declarations for skipped values. No element type matches them, so elements are skipped too."""
 
 
 class Source:
