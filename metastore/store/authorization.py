@@ -12,57 +12,80 @@ from metastore.places import END, LENGTH, above
 from metastore.store import places
 from metastore.store.clauses import Among, ascending, constant, looked_up
 from metastore.store.database import Session
-from metastore.store.privileges import COLUMNS, JOINED
-from metastore.store.privileges import P as PRIVILEGES
+from metastore.store.privileges import COLUMNS, JOINED, PRIVILEGE
 from metastore.store.schema import compactions, databases, functions, locks, tables, transactions
 
-T, D, F, X, L, Q = tables.c, databases.c, functions.c, transactions.c, locks.c, compactions.c
-DATABASE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"))
+TABLE, DATABASE, FUNCTION, TRANSACTION, LOCK, COMPACTION = tables.c, databases.c, functions.c, transactions.c, locks.c, compactions.c
+IN_DATABASE = sa.and_(DATABASE.catalog == sa.bindparam("catalog_key"), DATABASE.name == sa.bindparam("database_key"))
 OBJECT = (
-    sa.select(D.owner_name, D.owner_type, D.location, D.managed_location, T.id, T.owner, T.owner_type, T.location, T.type)
-    .select_from(databases.outerjoin(tables, sa.and_(T.database_id == D.id, T.name == sa.bindparam("name_key"))))
-    .where(DATABASE)
+    sa.select(
+        DATABASE.owner_name,
+        DATABASE.owner_type,
+        DATABASE.location,
+        DATABASE.managed_location,
+        TABLE.id,
+        TABLE.owner,
+        TABLE.owner_type,
+        TABLE.location,
+        TABLE.type,
+    )
+    .select_from(databases.outerjoin(tables, sa.and_(TABLE.database_id == DATABASE.id, TABLE.name == sa.bindparam("name_key"))))
+    .where(IN_DATABASE)
 )
-TABLES = sa.select(T.name, T.id, T.owner, T.owner_type).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE)
-TABLE_KEYS = sa.select(T.name, T.id).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE)
+TABLES = (
+    sa.select(TABLE.name, TABLE.id, TABLE.owner, TABLE.owner_type)
+    .select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
+    .where(IN_DATABASE)
+)
+TABLE_KEYS = sa.select(TABLE.name, TABLE.id).select_from(tables.join(databases, TABLE.database_id == DATABASE.id)).where(IN_DATABASE)
 TABLE_NAMES = (
-    sa.select(T.id, D.catalog, D.name, T.name).select_from(tables.join(databases, T.database_id == D.id)).where(Among(T.id, "keys"))
+    sa.select(TABLE.id, DATABASE.catalog, DATABASE.name, TABLE.name)
+    .select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
+    .where(Among(TABLE.id, "keys"))
 )
-FUNCTION = (
-    sa.select(F.owner_name, F.owner_type)
-    .select_from(functions.join(databases, F.database_id == D.id))
-    .where(DATABASE, F.name == sa.bindparam("name_key"))
+ONE_FUNCTION = (
+    sa.select(FUNCTION.owner_name, FUNCTION.owner_type)
+    .select_from(functions.join(databases, FUNCTION.database_id == DATABASE.id))
+    .where(IN_DATABASE, FUNCTION.name == sa.bindparam("name_key"))
 )
-OWNERS = sa.select(D.catalog, D.name, D.owner_name, D.owner_type)
+OWNERS = sa.select(DATABASE.catalog, DATABASE.name, DATABASE.owner_name, DATABASE.owner_type)
 GRANTED = (
     sa.select(
         COLUMNS["object_type"],
         COLUMNS["catalog"],
         COLUMNS["database"],
-        PRIVILEGES.table_id,
-        PRIVILEGES.column_name,
-        PRIVILEGES.privilege,
-        PRIVILEGES.grant_option,
+        PRIVILEGE.table_id,
+        PRIVILEGE.column_name,
+        PRIVILEGE.privilege,
+        PRIVILEGE.grant_option,
     )
     .select_from(JOINED)
-    .where(Among(PRIVILEGES.principal_name, "names"), PRIVILEGES.principal_type == sa.bindparam("type_key"))
+    .where(Among(PRIVILEGE.principal_name, "names"), PRIVILEGE.principal_type == sa.bindparam("type_key"))
 )
-OWNED = sa.and_(Among(T.owner, "names"), sa.func.coalesce(T.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key"))
+OWNED = sa.and_(
+    Among(TABLE.owner, "names"), sa.func.coalesce(TABLE.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key")
+)
 """An owner without a type, as of a client that sends none, is a user."""
-WITH_OWN_TABLES = sa.select(D.catalog, D.name).where(sa.exists(sa.select(T.id).where(T.database_id == D.id, OWNED)))
-OWN_TABLES = sa.select(T.name).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE, OWNED)
-USERS_OF_TRANSACTIONS = sa.select(X.id, X.user).where(Among(X.id, "keys"))
-USERS_OF_RANGE = sa.select(X.id, X.user).where(X.id >= sa.bindparam("low"), X.id <= sa.bindparam("high"))
-USER_OF_LOCK = sa.select(L.user).where(L.id == sa.bindparam("key"))
-DATABASES_HOLDING = sa.select(D.catalog, D.name, D.location, D.managed_location).where(
-    sa.or_(Among(D.place, "places"), Among(D.managed_place, "places"))
+WITH_OWN_TABLES = sa.select(DATABASE.catalog, DATABASE.name).where(
+    sa.exists(sa.select(TABLE.id).where(TABLE.database_id == DATABASE.id, OWNED))
+)
+OWN_TABLES = sa.select(TABLE.name).select_from(tables.join(databases, TABLE.database_id == DATABASE.id)).where(IN_DATABASE, OWNED)
+USERS_OF_TRANSACTIONS = sa.select(TRANSACTION.id, TRANSACTION.user).where(Among(TRANSACTION.id, "keys"))
+USERS_OF_RANGE = sa.select(TRANSACTION.id, TRANSACTION.user).where(
+    TRANSACTION.id >= sa.bindparam("low"), TRANSACTION.id <= sa.bindparam("high")
+)
+USER_OF_LOCK = sa.select(LOCK.user).where(LOCK.id == sa.bindparam("key"))
+DATABASES_HOLDING = sa.select(DATABASE.catalog, DATABASE.name, DATABASE.location, DATABASE.managed_location).where(
+    sa.or_(Among(DATABASE.place, "places"), Among(DATABASE.managed_place, "places"))
 )
 NAMED = looked_up(
-    sa.select(T.name, T.id, T.owner, T.owner_type).select_from(tables.join(databases, T.database_id == D.id)).where(DATABASE),
-    T.name,
+    sa.select(TABLE.name, TABLE.id, TABLE.owner, TABLE.owner_type)
+    .select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
+    .where(IN_DATABASE),
+    TABLE.name,
     "names",
 )
-COMPACTED = sa.select(Q.id, Q.catalog, Q.database, Q.table).where(Among(Q.id, "keys"))
+COMPACTED = sa.select(COMPACTION.id, COMPACTION.catalog, COMPACTION.database, COMPACTION.table).where(Among(COMPACTION.id, "keys"))
 
 
 class Owner(NamedTuple):
@@ -124,7 +147,7 @@ def names_among(session: Session, catalog: str, database: str, keys: Container[i
 
 def function_owner(session: Session, catalog: str, database: str, name: str) -> tuple[bool, Owner | None]:
     """Tell whether a function is there, and whose it is."""
-    row = session.row(FUNCTION, catalog_key=catalog, database_key=database, name_key=name)
+    row = session.row(ONE_FUNCTION, catalog_key=catalog, database_key=database, name_key=name)
     return row is not None, None if row is None else owner(row[0], row[1])
 
 

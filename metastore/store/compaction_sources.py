@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among, constant
-from metastore.store.compactions import OWNED, C, Object, T, is_object, named_object
+from metastore.store.compactions import COMPACTION, OWNED, TRANSACTION, Object, is_object, named_object
 from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
@@ -19,71 +19,83 @@ from metastore.store.schema import compaction_metrics, compactions, transaction_
 from metastore.store.transactions import min_open
 from metastore.store.write_ids import is_table
 
-A, M = transaction_components.c, compaction_metrics.c
+COMPONENT, COMPACTION_METRIC = transaction_components.c, compaction_metrics.c
 WRITTEN_SINCE = (
-    sa.select(A.catalog, A.database, A.table, A.partition).where(A.committed_ms >= sa.bindparam("since"), A.table.is_not(None)).distinct()
+    sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition)
+    .where(COMPONENT.committed_ms >= sa.bindparam("since"), COMPONENT.table.is_not(None))
+    .distinct()
 )
 ENDED_SINCE = (
-    sa.select(C.catalog, C.database, C.table, C.partition)
-    .where(Among(C.state, "states"), sa.func.coalesce(C.ended_ms, C.committed_ms) >= sa.bindparam("since"))
+    sa.select(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
+    .where(Among(COMPACTION.state, "states"), sa.func.coalesce(COMPACTION.ended_ms, COMPACTION.committed_ms) >= sa.bindparam("since"))
     .distinct()
 )
 LAST = (
-    sa.select(sa.func.max(C.id).label("id"))
-    .where(Among(C.state, "ended"))
-    .group_by(C.catalog, C.database, C.table, C.partition)
+    sa.select(sa.func.max(COMPACTION.id).label("id"))
+    .where(Among(COMPACTION.state, "ended"))
+    .group_by(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
     .subquery("last_entry")
 )
 TRIED = (
-    sa.select(C.catalog, C.database, C.table, C.partition)
-    .select_from(compactions.join(LAST, LAST.c.id == C.id))
-    .where(Among(C.state, "tried"))
+    sa.select(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
+    .select_from(compactions.join(LAST, LAST.c.id == COMPACTION.id))
+    .where(Among(COMPACTION.state, "tried"))
 )
 ABORTED = (
-    sa.select(A.catalog, A.database, A.table, A.partition, sa.func.min(T.started_ms), sa.func.count(sa.distinct(A.transaction_id)))
-    .select_from(transactions.join(transaction_components, A.transaction_id == T.id))
-    .where(T.state == constant("a"), A.table.is_not(None))
-    .group_by(A.catalog, A.database, A.table, A.partition)
+    sa.select(
+        COMPONENT.catalog,
+        COMPONENT.database,
+        COMPONENT.table,
+        COMPONENT.partition,
+        sa.func.min(TRANSACTION.started_ms),
+        sa.func.count(sa.distinct(COMPONENT.transaction_id)),
+    )
+    .select_from(transactions.join(transaction_components, COMPONENT.transaction_id == TRANSACTION.id))
+    .where(TRANSACTION.state == constant("a"), COMPONENT.table.is_not(None))
+    .group_by(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition)
 )
 UNSETTLED = sa.union_all(
     *(
-        sa.select(number, T.state)
+        sa.select(number, TRANSACTION.state)
         .select_from(joined)
-        .where(*is_table(table.c), number <= sa.bindparam("high"), Among(T.state, "states"), T.state != constant("c"))
+        .where(*is_table(table.c), number <= sa.bindparam("high"), Among(TRANSACTION.state, "states"), TRANSACTION.state != constant("c"))
         for table, joined, number in OWNED
     )
 )
-STATES = sa.select(T.id, T.state, T.commit_id).where(Among(T.id, "keys"))
+STATES = sa.select(TRANSACTION.id, TRANSACTION.state, TRANSACTION.commit_id).where(Among(TRANSACTION.id, "keys"))
 ABORTED_AT = (
-    sa.select(A.transaction_id, A.operation, A.write_id)
-    .select_from(transaction_components.join(transactions, T.id == A.transaction_id))
-    .where(*is_object(A), T.state == constant("a"))
+    sa.select(COMPONENT.transaction_id, COMPONENT.operation, COMPONENT.write_id)
+    .select_from(transaction_components.join(transactions, TRANSACTION.id == COMPONENT.transaction_id))
+    .where(*is_object(COMPONENT), TRANSACTION.state == constant("a"))
 )
-_ABORTED_IDS = sa.select(T.id).where(T.state == constant("a"))
-_COMPLETED = (*is_object(A), A.committed_ms.is_not(None), has_no_conflicts(A, sa.bindparam("min_open")))
-DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, A.write_id <= sa.bindparam("high"))
+_ABORTED_IDS = sa.select(TRANSACTION.id).where(TRANSACTION.state == constant("a"))
+_COMPLETED = (*is_object(COMPONENT), COMPONENT.committed_ms.is_not(None), has_no_conflicts(COMPONENT, sa.bindparam("min_open")))
+DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, COMPONENT.write_id <= sa.bindparam("high"))
 DELETE_ABORTED = sa.delete(transaction_components).where(
-    *is_object(A), A.write_id <= sa.bindparam("high"), ~Among(A.write_id, "kept"), A.transaction_id.in_(_ABORTED_IDS)
+    *is_object(COMPONENT),
+    COMPONENT.write_id <= sa.bindparam("high"),
+    ~Among(COMPONENT.write_id, "kept"),
+    COMPONENT.transaction_id.in_(_ABORTED_IDS),
 )
 DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
-    Among(A.transaction_id, "keys"),
+    Among(COMPONENT.transaction_id, "keys"),
     *OF_TABLE,
-    A.partition.is_not_distinct_from(sa.bindparam("partition_key")),
-    sa.or_(A.write_id.is_(None), ~Among(A.write_id, "kept")),
+    COMPONENT.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+    sa.or_(COMPONENT.write_id.is_(None), ~Among(COMPONENT.write_id, "kept")),
 )
 DELETE_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
-DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*is_object(A), A.transaction_id.in_(_ABORTED_IDS))
+DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*is_object(COMPONENT), COMPONENT.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
-    M.database == sa.bindparam("database_key"),
-    M.table == sa.bindparam("table_key"),
-    M.partition == sa.bindparam("partition_key"),
-    M.type == sa.bindparam("type_key"),
+    COMPACTION_METRIC.database == sa.bindparam("database_key"),
+    COMPACTION_METRIC.table == sa.bindparam("table_key"),
+    COMPACTION_METRIC.partition == sa.bindparam("partition_key"),
+    COMPACTION_METRIC.type == sa.bindparam("type_key"),
 )
-READ_METRIC = sa.select(M.version).where(*METRIC)
+READ_METRIC = sa.select(COMPACTION_METRIC.version).where(*METRIC)
 UPDATE_METRIC = (
     sa.update(compaction_metrics)
-    .where(*METRIC, M.version == sa.bindparam("old_version"))
-    .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=M.version + 1)
+    .where(*METRIC, COMPACTION_METRIC.version == sa.bindparam("old_version"))
+    .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=COMPACTION_METRIC.version + 1)
 )
 DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 

@@ -16,12 +16,12 @@ from metastore.store.schema import compactions, transactions, write_id_counters,
 from metastore.store.schema import counters as counter_rows
 from metastore.store.write_ids import TableKey, is_table, named
 
-C, N, T = compactions.c, counter_rows.c, transactions.c
+COMPACTION, COUNTER, TRANSACTION = compactions.c, counter_rows.c, transactions.c
 MUTEX = "compactions"
 """Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
 
-LAST_TRANSACTION = sa.select(N.value).where(N.name == constant("transaction")).scalar_subquery()
-WITH_TRANSACTION = compactions.outerjoin(transactions, T.id == C.transaction_id)
+LAST_TRANSACTION = sa.select(COUNTER.value).where(COUNTER.name == constant("transaction")).scalar_subquery()
+WITH_TRANSACTION = compactions.outerjoin(transactions, TRANSACTION.id == COMPACTION.transaction_id)
 
 
 def is_object(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
@@ -30,55 +30,55 @@ def is_object(of: Any) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 OF_OBJECT = (
-    sa.select(C.id, C.state, C.highest_write_id, sa.case((T.state == constant("o"), 1), else_=0))
+    sa.select(COMPACTION.id, COMPACTION.state, COMPACTION.highest_write_id, sa.case((TRANSACTION.state == constant("o"), 1), else_=0))
     .select_from(WITH_TRANSACTION)
-    .where(*is_object(C), Among(C.state, "states"))
-    .order_by(C.id)
+    .where(*is_object(COMPACTION), Among(COMPACTION.state, "states"))
+    .order_by(COMPACTION.id)
 )
-NEXT = sa.select(compactions).where(C.state == sa.bindparam("state_key")).order_by(C.id).limit(1)
-FOR_POOL = C.pool == sa.bindparam("pool_key")
-FOR_NONE = sa.or_(C.pool.is_(None), C.enqueued_ms < sa.bindparam("before"))
+NEXT = sa.select(compactions).where(COMPACTION.state == sa.bindparam("state_key")).order_by(COMPACTION.id).limit(1)
+FOR_POOL = COMPACTION.pool == sa.bindparam("pool_key")
+FOR_NONE = sa.or_(COMPACTION.pool.is_(None), COMPACTION.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
-OF_TRANSACTION = sa.select(compactions).where(C.transaction_id == sa.bindparam("key")).limit(1)
-LOCK = sa.select(compactions).where(C.id == sa.bindparam("key")).with_for_update()
-NAMED = sa.select(compactions).where(Among(C.id, "keys"))
-LOCK_NAMED = sa.select(C.id, C.state).where(Among(C.id, "keys")).order_by(C.id).with_for_update()
-CLOCK = sa.select(LAST_TRANSACTION, T.state, T.commit_id).select_from(
-    sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, T.id == sa.bindparam("key"))
+OF_TRANSACTION = sa.select(compactions).where(COMPACTION.transaction_id == sa.bindparam("key")).limit(1)
+LOCK = sa.select(compactions).where(COMPACTION.id == sa.bindparam("key")).with_for_update()
+NAMED = sa.select(compactions).where(Among(COMPACTION.id, "keys"))
+LOCK_NAMED = sa.select(COMPACTION.id, COMPACTION.state).where(Among(COMPACTION.id, "keys")).order_by(COMPACTION.id).with_for_update()
+CLOCK = sa.select(LAST_TRANSACTION, TRANSACTION.state, TRANSACTION.commit_id).select_from(
+    sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, TRANSACTION.id == sa.bindparam("key"))
 )
 READY = (
     sa.select(
         compactions,
-        T.state,
-        T.commit_id,
+        TRANSACTION.state,
+        TRANSACTION.commit_id,
         LAST_TRANSACTION,
-        sa.select(sa.func.min(T.id)).where(T.state == constant("o")).correlate(None).scalar_subquery(),
+        sa.select(sa.func.min(TRANSACTION.id)).where(TRANSACTION.state == constant("o")).correlate(None).scalar_subquery(),
     )
     .select_from(WITH_TRANSACTION)
     .where(
-        C.state == sa.bindparam("state_key"),
-        C.id > sa.bindparam("after"),
-        sa.or_(C.retry_after_ms.is_(None), C.retry_after_ms <= sa.bindparam("now")),
+        COMPACTION.state == sa.bindparam("state_key"),
+        COMPACTION.id > sa.bindparam("after"),
+        sa.or_(COMPACTION.retry_after_ms.is_(None), COMPACTION.retry_after_ms <= sa.bindparam("now")),
     )
-    .order_by(C.id)
+    .order_by(COMPACTION.id)
     .limit(200)
 )
 SILENT = (
-    C.state == sa.bindparam("state_key"),
-    C.started_ms < sa.bindparam("since"),
-    sa.or_(C.heartbeat_ms.is_(None), C.heartbeat_ms < sa.bindparam("since")),
+    COMPACTION.state == sa.bindparam("state_key"),
+    COMPACTION.started_ms < sa.bindparam("since"),
+    sa.or_(COMPACTION.heartbeat_ms.is_(None), COMPACTION.heartbeat_ms < sa.bindparam("since")),
     ~sa.exists(
         sa.select(constant(1))
         .select_from(transactions)
         .where(
-            T.id == C.transaction_id,
-            T.state == constant("o"),
-            T.heartbeat_ms >= sa.bindparam("since"),
+            TRANSACTION.id == COMPACTION.transaction_id,
+            TRANSACTION.state == constant("o"),
+            TRANSACTION.heartbeat_ms >= sa.bindparam("since"),
         )
     ),
 )
-IS_SILENT = sa.select(C.id).where(*SILENT).limit(1)
+IS_SILENT = sa.select(COMPACTION.id).where(*SILENT).limit(1)
 REVOKE = (
     sa.update(compactions)
     .where(*SILENT)
@@ -93,13 +93,15 @@ REVOKE = (
         hadoop_job=sa.null(),
     )
 )
-W, R = write_ids.c, write_id_ranges.c
+WRITE_ID, WRITE_ID_RANGE = write_ids.c, write_id_ranges.c
 OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
-    (write_ids, write_ids.join(transactions, T.id == W.transaction_id), W.write_id),
+    (write_ids, write_ids.join(transactions, TRANSACTION.id == WRITE_ID.transaction_id), WRITE_ID.write_id),
     (
         write_id_ranges,
-        write_id_ranges.join(transactions, sa.and_(T.id >= R.first_transaction, T.id <= R.last_transaction)),
-        R.first_write_id + (T.id - R.first_transaction),
+        write_id_ranges.join(
+            transactions, sa.and_(TRANSACTION.id >= WRITE_ID_RANGE.first_transaction, TRANSACTION.id <= WRITE_ID_RANGE.last_transaction)
+        ),
+        WRITE_ID_RANGE.first_write_id + (TRANSACTION.id - WRITE_ID_RANGE.first_transaction),
     ),
 )
 """Where write ids are, singly or as ranges: each table, its rows with those of the transactions, and the write id of such a pair."""
@@ -110,7 +112,7 @@ _LOWEST_OPEN = sa.union_all(
         .select_from(joined)
         .where(
             *is_table(table.c),
-            T.state == constant("o"),
+            TRANSACTION.state == constant("o"),
         )
         for table, joined, number in OWNED
     )
@@ -120,26 +122,41 @@ WATERMARK = sa.select(
     sa.select(write_id_counters.c.next).where(*is_table(write_id_counters.c)).scalar_subquery(),
 )
 LATEST = (
-    sa.select(C.id, C.partition, C.type).where(*is_table(C), Among(C.state, "states"), C.id > sa.bindparam("after")).order_by(C.id.desc())
+    sa.select(COMPACTION.id, COMPACTION.partition, COMPACTION.type)
+    .where(*is_table(COMPACTION), Among(COMPACTION.state, "states"), COMPACTION.id > sa.bindparam("after"))
+    .order_by(COMPACTION.id.desc())
 )
-DELETE = sa.delete(compactions).where(Among(C.id, "keys"))
-DELETE_OF_OBJECT = sa.delete(compactions).where(*is_object(C), C.type == sa.bindparam("type_key"), Among(C.state, "states"))
+DELETE = sa.delete(compactions).where(Among(COMPACTION.id, "keys"))
+DELETE_OF_OBJECT = sa.delete(compactions).where(
+    *is_object(COMPACTION), COMPACTION.type == sa.bindparam("type_key"), Among(COMPACTION.state, "states")
+)
 _CHANGED = compactions.alias("changed")
 HISTORY = (
-    sa.select(C.id, C.catalog, C.database, C.table, C.partition, C.state, C.type, sa.func.coalesce(C.started_ms, C.enqueued_ms))
+    sa.select(
+        COMPACTION.id,
+        COMPACTION.catalog,
+        COMPACTION.database,
+        COMPACTION.table,
+        COMPACTION.partition,
+        COMPACTION.state,
+        COMPACTION.type,
+        sa.func.coalesce(COMPACTION.started_ms, COMPACTION.enqueued_ms),
+    )
     .where(
-        Among(C.state, "states"),
-        sa.tuple_(C.database, C.table).in_(
+        Among(COMPACTION.state, "states"),
+        sa.tuple_(COMPACTION.database, COMPACTION.table).in_(
             sa.select(_CHANGED.c.database, _CHANGED.c.table).where(_CHANGED.c.ended_ms >= sa.bindparam("since"))
         ),
     )
-    .order_by(C.catalog, C.database, C.table, C.partition, C.id.desc())
+    .order_by(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition, COMPACTION.id.desc())
 )
-OF_TABLE = sa.select(compactions).where(*is_table(C)).order_by(C.id.desc())
-_ENDED, _STARTED, _COMMITTED = (sa.func.coalesce(column, -1) for column in (C.ended_ms, C.started_ms, C.committed_ms))
+OF_TABLE = sa.select(compactions).where(*is_table(COMPACTION)).order_by(COMPACTION.id.desc())
+_ENDED, _STARTED, _COMMITTED = (
+    sa.func.coalesce(column, -1) for column in (COMPACTION.ended_ms, COMPACTION.started_ms, COMPACTION.committed_ms)
+)
 BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
-    C.enqueued_ms,
+    COMPACTION.enqueued_ms,
 )
 """Hive's own order: what changed last comes first, what waits comes last, the oldest of that before."""
 
@@ -277,7 +294,7 @@ def lock_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
 @cache
 def _update(names: frozenset[str]) -> Any:
     values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in sorted(names)}
-    return sa.update(compactions).where(Among(C.id, "keys"), Among(C.state, "states")).values(values)
+    return sa.update(compactions).where(Among(COMPACTION.id, "keys"), Among(COMPACTION.state, "states")).values(values)
 
 
 def update(session: Session, keys: Sequence[int], states: Sequence[str], **values: Any) -> int:
@@ -320,9 +337,9 @@ def revoke(session: Session, state: str, new_state: str, since: int) -> int:
 
 @cache
 def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited: bool) -> Any:
-    clause = sa.select(compactions).where(*(C[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
-    by = [C[name].desc() if descending else C[name].asc() for name, descending in order]
-    ordered = clause.order_by(*(by or BY_TIME), C.id)
+    clause = sa.select(compactions).where(*(COMPACTION[name] == sa.bindparam(f"{name}_key") for name in sorted(filters)))
+    by = [COMPACTION[name].desc() if descending else COMPACTION[name].asc() for name, descending in order]
+    ordered = clause.order_by(*(by or BY_TIME), COMPACTION.id)
     return ordered.limit(sa.bindparam("most")) if limited else ordered
 
 

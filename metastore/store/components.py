@@ -17,41 +17,45 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import transaction_components
 
-C = transaction_components.c
+COMPONENT = transaction_components.c
 INSERT = "i"
 """The operation of rows that are added; the letters are those of `rules.transactions`."""
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
 INTENTS = (
-    sa.select(C.catalog, C.database, C.table, C.partition, C.operation, C.write_id)
-    .where(C.transaction_id == sa.bindparam("key"))
-    .order_by(C.id)
+    sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition, COMPONENT.operation, COMPONENT.write_id)
+    .where(COMPONENT.transaction_id == sa.bindparam("key"))
+    .order_by(COMPONENT.id)
 )
 TAKE = INTENTS.with_for_update()
 COMPLETE = (
     sa.update(transaction_components)
-    .where(C.transaction_id == sa.bindparam("key"))
+    .where(COMPONENT.transaction_id == sa.bindparam("key"))
     .values(
         committed_ms=sa.bindparam("now"),
-        commit_id=sa.case((Among(C.operation, "row_changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=C.commit_id),
+        commit_id=sa.case(
+            (Among(COMPONENT.operation, "row_changes"), sa.bindparam("number", type_=sa.BigInteger())), else_=COMPONENT.commit_id
+        ),
     )
 )
 """Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
 DELETE_OPERATION = sa.delete(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"), C.operation == sa.bindparam("operation_key")
+    COMPONENT.transaction_id == sa.bindparam("key"), COMPONENT.operation == sa.bindparam("operation_key")
 )
-DATABASES = sa.select(C.transaction_id, C.database).where(Among(C.transaction_id, "keys")).distinct()
+DATABASES = sa.select(COMPONENT.transaction_id, COMPONENT.database).where(Among(COMPONENT.transaction_id, "keys")).distinct()
 OF_TABLE = (
-    C.catalog == sa.bindparam("catalog_key"),
-    bare(C.database) == sa.bindparam("database_key"),
-    bare(C.table) == sa.bindparam("table_key"),
+    COMPONENT.catalog == sa.bindparam("catalog_key"),
+    bare(COMPONENT.database) == sa.bindparam("database_key"),
+    bare(COMPONENT.table) == sa.bindparam("table_key"),
 )
 """Which of the rows of transactions are of a table; not to find them by: it may have one for each of very many partitions."""
-DELETE_DYNAMIC = sa.delete(transaction_components).where(C.transaction_id == sa.bindparam("key"), *OF_TABLE, C.partition.is_(None))
+DELETE_DYNAMIC = sa.delete(transaction_components).where(
+    COMPONENT.transaction_id == sa.bindparam("key"), *OF_TABLE, COMPONENT.partition.is_(None)
+)
 WRITES = (
-    sa.select(*(C[name] for name in WRITE_COLUMNS))
-    .where(Among(C.database, "databases"), Among(C.table, "tables"), C.commit_id >= sa.bindparam("since"))
-    .order_by(C.id)
+    sa.select(*(COMPONENT[name] for name in WRITE_COLUMNS))
+    .where(Among(COMPONENT.database, "databases"), Among(COMPONENT.table, "tables"), COMPONENT.commit_id >= sa.bindparam("since"))
+    .order_by(COMPONENT.id)
 )
 
 

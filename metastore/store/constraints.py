@@ -17,13 +17,13 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, tables
 
-C = constraints.c
+CONSTRAINT = constraints.c
 CHILD, CHILD_DATABASE = tables.alias("child"), databases.alias("child_database")
 PARENT, PARENT_DATABASE = tables.alias("parent"), databases.alias("parent_database")
 COLUMNS = {
-    "kind": C.kind,
-    "name": C.name,
-    "body": C.body,
+    "kind": CONSTRAINT.kind,
+    "name": CONSTRAINT.name,
+    "body": CONSTRAINT.body,
     "catalog": CHILD_DATABASE.c.catalog,
     "database": CHILD_DATABASE.c.name,
     "table": CHILD.c.name,
@@ -32,16 +32,16 @@ COLUMNS = {
 }
 """By the fields of `Constraint`."""
 JOINED = (
-    constraints.join(CHILD, C.table_id == CHILD.c.id)
+    constraints.join(CHILD, CONSTRAINT.table_id == CHILD.c.id)
     .join(CHILD_DATABASE, CHILD.c.database_id == CHILD_DATABASE.c.id)
-    .outerjoin(PARENT, C.parent_table_id == PARENT.c.id)
+    .outerjoin(PARENT, CONSTRAINT.parent_table_id == PARENT.c.id)
     .outerjoin(PARENT_DATABASE, PARENT.c.database_id == PARENT_DATABASE.c.id)
 )
-DELETE = sa.delete(constraints).where(C.table_id == sa.bindparam("key"), C.name == sa.bindparam("name_key"))
-REFERRING = sa.select(C.id, C.table_id, C.kind, C.name, C.parent_table_id, C.body).where(
-    sa.or_(C.table_id == sa.bindparam("key"), C.parent_table_id == sa.bindparam("key"))
-)
-DELETE_KEYED = sa.delete(constraints).where(Among(C.id, "keys"))
+DELETE = sa.delete(constraints).where(CONSTRAINT.table_id == sa.bindparam("key"), CONSTRAINT.name == sa.bindparam("name_key"))
+REFERRING = sa.select(
+    CONSTRAINT.id, CONSTRAINT.table_id, CONSTRAINT.kind, CONSTRAINT.name, CONSTRAINT.parent_table_id, CONSTRAINT.body
+).where(sa.or_(CONSTRAINT.table_id == sa.bindparam("key"), CONSTRAINT.parent_table_id == sa.bindparam("key")))
+DELETE_KEYED = sa.delete(constraints).where(Among(CONSTRAINT.id, "keys"))
 INSERTED = ("table_id", "kind", "name", "parent_table_id", "body")
 
 
@@ -60,8 +60,8 @@ class Constraint(NamedTuple):
 
 @cache
 def _listing(filters: tuple[str, ...]) -> sa.Select[Any]:
-    conditions = [{**COLUMNS, "table_id": C.table_id}[name] == sa.bindparam(f"{name}_key") for name in filters]
-    return sa.select(*COLUMNS.values()).select_from(JOINED).where(*conditions).order_by(C.id)
+    conditions = [{**COLUMNS, "table_id": CONSTRAINT.table_id}[name] == sa.bindparam(f"{name}_key") for name in filters]
+    return sa.select(*COLUMNS.values()).select_from(JOINED).where(*conditions).order_by(CONSTRAINT.id)
 
 
 def find(session: Session, **filters: str | int | None) -> list[Constraint]:

@@ -13,13 +13,15 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import credentials
 
-C = credentials.c
-OF_USER = sa.select(credentials).where(C.user_name == sa.bindparam("name")).order_by(C.id)
-ALL = sa.select(credentials).order_by(C.user_name, C.id)
-VALID = sa.select(C.id).where(C.id == sa.bindparam("key"), sa.or_(C.expire_time.is_(None), C.expire_time > sa.bindparam("now")))
-DELETE = sa.delete(credentials).where(C.id == sa.bindparam("key"))
-DELETE_OF_USER = sa.delete(credentials).where(C.user_name == sa.bindparam("name"))
-DELETE_PASSWORD = sa.delete(credentials).where(C.user_name == sa.bindparam("name"), C.kind == constant("password"))
+CREDENTIAL = credentials.c
+OF_USER = sa.select(credentials).where(CREDENTIAL.user_name == sa.bindparam("name")).order_by(CREDENTIAL.id)
+ALL = sa.select(credentials).order_by(CREDENTIAL.user_name, CREDENTIAL.id)
+VALID = sa.select(CREDENTIAL.id).where(
+    CREDENTIAL.id == sa.bindparam("key"), sa.or_(CREDENTIAL.expire_time.is_(None), CREDENTIAL.expire_time > sa.bindparam("now"))
+)
+DELETE = sa.delete(credentials).where(CREDENTIAL.id == sa.bindparam("key"))
+DELETE_OF_USER = sa.delete(credentials).where(CREDENTIAL.user_name == sa.bindparam("name"))
+DELETE_PASSWORD = sa.delete(credentials).where(CREDENTIAL.user_name == sa.bindparam("name"), CREDENTIAL.kind == constant("password"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from metastore.store.database import Session
 from metastore.store.schema import databases
 from metastore.store.schema_engine import data_connectors
 
-C = data_connectors.c
-HERE = C.name == sa.bindparam("key")
+CONNECTOR = data_connectors.c
+HERE = CONNECTOR.name == sa.bindparam("key")
 FIND = sa.select(data_connectors).where(HERE)
 FIND_LOCKED = FIND.with_for_update()
-NAMES = sa.select(C.name).order_by(C.name)
-UPDATE = sa.update(data_connectors).where(HERE).values(bound(C.keys(), but={"name", "type", "create_time"}))
+NAMES = sa.select(CONNECTOR.name).order_by(CONNECTOR.name)
+UPDATE = sa.update(data_connectors).where(HERE).values(bound(CONNECTOR.keys(), but={"name", "type", "create_time"}))
 DELETE = sa.delete(data_connectors).where(HERE)
 USERS = (
     sa.select(databases.c.name)

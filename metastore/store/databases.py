@@ -17,30 +17,30 @@ from metastore.store.schema import databases, functions, privileges, tables
 from metastore.store.schema_engine import packages, procedures
 from metastore.store.schema_registry import registry_schemas
 
-C = databases.c
+DATABASE = databases.c
 FIELDS = {
-    "catalogName": C.catalog,
-    "name": C.name,
-    "description": C.description,
-    "locationUri": C.location,
-    "managedLocationUri": C.managed_location,
-    "parameters": C.parameters,
-    "ownerName": C.owner_name,
-    "ownerType": C.owner_type,
-    "createTime": C.create_time,
-    "type": C.type,
-    "connector_name": C.connector_name,
-    "remote_dbname": C.remote_name,
+    "catalogName": DATABASE.catalog,
+    "name": DATABASE.name,
+    "description": DATABASE.description,
+    "locationUri": DATABASE.location,
+    "managedLocationUri": DATABASE.managed_location,
+    "parameters": DATABASE.parameters,
+    "ownerName": DATABASE.owner_name,
+    "ownerType": DATABASE.owner_type,
+    "createTime": DATABASE.create_time,
+    "type": DATABASE.type,
+    "connector_name": DATABASE.connector_name,
+    "remote_dbname": DATABASE.remote_name,
 }
 """Columns by the field of the struct that they hold."""
-HERE = sa.and_(C.catalog == sa.bindparam("catalog_key"), C.name == sa.bindparam("name_key"))
+HERE = sa.and_(DATABASE.catalog == sa.bindparam("catalog_key"), DATABASE.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS.values()).where(HERE)
-LOCK = sa.select(C.id).where(HERE).with_for_update()
-SHARE = sa.select(C.id).where(HERE).with_for_update(read=True)
-NAMES = sa.select(C.name).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
-ALL = sa.select(*FIELDS.values()).where(C.catalog == sa.bindparam("catalog_key")).order_by(C.name)
-UPDATE = sa.update(databases).where(HERE).values(bound(C.keys(), but={"id", "catalog", "name", "create_time"}))
-DELETE = sa.delete(databases).where(C.id == sa.bindparam("key"))
+LOCK = sa.select(DATABASE.id).where(HERE).with_for_update()
+SHARE = sa.select(DATABASE.id).where(HERE).with_for_update(read=True)
+NAMES = sa.select(DATABASE.name).where(DATABASE.catalog == sa.bindparam("catalog_key")).order_by(DATABASE.name)
+ALL = sa.select(*FIELDS.values()).where(DATABASE.catalog == sa.bindparam("catalog_key")).order_by(DATABASE.name)
+UPDATE = sa.update(databases).where(HERE).values(bound(DATABASE.keys(), but={"id", "catalog", "name", "create_time"}))
+DELETE = sa.delete(databases).where(DATABASE.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
 CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas, "stored procedures": procedures, "packages": packages}
 """What a database may hold."""

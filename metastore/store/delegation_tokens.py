@@ -15,20 +15,20 @@ from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import delegation_tokens, foreign_master_keys, foreign_tokens
 
-T, F, K = delegation_tokens.c, foreign_tokens.c, foreign_master_keys.c
+TOKEN, FOREIGN_TOKEN, MASTER_KEY = delegation_tokens.c, foreign_tokens.c, foreign_master_keys.c
 HASH: sa.BindParameter[str] = sa.bindparam("key")
-FIND = sa.select(T.password, T.owner, T.renewer, T.real_user, T.valid_until, T.max_date).where(T.hash == HASH)
-RENEW = sa.update(delegation_tokens).where(T.hash == HASH).values(valid_until=sa.bindparam("until"))
-DELETE = sa.delete(delegation_tokens).where(T.hash == HASH)
-EXPIRED = sa.select(T.hash).where(T.max_date < sa.bindparam("now")).limit(sa.bindparam("most"))
-DELETE_MANY = sa.delete(delegation_tokens).where(Among(T.hash, "keys"))
+FIND = sa.select(TOKEN.password, TOKEN.owner, TOKEN.renewer, TOKEN.real_user, TOKEN.valid_until, TOKEN.max_date).where(TOKEN.hash == HASH)
+RENEW = sa.update(delegation_tokens).where(TOKEN.hash == HASH).values(valid_until=sa.bindparam("until"))
+DELETE = sa.delete(delegation_tokens).where(TOKEN.hash == HASH)
+EXPIRED = sa.select(TOKEN.hash).where(TOKEN.max_date < sa.bindparam("now")).limit(sa.bindparam("most"))
+DELETE_MANY = sa.delete(delegation_tokens).where(Among(TOKEN.hash, "keys"))
 
-FIND_FOREIGN = sa.select(F.token).where(F.hash == HASH)
-FOREIGN_IDENTIFIERS = sa.select(F.identifier).order_by(F.hash)
-DELETE_FOREIGN = sa.delete(foreign_tokens).where(F.hash == HASH)
-KEYS = sa.select(K.body).order_by(K.id)
-UPDATE_KEY = sa.update(foreign_master_keys).where(K.id == sa.bindparam("number")).values(body=sa.bindparam("text"))
-DELETE_KEY = sa.delete(foreign_master_keys).where(K.id == sa.bindparam("number"))
+FIND_FOREIGN = sa.select(FOREIGN_TOKEN.token).where(FOREIGN_TOKEN.hash == HASH)
+FOREIGN_IDENTIFIERS = sa.select(FOREIGN_TOKEN.identifier).order_by(FOREIGN_TOKEN.hash)
+DELETE_FOREIGN = sa.delete(foreign_tokens).where(FOREIGN_TOKEN.hash == HASH)
+KEYS = sa.select(MASTER_KEY.body).order_by(MASTER_KEY.id)
+UPDATE_KEY = sa.update(foreign_master_keys).where(MASTER_KEY.id == sa.bindparam("number")).values(body=sa.bindparam("text"))
+DELETE_KEY = sa.delete(foreign_master_keys).where(MASTER_KEY.id == sa.bindparam("number"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,28 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, functions
 
-F, D = functions.c, databases.c
-FIELDS = (D.catalog, D.name, F.name, F.class_name, F.owner_name, F.owner_type, F.create_time, F.type, F.resources)
-JOINED = functions.join(databases, F.database_id == D.id)
-IN_CATALOG = D.catalog == sa.bindparam("catalog_key")
-IN_DATABASE = sa.and_(IN_CATALOG, D.name == sa.bindparam("database_key"))
-FIND = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, F.name == sa.bindparam("name_key"))
-ALL_OF = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(F.name)
-ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_CATALOG).order_by(D.name, F.name)
-DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
-LOCK = sa.select(F.id).where(F.database_id == DATABASE_KEY, F.name == sa.bindparam("name_key")).with_for_update()
-UPDATE = sa.update(functions).where(F.id == sa.bindparam("key")).values(bound(F.keys(), but={"id"}))
-DELETE = sa.delete(functions).where(F.id == sa.bindparam("key"))
+FUNCTION, DATABASE = functions.c, databases.c
+FIELDS = (
+    DATABASE.catalog,
+    DATABASE.name,
+    FUNCTION.name,
+    FUNCTION.class_name,
+    FUNCTION.owner_name,
+    FUNCTION.owner_type,
+    FUNCTION.create_time,
+    FUNCTION.type,
+    FUNCTION.resources,
+)
+JOINED = functions.join(databases, FUNCTION.database_id == DATABASE.id)
+IN_CATALOG = DATABASE.catalog == sa.bindparam("catalog_key")
+IN_DATABASE = sa.and_(IN_CATALOG, DATABASE.name == sa.bindparam("database_key"))
+FIND = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE, FUNCTION.name == sa.bindparam("name_key"))
+ALL_OF = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(FUNCTION.name)
+ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_CATALOG).order_by(DATABASE.name, FUNCTION.name)
+DATABASE_KEY = sa.select(DATABASE.id).where(IN_DATABASE).scalar_subquery()
+LOCK = sa.select(FUNCTION.id).where(FUNCTION.database_id == DATABASE_KEY, FUNCTION.name == sa.bindparam("name_key")).with_for_update()
+UPDATE = sa.update(functions).where(FUNCTION.id == sa.bindparam("key")).values(bound(FUNCTION.keys(), but={"id"}))
+DELETE = sa.delete(functions).where(FUNCTION.id == sa.bindparam("key"))
 
 
 def _struct(row: Row) -> Function:

@@ -13,40 +13,48 @@ from metastore.store.schema import replicated_transactions, transaction_componen
 from metastore.store.transactions import ABORTED, COMMITTED, OPEN, WROTE
 from metastore.store.write_ids import LAST_OF_RANGE, NAMES, TableKey, is_table, named
 
-T, C = transactions.c, transaction_components.c
-I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
+TRANSACTION, COMPONENT = transactions.c, transaction_components.c
+WRITE_ID, WRITE_ID_RANGE = write_ids.c, write_id_ranges.c
 _STATES = {state: constant(state) for state in (OPEN, ABORTED, COMMITTED)}
 _ONE = constant(1)
-_WROTE = T.holds.bitwise_and(constant(WROTE)) != constant(0)
-_SEEN_BY_ALL = sa.and_(T.commit_id.is_not(None), T.commit_id < sa.bindparam("min_open"))
-UNMARKED = sa.select(T.id).where(T.state == _STATES[COMMITTED], T.commit_id.is_(None), _WROTE).order_by(T.id).limit(sa.bindparam("most"))
-MARK = sa.update(transactions).where(Among(T.id, "keys")).values(commit_id=sa.bindparam("number"))
+_WROTE = TRANSACTION.holds.bitwise_and(constant(WROTE)) != constant(0)
+_SEEN_BY_ALL = sa.and_(TRANSACTION.commit_id.is_not(None), TRANSACTION.commit_id < sa.bindparam("min_open"))
+UNMARKED = (
+    sa.select(TRANSACTION.id)
+    .where(TRANSACTION.state == _STATES[COMMITTED], TRANSACTION.commit_id.is_(None), _WROTE)
+    .order_by(TRANSACTION.id)
+    .limit(sa.bindparam("most"))
+)
+MARK = sa.update(transactions).where(Among(TRANSACTION.id, "keys")).values(commit_id=sa.bindparam("number"))
 COMMITTED_BEFORE = (
-    sa.select(T.id)
-    .where(T.state == _STATES[COMMITTED], T.ended_ms < sa.bindparam("before"), sa.or_(sa.not_(_WROTE), _SEEN_BY_ALL))
-    .order_by(T.id)
+    sa.select(TRANSACTION.id)
+    .where(TRANSACTION.state == _STATES[COMMITTED], TRANSACTION.ended_ms < sa.bindparam("before"), sa.or_(sa.not_(_WROTE), _SEEN_BY_ALL))
+    .order_by(TRANSACTION.id)
     .limit(sa.bindparam("most"))
 )
 EMPTY_ABORTED = (
-    sa.select(T.id)
+    sa.select(TRANSACTION.id)
     .where(
-        T.state == _STATES[ABORTED],
-        T.ended_ms < sa.bindparam("before"),
-        ~sa.exists(sa.select(_ONE).where(C.transaction_id == T.id)),
+        TRANSACTION.state == _STATES[ABORTED],
+        TRANSACTION.ended_ms < sa.bindparam("before"),
+        ~sa.exists(sa.select(_ONE).where(COMPONENT.transaction_id == TRANSACTION.id)),
     )
-    .order_by(T.id)
+    .order_by(TRANSACTION.id)
     .limit(sa.bindparam("most"))
 )
-DELETE = sa.delete(transactions).where(Among(T.id, "keys"))
+DELETE = sa.delete(transactions).where(Among(TRANSACTION.id, "keys"))
 DELETE_TARGETS = sa.delete(replicated_transactions).where(Among(replicated_transactions.c.transaction_id, "keys"))
-LOWEST_NEEDED = sa.select(sa.func.min(T.id)).where(
-    sa.or_(T.state.in_([_STATES[OPEN], _STATES[ABORTED]]), sa.and_(T.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL)))
+LOWEST_NEEDED = sa.select(sa.func.min(TRANSACTION.id)).where(
+    sa.or_(
+        TRANSACTION.state.in_([_STATES[OPEN], _STATES[ABORTED]]),
+        sa.and_(TRANSACTION.state == _STATES[COMMITTED], _WROTE, sa.not_(_SEEN_BY_ALL)),
+    )
 )
 _LOW, _LAST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("low", "last"))
 _STAYING = (
     sa.union_all(
-        sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id >= _LOW),
-        sa.select(*(R[name] for name in NAMES), R.first_write_id).where(R.last_transaction >= _LOW),
+        sa.select(*(WRITE_ID[name] for name in NAMES), WRITE_ID.write_id.label("number")).where(WRITE_ID.transaction_id >= _LOW),
+        sa.select(*(WRITE_ID_RANGE[name] for name in NAMES), WRITE_ID_RANGE.first_write_id).where(WRITE_ID_RANGE.last_transaction >= _LOW),
     )
     .subquery("staying")
     .c
@@ -57,8 +65,8 @@ _KEPT = (
     .subquery("kept")
 )
 _GOING = sa.union_all(
-    sa.select(*(I[name] for name in NAMES), I.write_id.label("number")).where(I.transaction_id < _LOW),
-    sa.select(*(R[name] for name in NAMES), LAST_OF_RANGE).where(R.last_transaction < _LOW),
+    sa.select(*(WRITE_ID[name] for name in NAMES), WRITE_ID.write_id.label("number")).where(WRITE_ID.transaction_id < _LOW),
+    sa.select(*(WRITE_ID_RANGE[name] for name in NAMES), LAST_OF_RANGE).where(WRITE_ID_RANGE.last_transaction < _LOW),
 ).subquery("going")
 FREE = (
     sa.select(*_GOING.c)
@@ -68,29 +76,29 @@ FREE = (
     .limit(sa.bindparam("most"))
 )
 DELETE_WRITE_IDS = (
-    sa.delete(write_ids).where(*is_table(I), I.write_id <= _LAST, I.transaction_id < _LOW),
-    sa.delete(write_id_ranges).where(*is_table(R), LAST_OF_RANGE <= _LAST, R.last_transaction < _LOW),
+    sa.delete(write_ids).where(*is_table(WRITE_ID), WRITE_ID.write_id <= _LAST, WRITE_ID.transaction_id < _LOW),
+    sa.delete(write_id_ranges).where(*is_table(WRITE_ID_RANGE), LAST_OF_RANGE <= _LAST, WRITE_ID_RANGE.last_transaction < _LOW),
 )
 
 _RANKED = (
     sa.select(
-        C.id,
-        C.commit_id,
+        COMPONENT.id,
+        COMPONENT.commit_id,
         sa.func.row_number()
         .over(
-            partition_by=[*(C[name] for name in NAMES), C.partition, C.operation, C.write_id.is_(None)],
-            order_by=[C.write_id.desc(), C.id.desc()],
+            partition_by=[*(COMPONENT[name] for name in NAMES), COMPONENT.partition, COMPONENT.operation, COMPONENT.write_id.is_(None)],
+            order_by=[COMPONENT.write_id.desc(), COMPONENT.id.desc()],
         )
         .label("place"),
     )
-    .where(C.committed_ms.is_not(None))
+    .where(COMPONENT.committed_ms.is_not(None))
     .subquery("ranked")
     .c
 )
 SUPERSEDED = (
     sa.select(_RANKED.id).where(_RANKED.place > _ONE, has_no_conflicts(_RANKED, sa.bindparam("min_open"))).limit(sa.bindparam("most"))
 )
-DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(C.id, "keys"))
+DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(COMPONENT.id, "keys"))
 
 
 def unmarked(session: Session, most: int) -> list[int]:

@@ -18,34 +18,36 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, tables
 from metastore.store.schema_indexes import indexes
 
-I, T, D = indexes.c, tables.c, databases.c  # noqa: E741  # as in the other modules: the first letter
+INDEX, TABLE, DATABASE = indexes.c, tables.c, databases.c
 INDEX_TABLE, INDEX_DATABASE = tables.alias("index_table"), databases.alias("index_database")
 _INDEX_TABLE_NAME = (INDEX_DATABASE.c.catalog, INDEX_DATABASE.c.name, INDEX_TABLE.c.name)
 
 
 def _with_index_table(rows: sa.FromClause) -> sa.FromClause:
     """Return rows of indexes with those of their index tables and these tables' databases."""
-    return rows.join(INDEX_TABLE, I.index_table_id == INDEX_TABLE.c.id).join(
+    return rows.join(INDEX_TABLE, INDEX.index_table_id == INDEX_TABLE.c.id).join(
         INDEX_DATABASE, INDEX_TABLE.c.database_id == INDEX_DATABASE.c.id
     )
 
 
-_WITH_TABLE = indexes.join(tables, I.table_id == T.id).join(databases, T.database_id == D.id)
-IN_TABLE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"), T.name == sa.bindparam("table_key"))
+_WITH_TABLE = indexes.join(tables, INDEX.table_id == TABLE.id).join(databases, TABLE.database_id == DATABASE.id)
+IN_TABLE = sa.and_(
+    DATABASE.catalog == sa.bindparam("catalog_key"), DATABASE.name == sa.bindparam("database_key"), TABLE.name == sa.bindparam("table_key")
+)
 ALL_OF = (
-    sa.select(D.name, T.name, I.name, I.body, *_INDEX_TABLE_NAME)
+    sa.select(DATABASE.name, TABLE.name, INDEX.name, INDEX.body, *_INDEX_TABLE_NAME)
     .select_from(_with_index_table(_WITH_TABLE))
     .where(IN_TABLE)
-    .order_by(I.name)
+    .order_by(INDEX.name)
 )
-FIND = ALL_OF.where(I.name == sa.bindparam("name_key"))
-TABLE_KEY = sa.select(T.id).select_from(tables.join(databases, T.database_id == D.id)).where(IN_TABLE).scalar_subquery()
-ONE = (I.table_id == TABLE_KEY, I.name == sa.bindparam("name_key"))
-LOCK = sa.select(I.body).where(*ONE).with_for_update()
+FIND = ALL_OF.where(INDEX.name == sa.bindparam("name_key"))
+TABLE_KEY = sa.select(TABLE.id).select_from(tables.join(databases, TABLE.database_id == DATABASE.id)).where(IN_TABLE).scalar_subquery()
+ONE = (INDEX.table_id == TABLE_KEY, INDEX.name == sa.bindparam("name_key"))
+LOCK = sa.select(INDEX.body).where(*ONE).with_for_update()
 UPDATE = sa.update(indexes).where(*ONE).values(body=sa.bindparam("body"))
 DELETE = sa.delete(indexes).where(*ONE)
-INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_with_index_table(indexes)).where(I.table_id == sa.bindparam("key"))
-OWNER = sa.select(D.name, T.name, I.name).select_from(_WITH_TABLE).where(I.index_table_id == sa.bindparam("key"))
+INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_with_index_table(indexes)).where(INDEX.table_id == sa.bindparam("key"))
+OWNER = sa.select(DATABASE.name, TABLE.name, INDEX.name).select_from(_WITH_TABLE).where(INDEX.index_table_id == sa.bindparam("key"))
 
 
 def _body(index: Index) -> str:

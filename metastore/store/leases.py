@@ -10,14 +10,14 @@ from metastore.store.clauses import Among, constant
 from metastore.store.database import Session
 from metastore.store.schema import leases
 
-L = leases.c
-FIND = sa.select(L.holder, L.expires_ms).where(L.name == sa.bindparam("key"))
+LEASE = leases.c
+FIND = sa.select(LEASE.holder, LEASE.expires_ms).where(LEASE.name == sa.bindparam("key"))
 TAKE = (
     sa.update(leases)
-    .where(L.name == sa.bindparam("key"), sa.or_(L.holder == sa.bindparam("who"), L.expires_ms <= sa.bindparam("now")))
+    .where(LEASE.name == sa.bindparam("key"), sa.or_(LEASE.holder == sa.bindparam("who"), LEASE.expires_ms <= sa.bindparam("now")))
     .values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
 )
-GIVE_BACK = sa.update(leases).where(Among(L.name, "names"), L.holder == sa.bindparam("who")).values(expires_ms=constant(0))
+GIVE_BACK = sa.update(leases).where(Among(LEASE.name, "names"), LEASE.holder == sa.bindparam("who")).values(expires_ms=constant(0))
 
 
 def find(session: Session, name: str) -> tuple[str | None, int] | None:

@@ -10,13 +10,21 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import constant
 from metastore.store.compactions import Entry
-from metastore.store.components import C as COMPONENT
+from metastore.store.components import COMPONENT
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.notifications import LogRow
 from metastore.store.schema import compactions, databases, leases, notifications, partitions, tables, transactions
 
-D, T, P, X, Q, N, L = databases.c, tables.c, partitions.c, transactions.c, compactions.c, notifications.c, leases.c
+DATABASE, TABLE, PARTITION, TRANSACTION, COMPACTION, NOTIFICATION, LEASE = (
+    databases.c,
+    tables.c,
+    partitions.c,
+    transactions.c,
+    compactions.c,
+    notifications.c,
+    leases.c,
+)
 LAST = "\U0010ffff"
 """Above every text."""
 
@@ -42,42 +50,61 @@ def containing(part: str) -> str:
 
 _MOST: sa.BindParameter[int] = sa.bindparam("most")
 DATABASES = (
-    sa.select(D.name, D.owner_name, D.description, D.location)
-    .where(D.catalog == _text("catalog_key"), D.name > _text("after"), _contains(D.name, "pattern"))
-    .order_by(D.name)
+    sa.select(DATABASE.name, DATABASE.owner_name, DATABASE.description, DATABASE.location)
+    .where(DATABASE.catalog == _text("catalog_key"), DATABASE.name > _text("after"), _contains(DATABASE.name, "pattern"))
+    .order_by(DATABASE.name)
     .limit(_MOST)
 )
-_SHOWN = (D.name, T.name, T.type, T.owner, T.comment)
-_JOINED = sa.select(*_SHOWN).select_from(tables.join(databases, T.database_id == D.id))
-_ID = sa.select(D.id).where(D.catalog == _text("catalog_key"), D.name == _text("database_key")).scalar_subquery()
-IN_DATABASE = _JOINED.where(T.database_id == _ID, T.name > _text("after_name"), _contains(T.name, "pattern")).order_by(T.name).limit(_MOST)
+_SHOWN = (DATABASE.name, TABLE.name, TABLE.type, TABLE.owner, TABLE.comment)
+_JOINED = sa.select(*_SHOWN).select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
+_ID = sa.select(DATABASE.id).where(DATABASE.catalog == _text("catalog_key"), DATABASE.name == _text("database_key")).scalar_subquery()
+IN_DATABASE = (
+    _JOINED.where(TABLE.database_id == _ID, TABLE.name > _text("after_name"), _contains(TABLE.name, "pattern"))
+    .order_by(TABLE.name)
+    .limit(_MOST)
+)
 IN_CATALOG = (
     _JOINED.where(
-        D.catalog == _text("catalog_key"),
-        sa.or_(D.name > _text("after_database"), sa.and_(D.name == _text("after_database"), T.name > _text("after_name"))),
-        _contains(D.name, "database_pattern"),
-        _contains(T.name, "pattern"),
+        DATABASE.catalog == _text("catalog_key"),
+        sa.or_(
+            DATABASE.name > _text("after_database"), sa.and_(DATABASE.name == _text("after_database"), TABLE.name > _text("after_name"))
+        ),
+        _contains(DATABASE.name, "database_pattern"),
+        _contains(TABLE.name, "pattern"),
     )
-    .order_by(D.name, T.name)
+    .order_by(DATABASE.name, TABLE.name)
     .limit(_MOST)
 )
-_PARTITIONS = sa.select(P.name, P.partition_values).where(P.table_id == _number("table_id"), P.name < _text("high"))
+_PARTITIONS = sa.select(PARTITION.name, PARTITION.partition_values).where(
+    PARTITION.table_id == _number("table_id"), PARTITION.name < _text("high")
+)
 PARTITIONS_AFTER, PARTITIONS_FROM = (
-    _PARTITIONS.where(begins).order_by(P.name).limit(_MOST) for begins in (P.name > _text("low"), P.name >= _text("low"))
+    _PARTITIONS.where(begins).order_by(PARTITION.name).limit(_MOST)
+    for begins in (PARTITION.name > _text("low"), PARTITION.name >= _text("low"))
 )
 """Two, for a database that is told two lower bounds begins at either."""
-TRANSACTION_COLUMNS = (X.id, X.state, X.type, X.user, X.host, X.agent, X.started_ms, X.heartbeat_ms, X.ended_ms)
-TRANSACTION = sa.select(*TRANSACTION_COLUMNS).where(X.id == _number("key"))
+TRANSACTION_COLUMNS = (
+    TRANSACTION.id,
+    TRANSACTION.state,
+    TRANSACTION.type,
+    TRANSACTION.user,
+    TRANSACTION.host,
+    TRANSACTION.agent,
+    TRANSACTION.started_ms,
+    TRANSACTION.heartbeat_ms,
+    TRANSACTION.ended_ms,
+)
+ONE_TRANSACTION = sa.select(*TRANSACTION_COLUMNS).where(TRANSACTION.id == _number("key"))
 WRITES = (
     sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition, COMPONENT.operation, COMPONENT.write_id)
     .where(COMPONENT.transaction_id == _number("key"))
     .order_by(COMPONENT.id)
     .limit(_MOST)
 )
-COMPACTION = sa.select(compactions).where(Q.id == _number("key"))
-EVENT_COLUMNS = (N.id, *(N[name] for name in LogRow._fields))
-HOLDS_EVENT = sa.select(*EVENT_COLUMNS).where(N.id >= _number("key")).order_by(N.id).limit(constant(1))
-LEASES = sa.select(L.name, L.holder, L.expires_ms).order_by(L.name)
+ONE_COMPACTION = sa.select(compactions).where(COMPACTION.id == _number("key"))
+EVENT_COLUMNS = (NOTIFICATION.id, *(NOTIFICATION[name] for name in LogRow._fields))
+HOLDS_EVENT = sa.select(*EVENT_COLUMNS).where(NOTIFICATION.id >= _number("key")).order_by(NOTIFICATION.id).limit(constant(1))
+LEASES = sa.select(LEASE.name, LEASE.holder, LEASE.expires_ms).order_by(LEASE.name)
 
 
 class DatabaseRow(NamedTuple):
@@ -167,10 +194,10 @@ def partitions_after(session: Session, table_id: int, prefix: str, after: str, m
 
 @cache
 def _transactions(*, of_user: bool) -> sa.Select[Any]:
-    clause = sa.select(*TRANSACTION_COLUMNS).where(X.state == _text("state_key"), X.id > _number("after"))
+    clause = sa.select(*TRANSACTION_COLUMNS).where(TRANSACTION.state == _text("state_key"), TRANSACTION.id > _number("after"))
     if of_user:
-        clause = clause.where(X.user == _text("user_key"))
-    return clause.order_by(X.id).limit(_MOST)
+        clause = clause.where(TRANSACTION.user == _text("user_key"))
+    return clause.order_by(TRANSACTION.id).limit(_MOST)
 
 
 def transactions_after(session: Session, state: str, user: str | None, after: int, most: int) -> list[TransactionRow]:
@@ -182,7 +209,7 @@ def transactions_after(session: Session, state: str, user: str | None, after: in
 
 def transaction(session: Session, key: int) -> TransactionRow | None:
     """Return a transaction."""
-    row = session.row(TRANSACTION, key=key)
+    row = session.row(ONE_TRANSACTION, key=key)
     return None if row is None else TransactionRow(*row)
 
 
@@ -193,8 +220,8 @@ def writes(session: Session, transaction_id: int, most: int) -> list[Write]:
 
 @cache
 def _compactions(names: frozenset[str]) -> sa.Select[Any]:
-    conditions = (Q[name] == sa.bindparam(f"{name}_key") for name in sorted(names))
-    return sa.select(compactions).where(Q.id < _number("before"), *conditions).order_by(Q.id.desc()).limit(_MOST)
+    conditions = (COMPACTION[name] == sa.bindparam(f"{name}_key") for name in sorted(names))
+    return sa.select(compactions).where(COMPACTION.id < _number("before"), *conditions).order_by(COMPACTION.id.desc()).limit(_MOST)
 
 
 def compactions_before(session: Session, filters: dict[str, Any], before: int, most: int) -> list[Entry]:
@@ -205,17 +232,17 @@ def compactions_before(session: Session, filters: dict[str, Any], before: int, m
 
 def compaction(session: Session, key: int) -> Entry | None:
     """Return an entry of the queue or its history."""
-    row = session.row(COMPACTION, key=key)
+    row = session.row(ONE_COMPACTION, key=key)
     return None if row is None else Entry(*row)
 
 
 @cache
 def _events(names: frozenset[str]) -> sa.Select[Any]:
-    conditions = (N[name] == _text(f"{name}_key") for name in sorted(names))
+    conditions = (NOTIFICATION[name] == _text(f"{name}_key") for name in sorted(names))
     return (
         sa.select(*EVENT_COLUMNS)
-        .where(N.id < _number("before"), N.id > _number("after"), *conditions)
-        .order_by(N.id.desc())
+        .where(NOTIFICATION.id < _number("before"), NOTIFICATION.id > _number("after"), *conditions)
+        .order_by(NOTIFICATION.id.desc())
         .limit(_MOST)
     )  # fmt: skip
 

@@ -12,11 +12,15 @@ from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import location_grants
 
-G = location_grants.c
-ALL = sa.select(G.principal_name, G.principal_type, G.location).order_by(G.principal_type, G.principal_name, G.location)
-OF = sa.select(G.location).where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
+GRANT = location_grants.c
+ALL = sa.select(GRANT.principal_name, GRANT.principal_type, GRANT.location).order_by(
+    GRANT.principal_type, GRANT.principal_name, GRANT.location
+)
+OF = sa.select(GRANT.location).where(Among(GRANT.principal_name, "names"), GRANT.principal_type == sa.bindparam("type_key"))
 DELETE = sa.delete(location_grants).where(
-    G.principal_name == sa.bindparam("name_key"), G.principal_type == sa.bindparam("type_key"), G.location == sa.bindparam("location_key")
+    GRANT.principal_name == sa.bindparam("name_key"),
+    GRANT.principal_type == sa.bindparam("type_key"),
+    GRANT.location == sa.bindparam("location_key"),
 )
 
 

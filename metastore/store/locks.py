@@ -28,47 +28,57 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import lock_components, lock_queues, locks, transactions
 from metastore.store.write_ids import TableKey
 
-L, C, Q, T = locks.c, lock_components.c, lock_queues.c, transactions.c
+LOCK, COMPONENT, QUEUE, TRANSACTION = locks.c, lock_components.c, lock_queues.c, transactions.c
 ACQUIRED, WAITING = "a", "w"
 COUNTED = frozenset({LockType.EXCLUSIVE, LockType.EXCL_WRITE})
 """Types of components that raise `changes` of their queue."""
-QUEUES = sa.select(Q.name).where(Among(Q.name, "names")).order_by(Q.name).with_for_update()
-RAISE_CHANGES = sa.update(lock_queues).where(Among(Q.name, "names")).values(changes=Q.changes + constant(1))
-FIELDS = (*L, *(column for column in C if column is not C.lock_id), T.state, T.type, T.heartbeat_ms)
+QUEUES = sa.select(QUEUE.name).where(Among(QUEUE.name, "names")).order_by(QUEUE.name).with_for_update()
+RAISE_CHANGES = sa.update(lock_queues).where(Among(QUEUE.name, "names")).values(changes=QUEUE.changes + constant(1))
+FIELDS = (
+    *LOCK,
+    *(column for column in COMPONENT if column is not COMPONENT.lock_id),
+    TRANSACTION.state,
+    TRANSACTION.type,
+    TRANSACTION.heartbeat_ms,
+)
 """Those of `Held`."""
-JOINED = locks.join(lock_components, C.lock_id == L.id).outerjoin(transactions, T.id == L.transaction_id)
+JOINED = locks.join(lock_components, COMPONENT.lock_id == LOCK.id).outerjoin(transactions, TRANSACTION.id == LOCK.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
-_OF_TYPES = (Among(C.database, "databases"), Among(C.type, "types"))
-_WITHIN = sa.or_(C.table.is_(None), Among(C.table, "tables"))
+_OF_TYPES = (Among(COMPONENT.database, "databases"), Among(COMPONENT.type, "types"))
+_WITHIN = sa.or_(COMPONENT.table.is_(None), Among(COMPONENT.table, "tables"))
 IN_DATABASES = ALL.where(*_OF_TYPES)
 ON_TABLES = IN_DATABASES.where(_WITHIN)
-_IS_BEFORE = C.lock_id < sa.bindparam("key")
+_IS_BEFORE = COMPONENT.lock_id < sa.bindparam("key")
 BEFORE_IN_DATABASES, BEFORE_ON_TABLES = IN_DATABASES.where(_IS_BEFORE), ON_TABLES.where(_IS_BEFORE)
-OF = ALL.where(C.lock_id == sa.bindparam("key"))
+OF = ALL.where(COMPONENT.lock_id == sa.bindparam("key"))
 COMPONENT_COLUMNS = ("lock_id", "number", "catalog", "database", "table", "partition", "type")
-HEARTBEAT = unsynced(sa.update(locks).where(L.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now")))
+HEARTBEAT = unsynced(sa.update(locks).where(LOCK.id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now")))
 ACQUIRE = (
     sa.update(locks)
-    .where(L.id == sa.bindparam("key"))
+    .where(LOCK.id == sa.bindparam("key"))
     .values(state=constant("a"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
 )
-EXISTS = sa.select(L.id).where(L.id == sa.bindparam("key"))
-RELEASE = unsynced(sa.delete(locks).where(L.id == sa.bindparam("key"), sa.or_(L.transaction_id == constant(0), L.state == constant("w"))))
+EXISTS = sa.select(LOCK.id).where(LOCK.id == sa.bindparam("key"))
+RELEASE = unsynced(
+    sa.delete(locks).where(LOCK.id == sa.bindparam("key"), sa.or_(LOCK.transaction_id == constant(0), LOCK.state == constant("w")))
+)
 """A lock that a crash of the database brings back goes when its heartbeat is missed."""
 EXPIRED = (
-    sa.select(L.id)
-    .where(L.transaction_id == constant(0), L.heartbeat_ms < sa.bindparam("since"))
-    .order_by(L.id)
+    sa.select(LOCK.id)
+    .where(LOCK.transaction_id == constant(0), LOCK.heartbeat_ms < sa.bindparam("since"))
+    .order_by(LOCK.id)
     .limit(sa.bindparam("most"))
 )
-LOCK_SILENT = sa.select(L.id).where(Among(L.id, "keys"), L.heartbeat_ms < sa.bindparam("since")).order_by(L.id).with_for_update()
-DELETE = sa.delete(locks).where(Among(L.id, "keys"))
+LOCK_SILENT = (
+    sa.select(LOCK.id).where(Among(LOCK.id, "keys"), LOCK.heartbeat_ms < sa.bindparam("since")).order_by(LOCK.id).with_for_update()
+)
+DELETE = sa.delete(locks).where(Among(LOCK.id, "keys"))
 ORPHANS = (
-    sa.select(L.id)
-    .select_from(locks.outerjoin(transactions, T.id == L.transaction_id))
-    .where(L.transaction_id > constant(0), sa.or_(T.id.is_(None), T.state != constant("o")))
-    .order_by(L.id)
+    sa.select(LOCK.id)
+    .select_from(locks.outerjoin(transactions, TRANSACTION.id == LOCK.transaction_id))
+    .where(LOCK.transaction_id > constant(0), sa.or_(TRANSACTION.id.is_(None), TRANSACTION.state != constant("o")))
+    .order_by(LOCK.id)
     .limit(sa.bindparam("most"))
 )
 

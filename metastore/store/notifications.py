@@ -22,7 +22,7 @@ from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema import notifications, write_notifications
 
-N, W = notifications.c, write_notifications.c
+NOTIFICATION, WRITE_NOTIFICATION = notifications.c, write_notifications.c
 COUNTER = "notification"
 BATCH = 500
 """Rows of one statement that numbers or removes events."""
@@ -101,17 +101,27 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
     return f"SUBSTRING_INDEX(SUBSTRING_INDEX({values}, ',', FIND_IN_SET({column}, {keys})), ',', -1)"
 
 
-PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).order_by(N.sequence).limit(BATCH)
-HAS_PENDING = sa.select(N.sequence, N.events).where(N.id.is_(None)).limit(1)
-NUMBER = sa.update(notifications).where(Among(N.sequence, "keys")).values(id=Matched(N.sequence, "order", "ids"))
-FIELDS = (N.id, *(N[name] for name in LogRow._fields))
-OLDEST = sa.select(N.id, N.time).where(N.id.is_not(None)).order_by(N.id).limit(BATCH)
-DELETE = sa.delete(notifications).where(N.id <= sa.bindparam("upto"))
-WRITES = (
-    sa.select(W.write_id, W.database, W.table, W.partition, W.body).where(W.transaction_id == sa.bindparam("transaction")).order_by(W.id)
+PENDING = (
+    sa.select(NOTIFICATION.sequence, NOTIFICATION.events).where(NOTIFICATION.id.is_(None)).order_by(NOTIFICATION.sequence).limit(BATCH)
 )
-OLDEST_WRITES = sa.select(W.id, W.time).order_by(W.id).limit(BATCH)
-DELETE_WRITES = sa.delete(write_notifications).where(W.id <= sa.bindparam("upto"))
+HAS_PENDING = sa.select(NOTIFICATION.sequence, NOTIFICATION.events).where(NOTIFICATION.id.is_(None)).limit(1)
+NUMBER = sa.update(notifications).where(Among(NOTIFICATION.sequence, "keys")).values(id=Matched(NOTIFICATION.sequence, "order", "ids"))
+FIELDS = (NOTIFICATION.id, *(NOTIFICATION[name] for name in LogRow._fields))
+OLDEST = sa.select(NOTIFICATION.id, NOTIFICATION.time).where(NOTIFICATION.id.is_not(None)).order_by(NOTIFICATION.id).limit(BATCH)
+DELETE = sa.delete(notifications).where(NOTIFICATION.id <= sa.bindparam("upto"))
+WRITES = (
+    sa.select(
+        WRITE_NOTIFICATION.write_id,
+        WRITE_NOTIFICATION.database,
+        WRITE_NOTIFICATION.table,
+        WRITE_NOTIFICATION.partition,
+        WRITE_NOTIFICATION.body,
+    )
+    .where(WRITE_NOTIFICATION.transaction_id == sa.bindparam("transaction"))
+    .order_by(WRITE_NOTIFICATION.id)
+)
+OLDEST_WRITES = sa.select(WRITE_NOTIFICATION.id, WRITE_NOTIFICATION.time).order_by(WRITE_NOTIFICATION.id).limit(BATCH)
+DELETE_WRITES = sa.delete(write_notifications).where(WRITE_NOTIFICATION.id <= sa.bindparam("upto"))
 
 
 def insert(session: Session, rows: Sequence[LogRow]) -> None:
@@ -162,19 +172,23 @@ def last_id(session: Session) -> int:
 def _selects(parts: frozenset[str], *, with_unnamed: bool) -> tuple[sa.Select[Any], sa.Select[Any]]:
     """Return the query of events and that of their number, for the parts of a filter that are asked for."""
     after, upto = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("after", "upto"))
-    conditions: list[sa.ColumnElement[bool]] = [N.id > after]
+    conditions: list[sa.ColumnElement[bool]] = [NOTIFICATION.id > after]
     if "upto" in parts:
-        conditions.append(N.id - N.events < upto)
-    for column in (N.catalog, N.database):
+        conditions.append(NOTIFICATION.id - NOTIFICATION.events < upto)
+    for column in (NOTIFICATION.catalog, NOTIFICATION.database):
         if column.name in parts:
             same = column == sa.bindparam(column.name, type_=sa.String())
             conditions.append(sa.or_(same, column.is_(None)) if with_unnamed else same)
-    among = {"tables": Among(N.table, "tables"), "types": Among(N.type, "types"), "skipped": sa.not_(Among(N.type, "skipped"))}
+    among = {
+        "tables": Among(NOTIFICATION.table, "tables"),
+        "types": Among(NOTIFICATION.type, "types"),
+        "skipped": sa.not_(Among(NOTIFICATION.type, "skipped")),
+    }
     conditions += [condition for name, condition in among.items() if name in parts]
-    before_first = N.id - N.events
-    last = sa.case((N.id > upto, upto), else_=N.id) if "upto" in parts else N.id
+    before_first = NOTIFICATION.id - NOTIFICATION.events
+    last = sa.case((NOTIFICATION.id > upto, upto), else_=NOTIFICATION.id) if "upto" in parts else NOTIFICATION.id
     number = sa.func.sum(last - sa.case((before_first < after, after), else_=before_first))
-    events = sa.select(*FIELDS).where(*conditions).order_by(N.id).limit(sa.bindparam("most"))
+    events = sa.select(*FIELDS).where(*conditions).order_by(NOTIFICATION.id).limit(sa.bindparam("most"))
     return events, sa.select(number).where(*conditions)
 
 

@@ -11,11 +11,13 @@ from metastore.store.schema import catalogs, compactions, databases, functions, 
 from metastore.store.transactions import OPEN
 
 OBJECTS = {"catalogs": catalogs, "databases": databases, "tables": tables, "partitions": partitions, "functions": functions}
-T, K, C, L = transactions.c, locks.c, compactions.c, leases.c
-OPEN_TRANSACTIONS = sa.select(sa.func.count(), sa.func.min(T.started_ms)).where(T.state == sa.literal_column(f"'{OPEN}'"))
-LOCKS = sa.select(K.state, sa.func.count()).group_by(K.state)
-COMPACTIONS = sa.select(C.state, sa.func.count(), sa.func.min(C.enqueued_ms)).group_by(C.state)
-LEASES = sa.select(L.name, L.expires_ms)
+TRANSACTION, LOCK, COMPACTION, LEASE = transactions.c, locks.c, compactions.c, leases.c
+OPEN_TRANSACTIONS = sa.select(sa.func.count(), sa.func.min(TRANSACTION.started_ms)).where(
+    TRANSACTION.state == sa.literal_column(f"'{OPEN}'")
+)
+LOCKS = sa.select(LOCK.state, sa.func.count()).group_by(LOCK.state)
+COMPACTIONS = sa.select(COMPACTION.state, sa.func.count(), sa.func.min(COMPACTION.enqueued_ms)).group_by(COMPACTION.state)
+LEASES = sa.select(LEASE.name, LEASE.expires_ms)
 COUNTS = {name: sa.select(sa.func.count()).select_from(table) for name, table in OBJECTS.items()}
 
 

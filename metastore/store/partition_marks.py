@@ -7,11 +7,11 @@ import sqlalchemy as sa
 from metastore.store.database import Session
 from metastore.store.schema import partition_marks
 
-M = partition_marks.c
-ONE = sa.and_(M.table_id == sa.bindparam("table_key"), M.partition == sa.bindparam("partition_key"))
-FIND = sa.select(M.time).where(ONE)
+MARK = partition_marks.c
+ONE = sa.and_(MARK.table_id == sa.bindparam("table_key"), MARK.partition == sa.bindparam("partition_key"))
+FIND = sa.select(MARK.time).where(ONE)
 DELETE = sa.delete(partition_marks).where(ONE)
-DELETE_OLD = sa.delete(partition_marks).where(M.time < sa.bindparam("before"))
+DELETE_OLD = sa.delete(partition_marks).where(MARK.time < sa.bindparam("before"))
 
 
 def mark(session: Session, table_id: int, partition: str, time: int) -> None:

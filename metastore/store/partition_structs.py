@@ -14,18 +14,18 @@ from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import partitions
 
-P = partitions.c
+PARTITION = partitions.c
 FIELDS = (
-    P.id,
-    P.name,
-    P.partition_values,
-    P.location,
-    P.columns_hash,
-    P.storage_hash,
-    P.parameters,
-    P.create_time,
-    P.last_access_time,
-    P.write_id,
+    PARTITION.id,
+    PARTITION.name,
+    PARTITION.partition_values,
+    PARTITION.location,
+    PARTITION.columns_hash,
+    PARTITION.storage_hash,
+    PARTITION.parameters,
+    PARTITION.create_time,
+    PARTITION.last_access_time,
+    PARTITION.write_id,
 )
 INSERTED = ("table_id", *(field.name for field in FIELDS[1:]), "place")
 NAMES_OF_FIELDS = [field[1] for field in list(Partition.thrift_spec.values())[:10]]

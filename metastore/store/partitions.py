@@ -20,46 +20,55 @@ from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.schema import tables as tables_table
 from metastore.store.tables import KEY as TABLE_KEY
 
-P = partitions.c
-OF_TABLE = P.table_id == sa.bindparam("table_id")
-ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name)
-AFTER = sa.select(*FIELDS).where(OF_TABLE, P.name > sa.bindparam("after")).order_by(P.name).limit(sa.bindparam("limit"))
-RANGE_AFTER = AFTER.where(P.name >= sa.bindparam("low"), P.name < sa.bindparam("high"))
-NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), P.name, "names")
-ONE = sa.select(*FIELDS).where(OF_TABLE, P.name == sa.bindparam("name_key"))
-LOCK_NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE).with_for_update(), P.name, "names")
-LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(P.name).with_for_update()
-EXISTING = looked_up(sa.select(P.name).where(OF_TABLE), P.name, "names")
-NAMES = sa.select(P.name).where(P.table_id == TABLE_KEY.scalar_subquery()).order_by(P.name)
+PARTITION = partitions.c
+OF_TABLE = PARTITION.table_id == sa.bindparam("table_id")
+ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(PARTITION.name)
+AFTER = sa.select(*FIELDS).where(OF_TABLE, PARTITION.name > sa.bindparam("after")).order_by(PARTITION.name).limit(sa.bindparam("limit"))
+RANGE_AFTER = AFTER.where(PARTITION.name >= sa.bindparam("low"), PARTITION.name < sa.bindparam("high"))
+NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), PARTITION.name, "names")
+ONE = sa.select(*FIELDS).where(OF_TABLE, PARTITION.name == sa.bindparam("name_key"))
+LOCK_NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE).with_for_update(), PARTITION.name, "names")
+LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(PARTITION.name).with_for_update()
+EXISTING = looked_up(sa.select(PARTITION.name).where(OF_TABLE), PARTITION.name, "names")
+NAMES = sa.select(PARTITION.name).where(PARTITION.table_id == TABLE_KEY.scalar_subquery()).order_by(PARTITION.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
-NAMES_AND_VALUES = sa.select(P.name, P.partition_values).where(OF_TABLE).order_by(P.name)
+NAMES_AND_VALUES = sa.select(PARTITION.name, PARTITION.partition_values).where(OF_TABLE).order_by(PARTITION.name)
 NAMES_RANGE = (
-    sa.select(P.name, P.partition_values).where(OF_TABLE, P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")).order_by(P.name)
+    sa.select(PARTITION.name, PARTITION.partition_values)
+    .where(OF_TABLE, PARTITION.name >= sa.bindparam("low"), PARTITION.name < sa.bindparam("high"))
+    .order_by(PARTITION.name)
 )
 COUNT = sa.select(sa.func.count()).where(OF_TABLE)
-OUTSIDE = sa.select(P.location).where(OF_TABLE, sa.not_(P.location.like(constant("./%"))))
+OUTSIDE = sa.select(PARTITION.location).where(OF_TABLE, sa.not_(PARTITION.location.like(constant("./%"))))
 OUTSIDE_IN = (
-    sa.select(P.table_id, P.location)
-    .select_from(partitions.join(tables_table, P.table_id == tables_table.c.id))
-    .where(tables_table.c.database_id == sa.bindparam("key"), P.place.is_not(None), sa.not_(P.location.like(constant("./%"))))
+    sa.select(PARTITION.table_id, PARTITION.location)
+    .select_from(partitions.join(tables_table, PARTITION.table_id == tables_table.c.id))
+    .where(
+        tables_table.c.database_id == sa.bindparam("key"), PARTITION.place.is_not(None), sa.not_(PARTITION.location.like(constant("./%")))
+    )
 )
-DELETE = sa.delete(partitions).where(Among(P.id, "keys"))
+DELETE = sa.delete(partitions).where(Among(PARTITION.id, "keys"))
 DELETE_STATISTICS = sa.delete(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.table_id == sa.bindparam("of_table"), Among(privileges.c.partition_id, "keys"))
 HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
-_BELOW = sa.func.substr(P.location, 3, type_=sa.String())
+_BELOW = sa.func.substr(PARTITION.location, 3, type_=sa.String())
 DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
     sa.update(partitions)
-    .where(OF_TABLE, P.location.like(constant("./%")))
+    .where(OF_TABLE, PARTITION.location.like(constant("./%")))
     .ordered_values(
-        (P.place, sa.func.coalesce(P.place, sa.func.substr(sa.bindparam("base_place", type_=sa.String()) + _BELOW, 1, LENGTH))),
-        (P.location, sa.bindparam("base", type_=sa.String()) + _BELOW),
+        (
+            PARTITION.place,
+            sa.func.coalesce(PARTITION.place, sa.func.substr(sa.bindparam("base_place", type_=sa.String()) + _BELOW, 1, LENGTH)),
+        ),
+        (PARTITION.location, sa.bindparam("base", type_=sa.String()) + _BELOW),
     )
 )
-PLACED = sa.select(P.id, P.table_id, P.name, P.location).where(P.place >= sa.bindparam("low"), P.place < sa.bindparam("high"))
-MOVE = sa.update(partitions).where(P.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
+PLACED = sa.select(PARTITION.id, PARTITION.table_id, PARTITION.name, PARTITION.location).where(
+    PARTITION.place >= sa.bindparam("low"), PARTITION.place < sa.bindparam("high")
+)
+MOVE = sa.update(partitions).where(PARTITION.id == sa.bindparam("key")).values(location=sa.bindparam("to"), place=sa.bindparam("to_place"))
 SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindparam("columns"))
 
 

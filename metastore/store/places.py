@@ -19,9 +19,9 @@ from metastore.store.schema import partitions as partition_rows
 from metastore.store.schema import tables as table_rows
 
 LOCK_CATALOG = sa.select(catalog_rows.c.name).where(catalog_rows.c.name == sa.bindparam("key")).with_for_update()
-C, D, T, P = catalog_rows.c, database_rows.c, table_rows.c, partition_rows.c
+CATALOG, DATABASE, TABLE, PARTITION = catalog_rows.c, database_rows.c, table_rows.c, partition_rows.c
 NOTHING, NO_KEY = sa.cast(sa.null(), sa.Text()), sa.cast(sa.null(), sa.BigInteger())
-_TABLES = table_rows.join(database_rows, T.database_id == D.id)
+_TABLES = table_rows.join(database_rows, TABLE.database_id == DATABASE.id)
 
 
 def _within(column: sa.Column[str]) -> sa.ColumnElement[bool]:
@@ -33,19 +33,36 @@ def _found(kind: str, source: sa.FromClause, *columns: sa.ColumnElement[Any]) ->
 
 
 FOUND = sa.union_all(
-    _found("table", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(_within(T.place)),
-    _found("above", _TABLES, D.catalog, D.name, T.name, NOTHING, T.location, NOTHING, T.id).where(Among(T.place, "above")),
-    _found(
-        "partition", partition_rows.join(_TABLES, P.table_id == T.id), D.catalog, D.name, T.name, P.name, P.location, T.location, T.id
-    ).where(_within(P.place)),
-    _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.location, NOTHING, NO_KEY).where(_within(D.place)),
-    _found("database", database_rows, D.catalog, D.name, NOTHING, NOTHING, D.managed_location, NOTHING, NO_KEY).where(
-        _within(D.managed_place)
+    _found("table", _TABLES, DATABASE.catalog, DATABASE.name, TABLE.name, NOTHING, TABLE.location, NOTHING, TABLE.id).where(
+        _within(TABLE.place)
     ),
-    _found("catalog", catalog_rows, C.name, NOTHING, NOTHING, NOTHING, C.location, NOTHING, NO_KEY),
+    _found("above", _TABLES, DATABASE.catalog, DATABASE.name, TABLE.name, NOTHING, TABLE.location, NOTHING, TABLE.id).where(
+        Among(TABLE.place, "above")
+    ),
+    _found(
+        "partition",
+        partition_rows.join(_TABLES, PARTITION.table_id == TABLE.id),
+        DATABASE.catalog,
+        DATABASE.name,
+        TABLE.name,
+        PARTITION.name,
+        PARTITION.location,
+        TABLE.location,
+        TABLE.id,
+    ).where(_within(PARTITION.place)),
+    _found("database", database_rows, DATABASE.catalog, DATABASE.name, NOTHING, NOTHING, DATABASE.location, NOTHING, NO_KEY).where(
+        _within(DATABASE.place)
+    ),
+    _found("database", database_rows, DATABASE.catalog, DATABASE.name, NOTHING, NOTHING, DATABASE.managed_location, NOTHING, NO_KEY).where(
+        _within(DATABASE.managed_place)
+    ),
+    _found("catalog", catalog_rows, CATALOG.name, NOTHING, NOTHING, NOTHING, CATALOG.location, NOTHING, NO_KEY),
 )
-DEFAULT = sa.select(P.name).where(
-    P.table_id == sa.bindparam("table_id"), P.place.is_(None), P.name >= sa.bindparam("low"), P.name < sa.bindparam("high")
+DEFAULT = sa.select(PARTITION.name).where(
+    PARTITION.table_id == sa.bindparam("table_id"),
+    PARTITION.place.is_(None),
+    PARTITION.name >= sa.bindparam("low"),
+    PARTITION.name < sa.bindparam("high"),
 )
 
 

@@ -30,37 +30,37 @@ class Object(NamedTuple):
     column_name: str | None = None
 
 
-P = privileges.c
+PRIVILEGE = privileges.c
 DATABASE, TABLE_DATABASE = databases.alias("own_database"), databases.alias("table_database")
 COLUMNS = {
-    "object_type": P.object_type,
+    "object_type": PRIVILEGE.object_type,
     "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
     "database": sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
     "table": tables.c.name,
     "partition_values": partitions.c.partition_values,
-    "column_name": P.column_name,
-    "principal_name": P.principal_name,
-    "principal_type": P.principal_type,
-    "privilege": P.privilege,
-    "create_time": P.create_time,
-    "grantor": P.grantor,
-    "grantor_type": P.grantor_type,
-    "grant_option": P.grant_option,
-    "authorizer": P.authorizer,
-    "id": P.id,
+    "column_name": PRIVILEGE.column_name,
+    "principal_name": PRIVILEGE.principal_name,
+    "principal_type": PRIVILEGE.principal_type,
+    "privilege": PRIVILEGE.privilege,
+    "create_time": PRIVILEGE.create_time,
+    "grantor": PRIVILEGE.grantor,
+    "grantor_type": PRIVILEGE.grantor_type,
+    "grant_option": PRIVILEGE.grant_option,
+    "authorizer": PRIVILEGE.authorizer,
+    "id": PRIVILEGE.id,
 }
 """What is read of a privilege."""
 JOINED = (
-    privileges.outerjoin(DATABASE, P.database_id == DATABASE.c.id)
-    .outerjoin(tables, P.table_id == tables.c.id)
+    privileges.outerjoin(DATABASE, PRIVILEGE.database_id == DATABASE.c.id)
+    .outerjoin(tables, PRIVILEGE.table_id == tables.c.id)
     .outerjoin(TABLE_DATABASE, tables.c.database_id == TABLE_DATABASE.c.id)
-    .outerjoin(partitions, P.partition_id == partitions.c.id)
+    .outerjoin(partitions, PRIVILEGE.partition_id == partitions.c.id)
 )
-FILTERS = {**P, **COLUMNS}
-VALUES = tuple(P.keys())[1:]
+FILTERS = {**PRIVILEGE, **COLUMNS}
+VALUES = tuple(PRIVILEGE.keys())[1:]
 """All columns but the key, in the order of `insert`."""
-DELETE = sa.delete(privileges).where(Among(P.id, "keys"))
-TAKE_OPTION = sa.update(privileges).where(Among(P.id, "keys")).values(grant_option=constant(0))
+DELETE = sa.delete(privileges).where(Among(PRIVILEGE.id, "keys"))
+TAKE_OPTION = sa.update(privileges).where(Among(PRIVILEGE.id, "keys")).values(grant_option=constant(0))
 
 
 class Granted(NamedTuple):
@@ -96,7 +96,12 @@ def _granted(row: Row) -> Granted:
 @cache
 def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
     conditions = [FILTERS[name] == sa.bindparam(f"{name}_key") for name in equal]
-    return sa.select(*COLUMNS.values()).select_from(JOINED).where(*conditions, *(FILTERS[name].is_(None) for name in absent)).order_by(P.id)
+    return (
+        sa.select(*COLUMNS.values())
+        .select_from(JOINED)
+        .where(*conditions, *(FILTERS[name].is_(None) for name in absent))
+        .order_by(PRIVILEGE.id)
+    )
 
 
 def find(session: Session, **filters: Any) -> list[Granted]:

@@ -10,14 +10,14 @@ from metastore.store.clauses import constant
 from metastore.store.database import Session
 from metastore.store.schema_engine import properties
 
-C = properties.c
+PROPERTY = properties.c
 WITH_PREFIX = (
-    sa.select(C.map, C.name, C.value)
+    sa.select(PROPERTY.map, PROPERTY.name, PROPERTY.value)
     .where(
-        C.map >= sa.bindparam("prefix"),
-        sa.func.substr(C.map, constant(1), sa.cast(sa.bindparam("length"), sa.Integer)) == sa.bindparam("prefix"),
+        PROPERTY.map >= sa.bindparam("prefix"),
+        sa.func.substr(PROPERTY.map, constant(1), sa.cast(sa.bindparam("length"), sa.Integer)) == sa.bindparam("prefix"),
     )
-    .order_by(C.map, C.name)
+    .order_by(PROPERTY.map, PROPERTY.name)
 )
 
 

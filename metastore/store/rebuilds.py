@@ -11,19 +11,22 @@ from metastore.store.database import Session
 from metastore.store.schema import compactions, materialization_rebuilds, transaction_components
 from metastore.store.write_ids import TableKey
 
-M, C, Q = materialization_rebuilds.c, transaction_components.c, compactions.c
-VIEW = (M.database == sa.bindparam("database_key"), M.table == sa.bindparam("table_key"))
-FIND = sa.select(M.transaction_id).where(*VIEW)
+REBUILD, COMPONENT, COMPACTION = materialization_rebuilds.c, transaction_components.c, compactions.c
+VIEW = (REBUILD.database == sa.bindparam("database_key"), REBUILD.table == sa.bindparam("table_key"))
+FIND = sa.select(REBUILD.transaction_id).where(*VIEW)
 HEARTBEAT = (
-    sa.update(materialization_rebuilds).where(*VIEW, M.transaction_id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
+    sa.update(materialization_rebuilds).where(*VIEW, REBUILD.transaction_id == sa.bindparam("key")).values(heartbeat_ms=sa.bindparam("now"))
 )
-EXPIRE = sa.delete(materialization_rebuilds).where(M.heartbeat_ms < sa.bindparam("since"))
+EXPIRE = sa.delete(materialization_rebuilds).where(REBUILD.heartbeat_ms < sa.bindparam("since"))
 EXPIRE_ONE = EXPIRE.where(*VIEW)
-COMMITTED = sa.select(C.catalog, C.database, C.table, C.transaction_id, C.write_id).where(
-    Among(C.database, "databases"), Among(C.table, "tables"), C.committed_ms.is_not(None), Among(C.operation, "operations")
+COMMITTED = sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.transaction_id, COMPONENT.write_id).where(
+    Among(COMPONENT.database, "databases"),
+    Among(COMPONENT.table, "tables"),
+    COMPONENT.committed_ms.is_not(None),
+    Among(COMPONENT.operation, "operations"),
 )
-COMPACTIONS = sa.select(Q.catalog, Q.database, Q.table, Q.state, Q.highest_write_id).where(
-    Among(Q.database, "databases"), Among(Q.table, "tables")
+COMPACTIONS = sa.select(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.state, COMPACTION.highest_write_id).where(
+    Among(COMPACTION.database, "databases"), Among(COMPACTION.table, "tables")
 )
 
 

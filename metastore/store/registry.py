@@ -16,43 +16,85 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases
 from metastore.store.schema_registry import registry_columns, registry_schemas, registry_versions, serdes
 
-S, V, C, D = registry_schemas.c, registry_versions.c, registry_columns.c, databases.c
+REGISTRY_SCHEMA, REGISTRY_VERSION, REGISTRY_COLUMN, DATABASE = registry_schemas.c, registry_versions.c, registry_columns.c, databases.c
 HERE = sa.and_(
-    D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"), S.name == sa.bindparam("schema_key")
-)  # fmt: skip
-OF_DATABASE = registry_schemas.join(databases, S.database_id == D.id)
-OF_SCHEMA = registry_versions.join(registry_schemas, V.schema_id == S.id).join(databases, S.database_id == D.id)
+    DATABASE.catalog == sa.bindparam("catalog_key"),
+    DATABASE.name == sa.bindparam("database_key"),
+    REGISTRY_SCHEMA.name == sa.bindparam("schema_key"),
+)
+OF_DATABASE = registry_schemas.join(databases, REGISTRY_SCHEMA.database_id == DATABASE.id)
+OF_SCHEMA = registry_versions.join(registry_schemas, REGISTRY_VERSION.schema_id == REGISTRY_SCHEMA.id).join(
+    databases, REGISTRY_SCHEMA.database_id == DATABASE.id
+)
 FIND = (
-    sa.select(S.id, D.catalog, D.name, S.name, S.type, S.compatibility, S.validation_level, S.can_evolve, S.schema_group, S.description)
+    sa.select(
+        REGISTRY_SCHEMA.id,
+        DATABASE.catalog,
+        DATABASE.name,
+        REGISTRY_SCHEMA.name,
+        REGISTRY_SCHEMA.type,
+        REGISTRY_SCHEMA.compatibility,
+        REGISTRY_SCHEMA.validation_level,
+        REGISTRY_SCHEMA.can_evolve,
+        REGISTRY_SCHEMA.schema_group,
+        REGISTRY_SCHEMA.description,
+    )
     .select_from(OF_DATABASE)
     .where(HERE)
 )
-DATABASE_KEY = sa.select(D.id).where(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key")).scalar_subquery()
-LOCK = sa.select(S.id).where(S.database_id == DATABASE_KEY, S.name == sa.bindparam("schema_key")).with_for_update()
-UPDATE = sa.update(registry_schemas).where(S.id == sa.bindparam("key")).values(bound(S.keys(), but={"id", "database_id", "name"}))
-DELETE = sa.delete(registry_schemas).where(S.id == sa.bindparam("key"))
+DATABASE_KEY = (
+    sa.select(DATABASE.id)
+    .where(DATABASE.catalog == sa.bindparam("catalog_key"), DATABASE.name == sa.bindparam("database_key"))
+    .scalar_subquery()
+)
+LOCK = (
+    sa.select(REGISTRY_SCHEMA.id)
+    .where(REGISTRY_SCHEMA.database_id == DATABASE_KEY, REGISTRY_SCHEMA.name == sa.bindparam("schema_key"))
+    .with_for_update()
+)
+UPDATE = (
+    sa.update(registry_schemas)
+    .where(REGISTRY_SCHEMA.id == sa.bindparam("key"))
+    .values(bound(REGISTRY_SCHEMA.keys(), but={"id", "database_id", "name"}))
+)
+DELETE = sa.delete(registry_schemas).where(REGISTRY_SCHEMA.id == sa.bindparam("key"))
 VERSIONS = (
     sa.select(
-        V.id, D.catalog, D.name, S.name, V.version, V.created_at, V.state, V.description, V.schema_text, V.fingerprint, V.name, V.serde
+        REGISTRY_VERSION.id,
+        DATABASE.catalog,
+        DATABASE.name,
+        REGISTRY_SCHEMA.name,
+        REGISTRY_VERSION.version,
+        REGISTRY_VERSION.created_at,
+        REGISTRY_VERSION.state,
+        REGISTRY_VERSION.description,
+        REGISTRY_VERSION.schema_text,
+        REGISTRY_VERSION.fingerprint,
+        REGISTRY_VERSION.name,
+        REGISTRY_VERSION.serde,
     )
     .select_from(OF_SCHEMA)
     .where(HERE)
-    .order_by(V.version.desc())
+    .order_by(REGISTRY_VERSION.version.desc())
 )
-VERSION = VERSIONS.where(V.version == sa.bindparam("version_key"))
+VERSION = VERSIONS.where(REGISTRY_VERSION.version == sa.bindparam("version_key"))
 LATEST = VERSIONS.limit(constant(1))
-COLUMNS = sa.select(C.version_id, C.name, C.type, C.comment).where(Among(C.version_id, "keys")).order_by(C.version_id, C.position)
-SET_STATE = sa.update(registry_versions).where(V.id == sa.bindparam("key")).values(state=sa.bindparam("state_value"))
-SET_SERDE = sa.update(registry_versions).where(V.id == sa.bindparam("key")).values(serde=sa.bindparam("serde_value"))
-DELETE_VERSION = sa.delete(registry_versions).where(V.id == sa.bindparam("key"))
-DELETE_COLUMNS = sa.delete(registry_columns).where(C.version_id == sa.bindparam("key"))
+COLUMNS = (
+    sa.select(REGISTRY_COLUMN.version_id, REGISTRY_COLUMN.name, REGISTRY_COLUMN.type, REGISTRY_COLUMN.comment)
+    .where(Among(REGISTRY_COLUMN.version_id, "keys"))
+    .order_by(REGISTRY_COLUMN.version_id, REGISTRY_COLUMN.position)
+)
+SET_STATE = sa.update(registry_versions).where(REGISTRY_VERSION.id == sa.bindparam("key")).values(state=sa.bindparam("state_value"))
+SET_SERDE = sa.update(registry_versions).where(REGISTRY_VERSION.id == sa.bindparam("key")).values(serde=sa.bindparam("serde_value"))
+DELETE_VERSION = sa.delete(registry_versions).where(REGISTRY_VERSION.id == sa.bindparam("key"))
+DELETE_COLUMNS = sa.delete(registry_columns).where(REGISTRY_COLUMN.version_id == sa.bindparam("key"))
 FIND_SERDE = sa.select(serdes.c.serde).where(serdes.c.name == sa.bindparam("name_key"))
-_SCHEMAS = sa.select(S.id).where(S.database_id == sa.bindparam("key"))
-_VERSIONS = sa.select(V.id).where(V.schema_id.in_(_SCHEMAS))
+_SCHEMAS = sa.select(REGISTRY_SCHEMA.id).where(REGISTRY_SCHEMA.database_id == sa.bindparam("key"))
+_VERSIONS = sa.select(REGISTRY_VERSION.id).where(REGISTRY_VERSION.schema_id.in_(_SCHEMAS))
 DELETE_OF_DATABASE = (
-    sa.delete(registry_columns).where(C.version_id.in_(_VERSIONS)),
-    sa.delete(registry_versions).where(V.schema_id.in_(_SCHEMAS)),
-    sa.delete(registry_schemas).where(S.database_id == sa.bindparam("key")),
+    sa.delete(registry_columns).where(REGISTRY_COLUMN.version_id.in_(_VERSIONS)),
+    sa.delete(registry_versions).where(REGISTRY_VERSION.schema_id.in_(_SCHEMAS)),
+    sa.delete(registry_schemas).where(REGISTRY_SCHEMA.database_id == sa.bindparam("key")),
 )
 """Removes all schemas of a database, whose key is bound as `key`."""
 SERDE_FIELDS = ("name", "serializationLib", "parameters", "description", "serializerClass", "deserializerClass", "serdeType")
@@ -195,7 +237,7 @@ def insert_version(session: Session, schema_key: int, new: SchemaVersion) -> Non
         serde=_serde_text(new.serDe),
     ).key
     rows = [(key, position, column.name, column.type, column.comment) for position, column in enumerate(new.cols)]
-    session.insert_many(registry_columns, tuple(C.keys()), rows)
+    session.insert_many(registry_columns, tuple(REGISTRY_COLUMN.keys()), rows)
 
 
 def set_state(session: Session, key: int, state: int) -> None:
@@ -216,10 +258,10 @@ def delete_version(session: Session, key: int) -> None:
 
 @cache
 def _with_column(fields: frozenset[str]) -> sa.Select[Any]:
-    conditions = (C[field] == sa.bindparam(f"{field}_key", type_=sa.String()) for field in sorted(fields))
-    holding = sa.select(C.version_id).where(*conditions)
-    order = (D.catalog, D.name, S.name, V.version)
-    return sa.select(*order).select_from(OF_SCHEMA).where(V.id.in_(holding)).order_by(*order)
+    conditions = (REGISTRY_COLUMN[field] == sa.bindparam(f"{field}_key", type_=sa.String()) for field in sorted(fields))
+    holding = sa.select(REGISTRY_COLUMN.version_id).where(*conditions)
+    order = (DATABASE.catalog, DATABASE.name, REGISTRY_SCHEMA.name, REGISTRY_VERSION.version)
+    return sa.select(*order).select_from(OF_SCHEMA).where(REGISTRY_VERSION.id.in_(holding)).order_by(*order)
 
 
 def with_column(session: Session, filters: dict[str, str]) -> list[SchemaVersionDescriptor]:

@@ -9,17 +9,24 @@ from metastore.store.clauses import Among, bound
 from metastore.store.database import Session
 from metastore.store.schema_engine import replication_metrics
 
-C = replication_metrics.c
-FIELDS = (C.execution_id, C.policy, C.dump_execution_id, C.metadata, C.progress, C.message_format)
-LOCK = sa.select(C.metadata, C.progress).where(C.execution_id == sa.bindparam("key")).with_for_update()
+METRIC = replication_metrics.c
+FIELDS = (METRIC.execution_id, METRIC.policy, METRIC.dump_execution_id, METRIC.metadata, METRIC.progress, METRIC.message_format)
+LOCK = sa.select(METRIC.metadata, METRIC.progress).where(METRIC.execution_id == sa.bindparam("key")).with_for_update()
 UPDATE = (
-    sa.update(replication_metrics).where(C.execution_id == sa.bindparam("key")).values(bound(("metadata", "progress", "message_format")))
+    sa.update(replication_metrics)
+    .where(METRIC.execution_id == sa.bindparam("key"))
+    .values(bound(("metadata", "progress", "message_format")))
 )
-ALL = sa.select(*FIELDS).order_by(C.execution_id.desc())
-BY_POLICY = ALL.where(C.policy == sa.bindparam("key"))
-BY_EXECUTION = ALL.where(C.execution_id == sa.bindparam("key"))
-OLD = sa.select(C.execution_id).where(C.start_time <= sa.bindparam("before")).order_by(C.start_time).limit(sa.bindparam("most"))
-DELETE = sa.delete(replication_metrics).where(Among(C.execution_id, "keys"))
+ALL = sa.select(*FIELDS).order_by(METRIC.execution_id.desc())
+BY_POLICY = ALL.where(METRIC.policy == sa.bindparam("key"))
+BY_EXECUTION = ALL.where(METRIC.execution_id == sa.bindparam("key"))
+OLD = (
+    sa.select(METRIC.execution_id)
+    .where(METRIC.start_time <= sa.bindparam("before"))
+    .order_by(METRIC.start_time)
+    .limit(sa.bindparam("most"))
+)
+DELETE = sa.delete(replication_metrics).where(Among(METRIC.execution_id, "keys"))
 
 
 def lock(session: Session, execution: int) -> tuple[str | None, str | None] | None:

@@ -14,15 +14,15 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema_workloads import resource_plans
 
-P = resource_plans.c
+PLAN = resource_plans.c
 LOCK = "resource_plans"
 """The counter whose row is held by who changes resource plans: they are changed seldom, and a change may concern two of them."""
-IN_NAMESPACE = P.namespace == sa.bindparam("namespace_key")
-KEY = sa.and_(IN_NAMESPACE, P.name == sa.bindparam("name_key"))
-PLANS = sa.select(P.namespace, P.name, P.status, P.body)
-ALL = PLANS.where(IN_NAMESPACE).order_by(P.name)
+IN_NAMESPACE = PLAN.namespace == sa.bindparam("namespace_key")
+KEY = sa.and_(IN_NAMESPACE, PLAN.name == sa.bindparam("name_key"))
+PLANS = sa.select(PLAN.namespace, PLAN.name, PLAN.status, PLAN.body)
+ALL = PLANS.where(IN_NAMESPACE).order_by(PLAN.name)
 FIND = PLANS.where(KEY)
-FIND_ACTIVE = PLANS.where(IN_NAMESPACE, P.status == constant(WMResourcePlanStatus.ACTIVE))
+FIND_ACTIVE = PLANS.where(IN_NAMESPACE, PLAN.status == constant(WMResourcePlanStatus.ACTIVE))
 UPDATE = sa.update(resource_plans).where(KEY).values(name=sa.bindparam("name"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 DELETE = sa.delete(resource_plans).where(KEY)
 

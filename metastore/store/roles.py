@@ -15,14 +15,14 @@ from metastore.store.schema import privileges, role_grants, roles
 
 NAMES = sa.select(roles.c.name).order_by(roles.c.name)
 STARTUP_ROLES = ("admin", "public")
-R, G = roles.c, role_grants.c
-FIND = sa.select(R.name, R.create_time, R.owner_name).where(R.name == sa.bindparam("name_key"))
-LOCK = sa.select(R.name).where(R.name == sa.bindparam("name_key")).with_for_update()
-DELETE = sa.delete(roles).where(R.name == sa.bindparam("name_key"))
+ROLE, GRANT = roles.c, role_grants.c
+FIND = sa.select(ROLE.name, ROLE.create_time, ROLE.owner_name).where(ROLE.name == sa.bindparam("name_key"))
+LOCK = sa.select(ROLE.name).where(ROLE.name == sa.bindparam("name_key")).with_for_update()
+DELETE = sa.delete(roles).where(ROLE.name == sa.bindparam("name_key"))
 DELETE_GRANTS = sa.delete(role_grants).where(
     sa.or_(
-        G.role_name == sa.bindparam("name_key"),
-        sa.and_(G.principal_name == sa.bindparam("name_key"), G.principal_type == constant(PrincipalType.ROLE)),
+        GRANT.role_name == sa.bindparam("name_key"),
+        sa.and_(GRANT.principal_name == sa.bindparam("name_key"), GRANT.principal_type == constant(PrincipalType.ROLE)),
     )
 )
 DELETE_PRIVILEGES = sa.delete(privileges).where(
@@ -30,22 +30,24 @@ DELETE_PRIVILEGES = sa.delete(privileges).where(
 )
 HELD = (
     sa.select(role_grants)
-    .where(Among(G.principal_name, "names"), G.principal_type == sa.bindparam("type_key"))
-    .order_by(G.role_name, G.principal_name)
+    .where(Among(GRANT.principal_name, "names"), GRANT.principal_type == sa.bindparam("type_key"))
+    .order_by(GRANT.role_name, GRANT.principal_name)
 )
 HELD_ROLES = (
-    sa.select(R.name, R.create_time, R.owner_name)
-    .select_from(roles.join(role_grants, G.role_name == R.name))
-    .where(G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key"))
-    .order_by(R.name)
+    sa.select(ROLE.name, ROLE.create_time, ROLE.owner_name)
+    .select_from(roles.join(role_grants, GRANT.role_name == ROLE.name))
+    .where(GRANT.principal_name == sa.bindparam("principal_key"), GRANT.principal_type == sa.bindparam("type_key"))
+    .order_by(ROLE.name)
 )
-MEMBERS = sa.select(role_grants).where(G.role_name == sa.bindparam("name_key")).order_by(G.principal_type, G.principal_name)
-BETWEEN_ROLES = sa.select(G.role_name, G.principal_name).where(G.principal_type == constant(PrincipalType.ROLE))
+MEMBERS = sa.select(role_grants).where(GRANT.role_name == sa.bindparam("name_key")).order_by(GRANT.principal_type, GRANT.principal_name)
+BETWEEN_ROLES = sa.select(GRANT.role_name, GRANT.principal_name).where(GRANT.principal_type == constant(PrincipalType.ROLE))
 ONE_GRANT = sa.and_(
-    G.role_name == sa.bindparam("name_key"), G.principal_name == sa.bindparam("principal_key"), G.principal_type == sa.bindparam("type_key")
+    GRANT.role_name == sa.bindparam("name_key"),
+    GRANT.principal_name == sa.bindparam("principal_key"),
+    GRANT.principal_type == sa.bindparam("type_key"),
 )
 REVOKE = sa.delete(role_grants).where(ONE_GRANT)
-REVOKE_OPTION = sa.update(role_grants).where(ONE_GRANT, G.grant_option == constant(1)).values(grant_option=constant(0))
+REVOKE_OPTION = sa.update(role_grants).where(ONE_GRANT, GRANT.grant_option == constant(1)).values(grant_option=constant(0))
 ADMINS = sa.select(role_grants.c.principal_name).where(
     role_grants.c.role_name == constant("admin"), role_grants.c.principal_type == constant(PrincipalType.USER)
 )

@@ -11,11 +11,24 @@ from metastore.store.clauses import Among
 from metastore.store.database import Session
 from metastore.store.schema_engine import runtime_statistics
 
-C = runtime_statistics.c
-WEIGHTS = sa.select(C.id, C.weight).where(C.create_time < sa.bindparam("before")).order_by(C.create_time.desc(), C.id.desc())
-FIND = sa.select(C.create_time, C.weight, C.payload).where(Among(C.id, "keys")).order_by(C.create_time.desc(), C.id.desc())
-OLD = sa.select(C.id).where(C.create_time <= sa.bindparam("before")).order_by(C.create_time).limit(sa.bindparam("most"))
-DELETE = sa.delete(runtime_statistics).where(Among(C.id, "keys"))
+STATISTIC = runtime_statistics.c
+WEIGHTS = (
+    sa.select(STATISTIC.id, STATISTIC.weight)
+    .where(STATISTIC.create_time < sa.bindparam("before"))
+    .order_by(STATISTIC.create_time.desc(), STATISTIC.id.desc())
+)
+FIND = (
+    sa.select(STATISTIC.create_time, STATISTIC.weight, STATISTIC.payload)
+    .where(Among(STATISTIC.id, "keys"))
+    .order_by(STATISTIC.create_time.desc(), STATISTIC.id.desc())
+)
+OLD = (
+    sa.select(STATISTIC.id)
+    .where(STATISTIC.create_time <= sa.bindparam("before"))
+    .order_by(STATISTIC.create_time)
+    .limit(sa.bindparam("most"))
+)
+DELETE = sa.delete(runtime_statistics).where(Among(STATISTIC.id, "keys"))
 
 
 def insert(session: Session, statistics: RuntimeStat) -> None:

@@ -15,47 +15,67 @@ from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema_engine import scheduled_executions, scheduled_queries
 
-Q, E = scheduled_queries.c, scheduled_executions.c
-FIELDS = (Q.id, Q.namespace, Q.name, Q.enabled, Q.schedule, Q.user, Q.query, Q.next_time, Q.execution_id)
-HERE = sa.and_(Q.namespace == sa.bindparam("namespace_key"), Q.name == sa.bindparam("name_key"))
+QUERY, EXECUTION = scheduled_queries.c, scheduled_executions.c
+FIELDS = (
+    QUERY.id,
+    QUERY.namespace,
+    QUERY.name,
+    QUERY.enabled,
+    QUERY.schedule,
+    QUERY.user,
+    QUERY.query,
+    QUERY.next_time,
+    QUERY.execution_id,
+)
+HERE = sa.and_(QUERY.namespace == sa.bindparam("namespace_key"), QUERY.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS).where(HERE)
 LOCK = FIND.with_for_update()
-LOCK_BY_ID = sa.select(*FIELDS).where(Q.id == sa.bindparam("key")).with_for_update()
+LOCK_BY_ID = sa.select(*FIELDS).where(QUERY.id == sa.bindparam("key")).with_for_update()
 DUE = (
-    sa.select(Q.id)
+    sa.select(QUERY.id)
     .where(
-        Q.namespace == sa.bindparam("namespace_key"),
-        Q.next_time <= sa.bindparam("now"),
-        Q.enabled == constant(1),
-        Q.execution_id.is_(None),
+        QUERY.namespace == sa.bindparam("namespace_key"),
+        QUERY.next_time <= sa.bindparam("now"),
+        QUERY.enabled == constant(1),
+        QUERY.execution_id.is_(None),
     )
-    .order_by(Q.next_time, Q.id)
+    .order_by(QUERY.next_time, QUERY.id)
     .limit(sa.bindparam("most"))
 )
 UPDATE = (
-    sa.update(scheduled_queries).where(Q.id == sa.bindparam("key")).values(bound(("enabled", "schedule", "user", "query", "next_time")))
+    sa.update(scheduled_queries).where(QUERY.id == sa.bindparam("key")).values(bound(("enabled", "schedule", "user", "query", "next_time")))
 )
-UNDER_WAY = sa.update(scheduled_queries).where(Q.id == sa.bindparam("key")).values(bound(("next_time", "execution_id")))
-DELETE = sa.delete(scheduled_queries).where(Q.id == sa.bindparam("key"))
+UNDER_WAY = sa.update(scheduled_queries).where(QUERY.id == sa.bindparam("key")).values(bound(("next_time", "execution_id")))
+DELETE = sa.delete(scheduled_queries).where(QUERY.id == sa.bindparam("key"))
 RUNNING = (QueryState.INITED, QueryState.EXECUTING)
 FAILED = (QueryState.FAILED, QueryState.TIMED_OUT)
-QUERY_OF = sa.select(E.query_id).where(E.id == sa.bindparam("key"))
-STATE = sa.select(E.state, E.report_time).where(E.id == sa.bindparam("key"))
-LAST_STATES = sa.select(E.state).where(E.query_id == sa.bindparam("query_key")).order_by(E.id.desc()).limit(sa.bindparam("most"))
+QUERY_OF = sa.select(EXECUTION.query_id).where(EXECUTION.id == sa.bindparam("key"))
+STATE = sa.select(EXECUTION.state, EXECUTION.report_time).where(EXECUTION.id == sa.bindparam("key"))
+LAST_STATES = (
+    sa.select(EXECUTION.state)
+    .where(EXECUTION.query_id == sa.bindparam("query_key"))
+    .order_by(EXECUTION.id.desc())
+    .limit(sa.bindparam("most"))
+)
 REPORT = (
     sa.update(scheduled_executions)
-    .where(E.id == sa.bindparam("key"))
+    .where(EXECUTION.id == sa.bindparam("key"))
     .values(
         state=sa.bindparam("state"),
         end_time=sa.bindparam("end_time"),
         report_time=sa.bindparam("report_time"),
-        executor_query_id=sa.func.coalesce(sa.bindparam("executor_query_id"), E.executor_query_id),
-        error=sa.func.coalesce(sa.bindparam("error"), E.error),
+        executor_query_id=sa.func.coalesce(sa.bindparam("executor_query_id"), EXECUTION.executor_query_id),
+        error=sa.func.coalesce(sa.bindparam("error"), EXECUTION.error),
     )
 )
-SILENT = sa.select(E.id).where(E.report_time <= sa.bindparam("before")).order_by(E.id).limit(sa.bindparam("most"))
-OLD = sa.select(E.id).where(E.start_time <= sa.bindparam("before"), E.report_time.is_(None)).order_by(E.id).limit(sa.bindparam("most"))
-DELETE_EXECUTIONS = sa.delete(scheduled_executions).where(Among(E.id, "keys"))
+SILENT = sa.select(EXECUTION.id).where(EXECUTION.report_time <= sa.bindparam("before")).order_by(EXECUTION.id).limit(sa.bindparam("most"))
+OLD = (
+    sa.select(EXECUTION.id)
+    .where(EXECUTION.start_time <= sa.bindparam("before"), EXECUTION.report_time.is_(None))
+    .order_by(EXECUTION.id)
+    .limit(sa.bindparam("most"))
+)
+DELETE_EXECUTIONS = sa.delete(scheduled_executions).where(Among(EXECUTION.id, "keys"))
 
 
 class Stored(NamedTuple):

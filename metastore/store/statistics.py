@@ -23,14 +23,16 @@ from metastore.store.drivers.contract import Row
 from metastore.store.partition_structs import FIELDS
 from metastore.store.schema import partition_statistics, partitions, table_statistics
 
-T, S = table_statistics.c, partition_statistics.c
-OF_TABLE = T.table_id == sa.bindparam("key")
-READ_TABLE = sa.select(T.columns).where(OF_TABLE, T.engine == sa.bindparam("engine_key"))
-READ_TABLE_ENGINES = sa.select(T.table_id, T.engine, T.columns).where(OF_TABLE)
+TABLE_STATISTIC, PARTITION_STATISTIC = table_statistics.c, partition_statistics.c
+OF_TABLE = TABLE_STATISTIC.table_id == sa.bindparam("key")
+READ_TABLE = sa.select(TABLE_STATISTIC.columns).where(OF_TABLE, TABLE_STATISTIC.engine == sa.bindparam("engine_key"))
+READ_TABLE_ENGINES = sa.select(TABLE_STATISTIC.table_id, TABLE_STATISTIC.engine, TABLE_STATISTIC.columns).where(OF_TABLE)
 DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
-_OF_PARTITION = sa.select(S.columns).where(S.partition_id == partitions.c.id, S.engine == sa.bindparam("engine_key"))
+_OF_PARTITION = sa.select(PARTITION_STATISTIC.columns).where(
+    PARTITION_STATISTIC.partition_id == partitions.c.id, PARTITION_STATISTIC.engine == sa.bindparam("engine_key")
+)
 """Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
-_OTHERS = _OF_PARTITION.where(S.named.is_distinct_from(sa.bindparam("named", type_=sa.BigInteger())))
+_OTHERS = _OF_PARTITION.where(PARTITION_STATISTIC.named.is_distinct_from(sa.bindparam("named", type_=sa.BigInteger())))
 _OF_PARTITIONS, _OTHERS_OF_PARTITIONS = (
     sa.select(partitions.c.name, columns.label("columns")).where(partitions.c.table_id == sa.bindparam("key"))
     for columns in (_OF_PARTITION, _OTHERS)
@@ -38,9 +40,13 @@ _OF_PARTITIONS, _OTHERS_OF_PARTITIONS = (
 READ_PARTITIONS = looked_up(_OF_PARTITIONS, partitions.c.name, "names")
 READ_OTHERS = looked_up(_OTHERS_OF_PARTITIONS, partitions.c.name, "names")
 READ_STATES = looked_up(_OF_PARTITIONS.add_columns(partitions.c.parameters, partitions.c.write_id), partitions.c.name, "names")
-READ_KEYED = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(Among(S.partition_id, "keys"))
-READ_OF_TABLE = sa.select(S.partition_id, S.engine, S.columns, S.table_id).where(S.table_id == sa.bindparam("key"))
-DELETE_KEYED = sa.delete(partition_statistics).where(Among(S.partition_id, "keys"))
+READ_KEYED = sa.select(
+    PARTITION_STATISTIC.partition_id, PARTITION_STATISTIC.engine, PARTITION_STATISTIC.columns, PARTITION_STATISTIC.table_id
+).where(Among(PARTITION_STATISTIC.partition_id, "keys"))
+READ_OF_TABLE = sa.select(
+    PARTITION_STATISTIC.partition_id, PARTITION_STATISTIC.engine, PARTITION_STATISTIC.columns, PARTITION_STATISTIC.table_id
+).where(PARTITION_STATISTIC.table_id == sa.bindparam("key"))
+DELETE_KEYED = sa.delete(partition_statistics).where(Among(PARTITION_STATISTIC.partition_id, "keys"))
 TABLE_COLUMNS = ("table_id", "engine", "columns")
 PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 

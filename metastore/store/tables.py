@@ -19,76 +19,76 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import constraints, databases, partition_statistics, partitions, privileges, table_statistics, tables
 from metastore.store.schema import descriptors as descriptors_table
 
-T, D = tables.c, databases.c
+TABLE, DATABASE = tables.c, databases.c
 COLUMNS, STORAGE = descriptors_table.alias("columns_body"), descriptors_table.alias("storage_body")
 _OF_STRUCT = {
-    "id": T.id,
-    "catName": D.catalog,
-    "dbName": D.name,
-    "tableName": T.name,
-    "tableType": T.type,
-    "owner": T.owner,
-    "ownerType": T.owner_type,
-    "createTime": T.create_time,
-    "lastAccessTime": T.last_access_time,
-    "retention": T.retention,
-    "partitionKeys": T.partition_keys,
-    "parameters": T.parameters,
-    "viewOriginalText": T.view_original_text,
-    "viewExpandedText": T.view_expanded_text,
-    "rewriteEnabled": T.rewrite_enabled,
-    "writeId": T.write_id,
-    "creationMetadata": T.creation_metadata,
+    "id": TABLE.id,
+    "catName": DATABASE.catalog,
+    "dbName": DATABASE.name,
+    "tableName": TABLE.name,
+    "tableType": TABLE.type,
+    "owner": TABLE.owner,
+    "ownerType": TABLE.owner_type,
+    "createTime": TABLE.create_time,
+    "lastAccessTime": TABLE.last_access_time,
+    "retention": TABLE.retention,
+    "partitionKeys": TABLE.partition_keys,
+    "parameters": TABLE.parameters,
+    "viewOriginalText": TABLE.view_original_text,
+    "viewExpandedText": TABLE.view_expanded_text,
+    "rewriteEnabled": TABLE.rewrite_enabled,
+    "writeId": TABLE.write_id,
+    "creationMetadata": TABLE.creation_metadata,
 }
 """Columns by the field of the struct that they hold."""
-FIELDS = (*_OF_STRUCT.values(), T.location, T.columns_hash, COLUMNS.c.body, T.storage_hash, STORAGE.c.body)
+FIELDS = (*_OF_STRUCT.values(), TABLE.location, TABLE.columns_hash, COLUMNS.c.body, TABLE.storage_hash, STORAGE.c.body)
 JOINED = (
-    tables.join(databases, T.database_id == D.id)
-    .outerjoin(COLUMNS, sa.and_(COLUMNS.c.table_id == T.id, COLUMNS.c.hash == T.columns_hash))
-    .outerjoin(STORAGE, sa.and_(STORAGE.c.table_id == T.id, STORAGE.c.hash == T.storage_hash))
+    tables.join(databases, TABLE.database_id == DATABASE.id)
+    .outerjoin(COLUMNS, sa.and_(COLUMNS.c.table_id == TABLE.id, COLUMNS.c.hash == TABLE.columns_hash))
+    .outerjoin(STORAGE, sa.and_(STORAGE.c.table_id == TABLE.id, STORAGE.c.hash == TABLE.storage_hash))
 )
-IN_DATABASE = sa.and_(D.catalog == sa.bindparam("catalog_key"), D.name == sa.bindparam("database_key"))
-ONE = sa.and_(IN_DATABASE, T.name == sa.bindparam("name_key"))
+IN_DATABASE = sa.and_(DATABASE.catalog == sa.bindparam("catalog_key"), DATABASE.name == sa.bindparam("database_key"))
+ONE = sa.and_(IN_DATABASE, TABLE.name == sa.bindparam("name_key"))
 FIND = sa.select(*FIELDS).select_from(JOINED).where(ONE)
-FIND_MANY = looked_up(sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE), T.name, "names")
-ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(T.name)
+FIND_MANY = looked_up(sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE), TABLE.name, "names")
+ALL = sa.select(*FIELDS).select_from(JOINED).where(IN_DATABASE).order_by(TABLE.name)
 MATERIALIZED_VIEWS = (
     sa.select(*FIELDS)
     .select_from(JOINED)
-    .where(D.catalog == sa.bindparam("catalog_key"), T.type == constant("MATERIALIZED_VIEW"))
-    .order_by(D.name, T.name)
+    .where(DATABASE.catalog == sa.bindparam("catalog_key"), TABLE.type == constant("MATERIALIZED_VIEW"))
+    .order_by(DATABASE.name, TABLE.name)
 )
-DATABASE_KEY = sa.select(D.id).where(IN_DATABASE).scalar_subquery()
-_IS_NAMED = (T.database_id == DATABASE_KEY, T.name == sa.bindparam("name_key"))
-KEY = sa.select(T.id).where(*_IS_NAMED)
+DATABASE_KEY = sa.select(DATABASE.id).where(IN_DATABASE).scalar_subquery()
+_IS_NAMED = (TABLE.database_id == DATABASE_KEY, TABLE.name == sa.bindparam("name_key"))
+KEY = sa.select(TABLE.id).where(*_IS_NAMED)
 LOCK = KEY.with_for_update()
 SHARE = KEY.with_for_update(read=True)
-LOCK_ALL = sa.select(T.id).where(T.database_id == sa.bindparam("key")).order_by(T.id).with_for_update()
+LOCK_ALL = sa.select(TABLE.id).where(TABLE.database_id == sa.bindparam("key")).order_by(TABLE.id).with_for_update()
 STATE = tuple(field for field in FIELDS if field.table is tables)
 """What the row of a table says itself."""
 _state = itemgetter(*map(FIELDS.index, STATE))
 _KNOWN = sa.select(*STATE).where(*_IS_NAMED)
 SHARE_KNOWN = _KNOWN.with_for_update(read=True)
 LOCK_KNOWN = _KNOWN.with_for_update()
-NAMES = sa.select(T.name).where(T.database_id == DATABASE_KEY).order_by(T.name)
-NAMES_OF_TYPE = NAMES.where(T.type == sa.bindparam("type_key"))
+NAMES = sa.select(TABLE.name).where(TABLE.database_id == DATABASE_KEY).order_by(TABLE.name)
+NAMES_OF_TYPE = NAMES.where(TABLE.type == sa.bindparam("type_key"))
 META = (
-    sa.select(D.name, T.name, T.type, T.comment, T.owner, T.owner_type)
-    .select_from(tables.join(databases, T.database_id == D.id))
-    .where(D.catalog == sa.bindparam("catalog_key"))
-    .order_by(D.name, T.name)
+    sa.select(DATABASE.name, TABLE.name, TABLE.type, TABLE.comment, TABLE.owner, TABLE.owner_type)
+    .select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
+    .where(DATABASE.catalog == sa.bindparam("catalog_key"))
+    .order_by(DATABASE.name, TABLE.name)
 )
-META_OF_DATABASE = META.where(D.name == sa.bindparam("database_key"))
+META_OF_DATABASE = META.where(DATABASE.name == sa.bindparam("database_key"))
 FACTS = (
-    sa.select(T.name, T.type, T.owner, T.last_access_time, T.parameters)
-    .select_from(tables.join(databases, T.database_id == D.id))
+    sa.select(TABLE.name, TABLE.type, TABLE.owner, TABLE.last_access_time, TABLE.parameters)
+    .select_from(tables.join(databases, TABLE.database_id == DATABASE.id))
     .where(IN_DATABASE)
-    .order_by(T.name)
+    .order_by(TABLE.name)
 )
-UPDATE = sa.update(tables).where(T.id == sa.bindparam("key")).values(bound(T.keys(), but={"id"}))
-LOCK_PARAMETERS = sa.select(T.parameters).where(T.id == sa.bindparam("key")).with_for_update()
+UPDATE = sa.update(tables).where(TABLE.id == sa.bindparam("key")).values(bound(TABLE.keys(), but={"id"}))
+LOCK_PARAMETERS = sa.select(TABLE.parameters).where(TABLE.id == sa.bindparam("key")).with_for_update()
 SET_PARAMETERS = (
-    sa.update(tables).where(T.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment"))
+    sa.update(tables).where(TABLE.id == sa.bindparam("key")).values(parameters=sa.bindparam("parameters"), comment=sa.bindparam("comment"))
 )
 SET_STATE = SET_PARAMETERS.values(write_id=sa.bindparam("write_id"))
 _KEY: sa.BindParameter[int] = sa.bindparam("key")
@@ -99,7 +99,7 @@ DELETE = [
     sa.delete(constraints).where(sa.or_(constraints.c.table_id == _KEY, constraints.c.parent_table_id == _KEY)),
     DELETE_PRIVILEGES,
     sa.delete(descriptors_table).where(descriptors_table.c.table_id == _KEY),
-    sa.delete(tables).where(T.id == _KEY),
+    sa.delete(tables).where(TABLE.id == _KEY),
 ]
 
 

@@ -31,11 +31,11 @@ RANGES is set where several transactions are opened at once, and never later: th
 
 WROTE = COMPONENTS | WRITE_IDS | RANGES
 
-T, N, R = transactions.c, counter_rows.c, replicated_transactions.c
+TRANSACTION, COUNTER, REPLICATED = transactions.c, counter_rows.c, replicated_transactions.c
 
 
 def _is(state: str) -> sa.ColumnElement[bool]:
-    return T.state == constant(state)
+    return TRANSACTION.state == constant(state)
 
 
 def is_open(of: Any) -> sa.ColumnElement[bool]:
@@ -46,64 +46,80 @@ def is_open(of: Any) -> sa.ColumnElement[bool]:
 def may_be_range(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of those from one id to another that may be given write ids as a range."""
     return (
-        T.id >= lowest,
-        T.id <= highest,
+        TRANSACTION.id >= lowest,
+        TRANSACTION.id <= highest,
         IS_OPEN,
-        T.type != constant(TxnType.READ_ONLY),
-        T.holds.bitwise_and(constant(RANGES)) != constant(0),
+        TRANSACTION.type != constant(TxnType.READ_ONLY),
+        TRANSACTION.holds.bitwise_and(constant(RANGES)) != constant(0),
     )
 
 
-IS_OPEN = is_open(T)
+IS_OPEN = is_open(TRANSACTION)
 COLUMNS = ("id", "state", "type", "user", "host", "agent", "started_ms", "heartbeat_ms", "holds")
-FIELDS = (T.id, T.state, T.type, T.holds, T.heartbeat_ms)
-FIND = sa.select(*FIELDS).where(T.id == sa.bindparam("key"))
+FIELDS = (TRANSACTION.id, TRANSACTION.state, TRANSACTION.type, TRANSACTION.holds, TRANSACTION.heartbeat_ms)
+FIND = sa.select(*FIELDS).where(TRANSACTION.id == sa.bindparam("key"))
 LOCK = FIND.with_for_update()
-LOCK_MANY = sa.select(*FIELDS).where(Among(T.id, "keys")).order_by(T.id).with_for_update()
-RANGE = sa.select(T.id, T.state).where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"))
+LOCK_MANY = sa.select(*FIELDS).where(Among(TRANSACTION.id, "keys")).order_by(TRANSACTION.id).with_for_update()
+RANGE = sa.select(TRANSACTION.id, TRANSACTION.state).where(TRANSACTION.id >= sa.bindparam("low"), TRANSACTION.id <= sa.bindparam("high"))
 OPEN_COUNT = sa.select(sa.func.count()).select_from(transactions).where(_is(OPEN))
-LOWEST_OPEN = sa.select(sa.func.min(T.id)).where(_is(OPEN))
-MIN_OPEN = sa.select(sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), N.value + constant(1))).where(N.name == constant(counters.TRANSACTION))
+LOWEST_OPEN = sa.select(sa.func.min(TRANSACTION.id)).where(_is(OPEN))
+MIN_OPEN = sa.select(sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), COUNTER.value + constant(1))).where(
+    COUNTER.name == constant(counters.TRANSACTION)
+)
 END = (
     sa.update(transactions)
-    .where(Among(T.id, "keys"))
+    .where(Among(TRANSACTION.id, "keys"))
     .values(
         state=sa.bindparam("new_state"),
         ended_ms=sa.bindparam("now"),
         commit_id=sa.bindparam("number"),
-        holds=T.holds.bitwise_and(constant(WROTE)),
+        holds=TRANSACTION.holds.bitwise_and(constant(WROTE)),
     )
 )
-HEARTBEAT = unsynced(sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
+HEARTBEAT = unsynced(sa.update(transactions).where(TRANSACTION.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now")))
 HEARTBEAT_RANGE = (
     sa.update(transactions)
-    .where(T.id >= sa.bindparam("low"), T.id <= sa.bindparam("high"), _is(OPEN))
+    .where(TRANSACTION.id >= sa.bindparam("low"), TRANSACTION.id <= sa.bindparam("high"), _is(OPEN))
     .values(heartbeat_ms=sa.bindparam("now"))
 )
-_MORE_HOLDS = T.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
-ADD_HOLDS = sa.update(transactions).where(T.id == sa.bindparam("key"), IS_OPEN).values(heartbeat_ms=sa.bindparam("now"), holds=_MORE_HOLDS)
-ADD_HOLDS_OF_MANY = sa.update(transactions).where(Among(T.id, "keys")).values(holds=_MORE_HOLDS)
+_MORE_HOLDS = TRANSACTION.holds.bitwise_or(sa.bindparam("bits", type_=sa.Integer()))
+ADD_HOLDS = (
+    sa.update(transactions)
+    .where(TRANSACTION.id == sa.bindparam("key"), IS_OPEN)
+    .values(heartbeat_ms=sa.bindparam("now"), holds=_MORE_HOLDS)
+)
+ADD_HOLDS_OF_MANY = sa.update(transactions).where(Among(TRANSACTION.id, "keys")).values(holds=_MORE_HOLDS)
 DELETE_HELD = {
     LOCKS: sa.delete(locks).where(Among(locks.c.transaction_id, "keys")),
     HISTORY: sa.delete(min_history).where(Among(min_history.c.transaction_id, "keys")),
     REBUILD: sa.delete(materialization_rebuilds).where(Among(materialization_rebuilds.c.transaction_id, "keys")),
 }
 TIMED_OUT = (
-    sa.select(T.id)
+    sa.select(TRANSACTION.id)
     .where(
         _is(OPEN),
         sa.or_(
-            sa.and_(T.type != TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since")),
-            sa.and_(T.type == TxnType.REPL_CREATED, T.heartbeat_ms < sa.bindparam("since_replicated")),
+            sa.and_(TRANSACTION.type != TxnType.REPL_CREATED, TRANSACTION.heartbeat_ms < sa.bindparam("since")),
+            sa.and_(TRANSACTION.type == TxnType.REPL_CREATED, TRANSACTION.heartbeat_ms < sa.bindparam("since_replicated")),
         ),
     )
-    .order_by(T.id)
+    .order_by(TRANSACTION.id)
     .limit(sa.bindparam("most"))
 )
-SHOWN = (T.id, T.state, T.user, T.host, T.agent, T.started_ms, T.heartbeat_ms)
-TARGETS = sa.select(R.source_id, R.transaction_id).where(R.policy == sa.bindparam("policy_key"))
-TARGETS_OF = TARGETS.where(Among(R.source_id, "sources"))
-DELETE_TARGET = sa.delete(replicated_transactions).where(R.policy == sa.bindparam("policy_key"), R.source_id == sa.bindparam("source"))
+SHOWN = (
+    TRANSACTION.id,
+    TRANSACTION.state,
+    TRANSACTION.user,
+    TRANSACTION.host,
+    TRANSACTION.agent,
+    TRANSACTION.started_ms,
+    TRANSACTION.heartbeat_ms,
+)
+TARGETS = sa.select(REPLICATED.source_id, REPLICATED.transaction_id).where(REPLICATED.policy == sa.bindparam("policy_key"))
+TARGETS_OF = TARGETS.where(Among(REPLICATED.source_id, "sources"))
+DELETE_TARGET = sa.delete(replicated_transactions).where(
+    REPLICATED.policy == sa.bindparam("policy_key"), REPLICATED.source_id == sa.bindparam("source")
+)
 
 
 _MARK = "m"
@@ -115,9 +131,11 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
 
     A row for each would take ten times as long where there are a hundred thousand.
     """
-    ids = listed(kind, sa.cast(T.id, sa.String()))
+    ids = listed(kind, sa.cast(TRANSACTION.id, sa.String()))
     return sa.union_all(
-        sa.select(constant(_MARK), N.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(N.name == sa.bindparam("counter")),
+        sa.select(constant(_MARK), COUNTER.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
+            COUNTER.name == sa.bindparam("counter")
+        ),
         *(
             sa.select(constant(state), sa.func.count(), ids).select_from(transactions).where(_is(state), *where)
             for state in (OPEN, ABORTED)
@@ -126,12 +144,12 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
 
 
 SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
-SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(T.type, "types"))) for kind in DRIVERS}
+SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(TRANSACTION.type, "types"))) for kind in DRIVERS}
 INFO = (
-    sa.select(N.value, *SHOWN)
-    .select_from(counter_rows.outerjoin(transactions, T.state.in_([constant(OPEN), constant(ABORTED)])))
-    .where(N.name == sa.bindparam("counter"))
-    .order_by(T.id)
+    sa.select(COUNTER.value, *SHOWN)
+    .select_from(counter_rows.outerjoin(transactions, TRANSACTION.state.in_([constant(OPEN), constant(ABORTED)])))
+    .where(COUNTER.name == sa.bindparam("counter"))
+    .order_by(TRANSACTION.id)
 )
 
 

@@ -16,15 +16,17 @@ from metastore.store.clauses import constant
 from metastore.store.database import Session
 from metastore.store.schema import databases, tables
 
-T, D = tables.c, databases.c
-_NAMED = sa.select(T.id, D.catalog, D.name, T.name, T.creation_metadata).select_from(tables.join(databases, T.database_id == D.id))
-_IS_ONE = T.id == sa.bindparam("key")
-_IS_VIEW = T.type == constant("MATERIALIZED_VIEW")
+TABLE, DATABASE = tables.c, databases.c
+_NAMED = sa.select(TABLE.id, DATABASE.catalog, DATABASE.name, TABLE.name, TABLE.creation_metadata).select_from(
+    tables.join(databases, TABLE.database_id == DATABASE.id)
+)
+_IS_ONE = TABLE.id == sa.bindparam("key")
+_IS_VIEW = TABLE.type == constant("MATERIALIZED_VIEW")
 VIEWS = _NAMED.where(_IS_VIEW)
-NAME_OF = _NAMED.with_only_columns(D.catalog, D.name, T.name).where(_IS_ONE)
-ANY = sa.select(T.id).where(_IS_VIEW).limit(constant(1))
-LOCK = sa.select(T.creation_metadata).where(_IS_ONE).with_for_update()
-LOCK_ALL = sa.select(T.id, T.creation_metadata).where(_IS_VIEW).order_by(T.id).with_for_update()
+NAME_OF = _NAMED.with_only_columns(DATABASE.catalog, DATABASE.name, TABLE.name).where(_IS_ONE)
+ANY = sa.select(TABLE.id).where(_IS_VIEW).limit(constant(1))
+LOCK = sa.select(TABLE.creation_metadata).where(_IS_ONE).with_for_update()
+LOCK_ALL = sa.select(TABLE.id, TABLE.creation_metadata).where(_IS_VIEW).order_by(TABLE.id).with_for_update()
 WRITE = sa.update(tables).where(_IS_ONE).values(creation_metadata=sa.bindparam("creation_metadata"))
 
 

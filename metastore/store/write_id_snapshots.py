@@ -15,9 +15,28 @@ import sqlalchemy as sa
 
 from metastore.store.clauses import Among, bare, constant, listed
 from metastore.store.database import Session
-from metastore.store.write_ids import AMONG, COUNTER, LAST_OF_RANGE, LAST_WRITE_ID, NAMES, RANGE_COLUMNS, I, N, R, TableKey, naming, same
+from metastore.store.write_ids import (
+    AMONG,
+    COUNTER,
+    LAST_OF_RANGE,
+    LAST_WRITE_ID,
+    NAMES,
+    RANGE_COLUMNS,
+    WRITE_ID,
+    WRITE_ID_COUNTER,
+    WRITE_ID_RANGE,
+    TableKey,
+    naming,
+    same,
+)
 
-_LAST_OF = sa.select(N.catalog, N.database, N.table, LAST_WRITE_ID.label("last"), N.last_transaction)
+_LAST_OF = sa.select(
+    WRITE_ID_COUNTER.catalog,
+    WRITE_ID_COUNTER.database,
+    WRITE_ID_COUNTER.table,
+    LAST_WRITE_ID.label("last"),
+    WRITE_ID_COUNTER.last_transaction,
+)
 LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(AMONG)}
 """For one table, or for many."""
 _NO: sa.ColumnElement[int] = constant(0)
@@ -28,18 +47,26 @@ def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     return column + _NO
 
 
-_THEIRS = sa.and_(*same(I, N), _unranged(I.transaction_id) <= sa.bindparam("mark"))
-_BELOW = sa.select(I.write_id).where(_THEIRS).order_by(I.write_id.desc()).limit(constant(1)).scalar_subquery()
+_THEIRS = sa.and_(*same(WRITE_ID, WRITE_ID_COUNTER), _unranged(WRITE_ID.transaction_id) <= sa.bindparam("mark"))
+_BELOW = sa.select(WRITE_ID.write_id).where(_THEIRS).order_by(WRITE_ID.write_id.desc()).limit(constant(1)).scalar_subquery()
 _SETTLED = sa.bindparam("settled", type_=sa.BigInteger())
-_SETTLED_BELOW = sa.select(sa.func.max(LAST_OF_RANGE)).where(*same(R, N), R.last_transaction <= _SETTLED).scalar_subquery()
+_SETTLED_BELOW = (
+    sa.select(sa.func.max(LAST_OF_RANGE))
+    .where(*same(WRITE_ID_RANGE, WRITE_ID_COUNTER), WRITE_ID_RANGE.last_transaction <= _SETTLED)
+    .scalar_subquery()
+)
 
 
 def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
     """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
-    first, last, number = (sa.cast(R[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
+    first, last, number = (sa.cast(WRITE_ID_RANGE[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
     comma: sa.ColumnElement[str] = constant(",")
     text = first.concat(comma).concat(last).concat(comma).concat(number)
-    return sa.select(listed(kind, text)).where(*same(R, N), R.last_transaction > _SETTLED).scalar_subquery()
+    return (
+        sa.select(listed(kind, text))
+        .where(*same(WRITE_ID_RANGE, WRITE_ID_COUNTER), WRITE_ID_RANGE.last_transaction > _SETTLED)
+        .scalar_subquery()
+    )
 
 
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
@@ -56,24 +83,24 @@ def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[
     """
     seen = (
         sa.select(constant(1))
-        .where(_THEIRS, *((sa.not_(Among(_unranged(I.transaction_id), "exceptions")),) if excepts else ()))
-        .order_by(I.write_id)
+        .where(_THEIRS, *((sa.not_(Among(_unranged(WRITE_ID.transaction_id), "exceptions")),) if excepts else ()))
+        .order_by(WRITE_ID.write_id)
         .limit(constant(1))
         .scalar_subquery()
     )
     theirs = (
-        (bare(I.database) == sa.bindparam("database_key"), bare(I.table) == sa.bindparam("table_key"))
+        (bare(WRITE_ID.database) == sa.bindparam("database_key"), bare(WRITE_ID.table) == sa.bindparam("table_key"))
         if one
-        else (Among(bare(I.database), "databases"), Among(bare(I.table), "tables"))
+        else (Among(bare(WRITE_ID.database), "databases"), Among(bare(WRITE_ID.table), "tables"))
     )
-    later = (I.transaction_id > sa.bindparam("mark"), I.transaction_id < _LAST)
+    later = (WRITE_ID.transaction_id > sa.bindparam("mark"), WRITE_ID.transaction_id < _LAST)
     return sa.union_all(
         sa.select(
-            N.catalog,
-            N.database,
-            N.table,
+            WRITE_ID_COUNTER.catalog,
+            WRITE_ID_COUNTER.database,
+            WRITE_ID_COUNTER.table,
             _NO.label("write_id"),
-            N.last_transaction.label("transaction_id"),
+            WRITE_ID_COUNTER.last_transaction.label("transaction_id"),
             LAST_WRITE_ID.label("last"),
             _BELOW.label("below"),
             sa.func.coalesce(seen, _NO).label("seen"),
@@ -81,8 +108,19 @@ def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[
             _unsettled(kind).label("ranges"),
         ).where(*(COUNTER if one else (AMONG,))),
         *(
-            sa.select(I.catalog, I.database, I.table, I.write_id, I.transaction_id, _NO, _NO, _NO, _NO, sa.null()).where(*theirs, *which)
-            for which in (later, (Among(I.transaction_id, "exceptions"),))[: 1 + excepts]
+            sa.select(
+                WRITE_ID.catalog,
+                WRITE_ID.database,
+                WRITE_ID.table,
+                WRITE_ID.write_id,
+                WRITE_ID.transaction_id,
+                _NO,
+                _NO,
+                _NO,
+                _NO,
+                sa.null(),
+            ).where(*theirs, *which)
+            for which in (later, (Among(WRITE_ID.transaction_id, "exceptions"),))[: 1 + excepts]
         ),
     )
 

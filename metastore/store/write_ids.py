@@ -20,10 +20,10 @@ from metastore.store.components import Intent
 from metastore.store.database import Session
 from metastore.store.schema import min_history, write_id_counters, write_id_ranges, write_ids
 
-N, I, R = write_id_counters.c, write_ids.c, write_id_ranges.c  # noqa: E741  # beside the N of its counter
+WRITE_ID_COUNTER, WRITE_ID, WRITE_ID_RANGE = write_id_counters.c, write_ids.c, write_id_ranges.c
 NAMES = ("catalog", "database", "table")
 COLUMNS = ("transaction_id", *NAMES, "write_id")
-LAST_OF_RANGE = R.first_write_id + (R.last_transaction - R.first_transaction)
+LAST_OF_RANGE = WRITE_ID_RANGE.first_write_id + (WRITE_ID_RANGE.last_transaction - WRITE_ID_RANGE.first_transaction)
 RANGE_COLUMNS = (*NAMES, "first_transaction", "last_transaction", "first_write_id")
 NEXT = counters.taking(write_id_counters, "next", 1, "last_transaction")
 
@@ -41,53 +41,72 @@ def same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
 def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElement[int]:
     """Return as an expression the write id that a transaction has in the table of columns with its names; NULL for none."""
     single = (
-        sa.select(sa.func.max(I.write_id))
-        .where(I.transaction_id == transaction, I.catalog == table["catalog"], *(bare(I[name]) == table[name] for name in NAMES[1:]))
+        sa.select(sa.func.max(WRITE_ID.write_id))
+        .where(
+            WRITE_ID.transaction_id == transaction,
+            WRITE_ID.catalog == table["catalog"],
+            *(bare(WRITE_ID[name]) == table[name] for name in NAMES[1:]),
+        )
         .scalar_subquery()
     )
-    number = sa.case((R.first_transaction <= transaction, R.first_write_id + transaction - R.first_transaction))
-    within = sa.select(number).where(*same(R, table), R.last_transaction >= transaction).order_by(R.last_transaction)
+    number = sa.case(
+        (WRITE_ID_RANGE.first_transaction <= transaction, WRITE_ID_RANGE.first_write_id + transaction - WRITE_ID_RANGE.first_transaction)
+    )
+    within = (
+        sa.select(number)
+        .where(*same(WRITE_ID_RANGE, table), WRITE_ID_RANGE.last_transaction >= transaction)
+        .order_by(WRITE_ID_RANGE.last_transaction)
+    )
     return sa.func.coalesce(single, within.limit(constant(1)).scalar_subquery())
 
 
 def overlaps(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of ranges that have one of the transactions from `lowest` to `highest`."""
-    return R.last_transaction >= lowest, R.first_transaction <= highest
+    return WRITE_ID_RANGE.last_transaction >= lowest, WRITE_ID_RANGE.first_transaction <= highest
 
 
-TABLE, RANGED, COUNTER = is_table(I), is_table(R), is_table(N)
+TABLE, RANGED, COUNTER = is_table(WRITE_ID), is_table(WRITE_ID_RANGE), is_table(WRITE_ID_COUNTER)
 THEIRS = (
-    Among(I.transaction_id, "keys"),
-    I.catalog == sa.bindparam("catalog_key"),
-    bare(I.database) == sa.bindparam("database_key"),
-    bare(I.table) == sa.bindparam("table_key"),
+    Among(WRITE_ID.transaction_id, "keys"),
+    WRITE_ID.catalog == sa.bindparam("catalog_key"),
+    bare(WRITE_ID.database) == sa.bindparam("database_key"),
+    bare(WRITE_ID.table) == sa.bindparam("table_key"),
 )
-OVERLAPPING = sa.select(R.first_transaction, R.last_transaction, R.first_write_id).where(
+OVERLAPPING = sa.select(WRITE_ID_RANGE.first_transaction, WRITE_ID_RANGE.last_transaction, WRITE_ID_RANGE.first_write_id).where(
     *RANGED, *overlaps(sa.bindparam("lowest"), sa.bindparam("highest"))
 )
-OF_TRANSACTIONS = sa.union_all(sa.select(I.transaction_id, I.transaction_id.label("last"), I.write_id).where(*THEIRS), OVERLAPPING)
+OF_TRANSACTIONS = sa.union_all(
+    sa.select(WRITE_ID.transaction_id, WRITE_ID.transaction_id.label("last"), WRITE_ID.write_id).where(*THEIRS), OVERLAPPING
+)
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 OWNER = sa.select(
     sa.func.coalesce(
-        sa.select(sa.func.max(I.transaction_id)).where(*TABLE, I.write_id == _KEY).scalar_subquery(),
-        sa.select(sa.func.max(R.first_transaction + (_KEY - R.first_write_id)))
-        .where(*RANGED, R.first_write_id <= _KEY, LAST_OF_RANGE >= _KEY)
+        sa.select(sa.func.max(WRITE_ID.transaction_id)).where(*TABLE, WRITE_ID.write_id == _KEY).scalar_subquery(),
+        sa.select(sa.func.max(WRITE_ID_RANGE.first_transaction + (_KEY - WRITE_ID_RANGE.first_write_id)))
+        .where(*RANGED, WRITE_ID_RANGE.first_write_id <= _KEY, LAST_OF_RANGE >= _KEY)
         .scalar_subquery(),
     )
 )
-COVERED = sa.select(R.first_transaction).where(*overlaps(_KEY, _KEY)).limit(constant(1))
-LAST_WRITE_ID = N.next - constant(1)
+COVERED = sa.select(WRITE_ID_RANGE.first_transaction).where(*overlaps(_KEY, _KEY)).limit(constant(1))
+LAST_WRITE_ID = WRITE_ID_COUNTER.next - constant(1)
 LAST = sa.select(LAST_WRITE_ID).where(*COUNTER)
 SET_NEXT = sa.update(write_id_counters).where(*COUNTER).values(next=sa.bindparam("number"))
 SET_LAST = sa.update(write_id_counters).where(*COUNTER).values(last_transaction=sa.bindparam("number"))
 _CHANGED = sa.update(write_id_counters).values(last_change=sa.bindparam("commit_id"))
 FORGET = [sa.delete(table).where(*is_table(table.c)) for table in (write_ids, write_id_ranges)]
 DELETE_TRANSACTIONS = sa.delete(write_ids).where(*THEIRS)
-DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(R.last_transaction, "keys"))
-AMONG = AmongKeys(catalogs=N.catalog, databases=N.database, tables=N.table)
-LOCK_COUNTERS = sa.select(N.catalog, N.database, N.table).where(AMONG).order_by(N.catalog, N.database, N.table).with_for_update()
-LOCK_COUNTER = sa.select(N.catalog, N.database, N.table).where(*COUNTER).with_for_update()
-_OF_TRANSACTION = sa.select(N.catalog, N.database, N.table, number_of(_KEY, N).label("write_id"))
+DELETE_RANGES = sa.delete(write_id_ranges).where(*RANGED, Among(WRITE_ID_RANGE.last_transaction, "keys"))
+AMONG = AmongKeys(catalogs=WRITE_ID_COUNTER.catalog, databases=WRITE_ID_COUNTER.database, tables=WRITE_ID_COUNTER.table)
+LOCK_COUNTERS = (
+    sa.select(WRITE_ID_COUNTER.catalog, WRITE_ID_COUNTER.database, WRITE_ID_COUNTER.table)
+    .where(AMONG)
+    .order_by(WRITE_ID_COUNTER.catalog, WRITE_ID_COUNTER.database, WRITE_ID_COUNTER.table)
+    .with_for_update()
+)
+LOCK_COUNTER = sa.select(WRITE_ID_COUNTER.catalog, WRITE_ID_COUNTER.database, WRITE_ID_COUNTER.table).where(*COUNTER).with_for_update()
+_OF_TRANSACTION = sa.select(
+    WRITE_ID_COUNTER.catalog, WRITE_ID_COUNTER.database, WRITE_ID_COUNTER.table, number_of(_KEY, WRITE_ID_COUNTER).label("write_id")
+)
 OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(AMONG)}
 """For one table, or for many; those without a counter have no write ids."""
 

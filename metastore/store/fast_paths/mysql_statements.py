@@ -35,7 +35,14 @@ from metastore.store.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RA
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import TableKey
 
-T, C, N, W, R, Q = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c, write_id_ranges.c, lock_queues.c
+TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER, WRITE_ID_RANGE, QUEUE = (
+    transactions.c,
+    transaction_components.c,
+    counter_rows.c,
+    write_id_counters.c,
+    write_id_ranges.c,
+    lock_queues.c,
+)
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
 """What the driver calls `Refused`."""
@@ -61,12 +68,12 @@ def _if_found_one(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 _COUNT, _LOWEST, _HIGHEST, _TRANSACTION = (
     sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest", "transaction_id")
 )
-_IS_ONE = T.id == sa.bindparam("key")
-_NEXT = N.value + constant(1)
+_IS_ONE = TRANSACTION.id == sa.bindparam("key")
+_NEXT = COUNTER.value + constant(1)
 TAKE_ID = (
     sa.update(counter_rows)
     .where(
-        N.name == constant(counters.TRANSACTION),
+        COUNTER.name == constant(counters.TRANSACTION),
         _NEXT - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), _NEXT) < sa.bindparam("most"),
     )
     .values(value=sa.func.last_insert_id(_NEXT))
@@ -79,10 +86,10 @@ MARK = {
     .where(
         _IS_ONE,
         IS_OPEN,
-        T.type != constant(TxnType.READ_ONLY),
-        T.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
+        TRANSACTION.type != constant(TxnType.READ_ONLY),
+        TRANSACTION.holds.bitwise_and(constant(WRITE_IDS if batch else WRITE_IDS | RANGES)) == constant(0),
     )
-    .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
+    .values(holds=TRANSACTION.holds.bitwise_or(constant(WRITE_IDS)))
     for batch in (True, False)
 }
 """With True also one of a batch, which may be within a range."""
@@ -94,16 +101,16 @@ GIVE = sa.insert(write_id_rows).values(
     }
 )
 IN_RANGE = (
-    sa.select(sa.func.exp(R.last_transaction + constant(1000)))
-    .where(*(R[name] == sa.bindparam(name) for name in TableKey._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
+    sa.select(sa.func.exp(WRITE_ID_RANGE.last_transaction + constant(1000)))
+    .where(*(WRITE_ID_RANGE[name] == sa.bindparam(name) for name in TableKey._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
     .limit(constant(1))
 )
 """Overflows where a transaction is within a range: nobody adds one while the counter is held."""
 _OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST)).scalar_subquery()
 TAKE_ABOVE = (
     sa.update(write_id_counters)
-    .where(*write_ids.COUNTER, W.last_transaction < _LOWEST, _OF_BATCHES == _COUNT)
-    .values(next=sa.func.last_insert_id(W.next + _COUNT), last_transaction=_HIGHEST)
+    .where(*write_ids.COUNTER, WRITE_ID_COUNTER.last_transaction < _LOWEST, _OF_BATCHES == _COUNT)
+    .values(next=sa.func.last_insert_id(WRITE_ID_COUNTER.next + _COUNT), last_transaction=_HIGHEST)
 )
 """An UPDATE does not lock the rows of other tables that it counts."""
 GIVE_RANGE = sa.insert(write_id_ranges).values(
@@ -115,11 +122,11 @@ GIVE_RANGE = sa.insert(write_id_ranges).values(
         "catalog": _if_found_one(sa.bindparam("catalog")),
     }
 )
-_MATCHES = sa.and_(*(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
+_MATCHES = sa.and_(*(COMPONENT[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:]))
 _COMPLETE = sa.update(transaction_components).where(
-    C.transaction_id == sa.bindparam("key"),
+    COMPONENT.transaction_id == sa.bindparam("key"),
     _FOUND_ONE,
-    _overflow_unless(sa.or_(C.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
+    _overflow_unless(sa.or_(COMPONENT.transaction_id != sa.bindparam("key"), _MATCHES)) == constant(1),
 )
 COMPLETE = {
     False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
@@ -129,20 +136,22 @@ COMPLETE = {
 
 With True also the commit id, which the statement before returned. The transaction's own row gets a mark from the housekeeper.
 """
-_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(*(W[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE)
-_TRANSACTIONS = sa.case((W.next > constant(0), constant(counters.TRANSACTION)))
+_COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(
+    *(WRITE_ID_COUNTER[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE
+)
+_TRANSACTIONS = sa.case((WRITE_ID_COUNTER.next > constant(0), constant(counters.TRANSACTION)))
 """The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
 _COMMIT_ID = sa.func.last_insert_id(
-    sa.select(N.value).where(N.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
+    sa.select(COUNTER.value).where(COUNTER.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
 )
 """The last id that was issued, as the id of a commit, which the next statement is given; from then on none is issued."""
-_CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=W.last_change + constant(0) * _COMMIT_ID)
+_CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=WRITE_ID_COUNTER.last_change + constant(0) * _COMMIT_ID)
 _LATER_CHANGE = sa.exists(
     sa.select(constant(1))
     .where(
-        *(C[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
-        C.commit_id >= _TRANSACTION,
-        W.next > constant(0),
+        *(COMPONENT[name].is_not_distinct_from(sa.bindparam(name)) for name in INTENT_COLUMNS[1:5]),
+        COMPONENT.commit_id >= _TRANSACTION,
+        WRITE_ID_COUNTER.next > constant(0),
     )
     .correlate(write_id_counters)
 )
@@ -154,21 +163,21 @@ With True, only if no other transaction changed the partition and committed sinc
 without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query goes by the row.
 """
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
-CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(W.last_change < _TRANSACTION)}
+CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(WRITE_ID_COUNTER.last_change < _TRANSACTION)}
 """Hold the counter for a change of a whole table. With True, only if no other transaction changed it and committed since this one began."""
 DELETE_LOCKS = sa.delete(lock_rows).where(lock_rows.c.transaction_id == sa.bindparam("key"))
 _ALL_WAIT = sa.func.count() == sa.bindparam("queues")
 TURN = {
-    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(Q.changes))
-    .where(Among(Q.name, "names"))
+    held: sa.select(_overflow_unless(sa.and_(_FOUND_ONE, _ALL_WAIT) if held else _ALL_WAIT), sa.func.max(QUEUE.changes))
+    .where(Among(QUEUE.name, "names"))
     .with_for_update()
     for held in (True, False)
 }
 """Wait for the turn in queues that are all there; with True, if the statement before found one row. Of one, it returns the changes."""
 PASS = {
     held: sa.update(lock_queues)
-    .where(Q.name == sa.bindparam("queue"), Q.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else []))
-    .values(changes=Q.changes)
+    .where(QUEUE.name == sa.bindparam("queue"), QUEUE.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else []))
+    .values(changes=QUEUE.changes)
     for held in (True, False)
 }
 """Wait for the turn in a queue that has not changed; with True, if the statement before found one row. An update returns no rows."""
@@ -193,8 +202,8 @@ def end(type_: int, holds: int) -> sa.Update:
     """End an open transaction of a type that holds no more."""
     return (
         sa.update(transactions)
-        .where(_IS_ONE, IS_OPEN, T.type == constant(type_), T.holds.bitwise_and(constant(~holds)) == constant(0))
-        .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=T.holds.bitwise_and(constant(WROTE)))
+        .where(_IS_ONE, IS_OPEN, TRANSACTION.type == constant(type_), TRANSACTION.holds.bitwise_and(constant(~holds)) == constant(0))
+        .values(state=sa.bindparam("new_state"), ended_ms=sa.bindparam("now"), holds=TRANSACTION.holds.bitwise_and(constant(WROTE)))
     )
 
 

@@ -63,14 +63,14 @@ from metastore.store.transactions import (
 from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
 from metastore.store.write_ids import RANGE_COLUMNS, TableKey, is_range, number_of, overlaps
 
-T, C, N, W = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
-I, R = write_ids.c, write_id_ranges.c  # noqa: E741  # as in store/write_ids.py
+TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
+WRITE_ID, WRITE_ID_RANGE = write_ids.c, write_id_ranges.c
 _KEY = sa.bindparam("key", type_=sa.BigInteger())
 _NOW = sa.bindparam("now", type_=sa.BigInteger())
 _COUNT, _LOWEST, _HIGHEST = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "lowest", "highest"))
 _NAMES = {name: sa.bindparam(name, type_=sa.String()) for name in TableKey._fields}
 _MESSAGE = sa.cast(sa.bindparam("event_message"), sa.Text())
-_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": T.holds.bitwise_and(constant(WROTE))}
+_ENDED = {"state": sa.bindparam("new_state"), "ended_ms": _NOW, "holds": TRANSACTION.holds.bitwise_and(constant(WROTE))}
 
 
 def _replaced(text: sa.ColumnElement[Any], old: str, new: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -92,7 +92,7 @@ def _event(row: LogRow | None) -> dict[str, Any]:
 @cache
 def _opening(logs: bool) -> sa.Select[Any]:
     """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
-    new_value = N.value + _COUNT
+    new_value = COUNTER.value + _COUNT
     taken = (
         postgresql.insert(counter_rows)
         .values(name=sa.bindparam("counter"), value=_COUNT)
@@ -101,19 +101,19 @@ def _opening(logs: bool) -> sa.Select[Any]:
             set_={"value": new_value},
             where=new_value - sa.func.coalesce(LOWEST_OPEN.scalar_subquery(), new_value) < sa.bindparam("most", type_=sa.BigInteger()),
         )
-        .returning(N.value)
+        .returning(COUNTER.value)
         .cte("taken")
     )
     numbers = sa.func.generate_series(1, _COUNT).table_valued("number").render_derived(name="numbers")
     values = sa.select(
         taken.c.value - _COUNT + numbers.c.number,
         constant(OPEN),
-        *(sa.cast(sa.bindparam(f"{name}_value"), T[name].type) for name in COLUMNS[2:6]),
+        *(sa.cast(sa.bindparam(f"{name}_value"), TRANSACTION[name].type) for name in COLUMNS[2:6]),
         _NOW,
         _NOW,
         sa.case((constant(1) < _COUNT, constant(RANGES)), else_=constant(0)),
     ).select_from(taken, numbers)
-    opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(T.id).cte("opened")
+    opened = sa.insert(transactions).from_select([*COLUMNS], values, include_defaults=False).returning(TRANSACTION.id).cte("opened")
     query = sa.select(opened.c.id)
     if not logs:
         return query
@@ -124,8 +124,12 @@ def _opening(logs: bool) -> sa.Select[Any]:
 def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of an open transaction that holds no more than `plain`, and is as it was when the statement began."""
     own = transactions.alias("own")
-    version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == T.id).scalar_subquery()
-    return is_open(T), T.holds.bitwise_and(constant(~plain)) == constant(0), sa.literal_column("transactions.xmin") == version
+    version = sa.select(sa.literal_column("own.xmin")).where(own.c.id == TRANSACTION.id).scalar_subquery()
+    return (
+        is_open(TRANSACTION),
+        TRANSACTION.holds.bitwise_and(constant(~plain)) == constant(0),
+        sa.literal_column("transactions.xmin") == version,
+    )
 
 
 @cache
@@ -134,14 +138,20 @@ def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
 
     A transaction that wrote anything is not aborted.
     """
-    conditions = [T.id == _KEY, T.type != constant(TxnType.COMPACTION), *_unchanged(PLAIN if commits else PLAIN & ~COMPONENTS)]
+    conditions = [
+        TRANSACTION.id == _KEY,
+        TRANSACTION.type != constant(TxnType.COMPACTION),
+        *_unchanged(PLAIN if commits else PLAIN & ~COMPONENTS),
+    ]
     if commits:
-        conditions.append(~sa.exists(sa.select(constant(1)).where(C.transaction_id == _KEY, C.operation != sa.bindparam("inserting"))))
-    ended = sa.update(transactions).where(*conditions).values(_ENDED).returning(T.id, T.type).cte("ended")
+        conditions.append(
+            ~sa.exists(sa.select(constant(1)).where(COMPONENT.transaction_id == _KEY, COMPONENT.operation != sa.bindparam("inserting")))
+        )
+    ended = sa.update(transactions).where(*conditions).values(_ENDED).returning(TRANSACTION.id, TRANSACTION.type).cte("ended")
     is_ended = sa.exists(sa.select(constant(1)).select_from(ended))
     query = sa.select(ended.c.id, ended.c.type).add_cte(sa.delete(locks).where(locks.c.transaction_id == _KEY, is_ended).cte("freed"))
     if commits:
-        completed = sa.update(transaction_components).where(C.transaction_id == _KEY, is_ended).values(committed_ms=_NOW)
+        completed = sa.update(transaction_components).where(COMPONENT.transaction_id == _KEY, is_ended).values(committed_ms=_NOW)
         query = query.add_cte(completed.cte("completed"))
     return query.add_cte(_logged(ended, _MESSAGE, ended.c.type != constant(TxnType.READ_ONLY))) if logs else query
 
@@ -153,19 +163,19 @@ def _aborting(logs: bool, consecutive: bool) -> sa.Select[Any]:
     Those from `lowest` to `highest` are found by one walk of the index, others one by one.
     """
     found = (
-        sa.select(T.id)
+        sa.select(TRANSACTION.id)
         .where(
-            T.id.between(_LOWEST, _HIGHEST) if consecutive else Among(T.id, "keys"),
-            *(T.type != constant(each) for each in (TxnType.COMPACTION, TxnType.READ_ONLY)),
+            TRANSACTION.id.between(_LOWEST, _HIGHEST) if consecutive else Among(TRANSACTION.id, "keys"),
+            *(TRANSACTION.type != constant(each) for each in (TxnType.COMPACTION, TxnType.READ_ONLY)),
             *_unchanged(PLAIN & ~COMPONENTS),
         )
-        .order_by(T.id)
+        .order_by(TRANSACTION.id)
         .with_for_update()
         .cte("found")
     )
     are_all = sa.select(sa.func.count()).select_from(found).scalar_subquery() == _COUNT
-    they = T.id.between(_LOWEST, _HIGHEST) if consecutive else T.id.in_(sa.select(found.c.id))
-    ended = sa.update(transactions).where(they, are_all).values(_ENDED).returning(T.id).cte("ended")
+    they = TRANSACTION.id.between(_LOWEST, _HIGHEST) if consecutive else TRANSACTION.id.in_(sa.select(found.c.id))
+    ended = sa.update(transactions).where(they, are_all).values(_ENDED).returning(TRANSACTION.id).cte("ended")
     freed = sa.delete(locks).where(locks.c.transaction_id.in_(sa.select(ended.c.id))).cte("freed")
     number = sa.select(sa.func.count().label("number")).select_from(ended).subquery("number")
     query = sa.select(number.c.number).add_cte(freed)
@@ -178,13 +188,13 @@ def _allocating(logs: bool) -> sa.Select[Any]:
     held = (
         sa.update(transactions)
         .where(
-            T.id == _LOWEST,
-            is_open(T),
-            T.type != constant(TxnType.READ_ONLY),
-            T.holds.bitwise_and(constant(WRITE_IDS)) == constant(0),
+            TRANSACTION.id == _LOWEST,
+            is_open(TRANSACTION),
+            TRANSACTION.type != constant(TxnType.READ_ONLY),
+            TRANSACTION.holds.bitwise_and(constant(WRITE_IDS)) == constant(0),
         )
-        .values(holds=T.holds.bitwise_or(constant(WRITE_IDS)))
-        .returning(T.id, T.holds)
+        .values(holds=TRANSACTION.holds.bitwise_or(constant(WRITE_IDS)))
+        .returning(TRANSACTION.id, TRANSACTION.holds)
         .cte("held")
     )
     is_held = sa.exists(sa.select(constant(1)).select_from(held))
@@ -234,7 +244,7 @@ def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Sele
     ]
     transaction = sa.bindparam("transaction_id", type_=sa.BigInteger())
     if in_transaction:
-        conditions.append(sa.exists(sa.select(constant(1)).where(T.id == transaction, is_open(T))))
+        conditions.append(sa.exists(sa.select(constant(1)).where(TRANSACTION.id == transaction, is_open(TRANSACTION))))
     values = [sa.cast(sa.bindparam(name), locks.c[name].type) for name in NewLock._fields]
     locked = (
         sa.insert(locks)
@@ -267,12 +277,14 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.C
     xmin: sa.ColumnElement[Any] = sa.literal_column("before.xmin")
     version = sa.select(xmin).where(*(before.c[name] == value for name, value in _NAMES.items()))
     had = [
-        sa.exists(sa.select(constant(1)).where(*(R[name] == value for name, value in _NAMES.items()), *overlaps(_LOWEST, _HIGHEST))),
+        sa.exists(
+            sa.select(constant(1)).where(*(WRITE_ID_RANGE[name] == value for name, value in _NAMES.items()), *overlaps(_LOWEST, _HIGHEST))
+        ),
         sa.exists(
             sa.select(constant(1)).where(
-                I.transaction_id.between(_LOWEST, _HIGHEST),
-                I.catalog == _NAMES["catalog"],
-                *(bare(I[name]) == _NAMES[name] for name in ("database", "table")),
+                WRITE_ID.transaction_id.between(_LOWEST, _HIGHEST),
+                WRITE_ID.catalog == _NAMES["catalog"],
+                *(bare(WRITE_ID[name]) == _NAMES[name] for name in ("database", "table")),
             )
         ),
     ]
@@ -285,10 +297,13 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.C
     return (
         insert.on_conflict_do_update(
             index_elements=[*_NAMES],
-            where=sa.or_(W.last_transaction < _LOWEST, free, unchanged),
-            set_={"next": W.next + _COUNT, "last_transaction": sa.func.greatest(W.last_transaction, insert.excluded.last_transaction)},
+            where=sa.or_(WRITE_ID_COUNTER.last_transaction < _LOWEST, free, unchanged),
+            set_={
+                "next": WRITE_ID_COUNTER.next + _COUNT,
+                "last_transaction": sa.func.greatest(WRITE_ID_COUNTER.last_transaction, insert.excluded.last_transaction),
+            },
         )
-        .returning(W.next)
+        .returning(WRITE_ID_COUNTER.next)
         .cte("taken")
     )
 
