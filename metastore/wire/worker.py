@@ -38,7 +38,7 @@ _STACK_SIZE = 4 << 20
 """Of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
 
 
-class Listeners(NamedTuple):
+class Sockets(NamedTuple):
     """The sockets that a server listens on."""
 
     thrift: socket.socket
@@ -53,13 +53,13 @@ class Listeners(NamedTuple):
                 each.close()
 
 
-def listen(settings: WireSettings) -> Listeners:
+def listen(settings: WireSettings) -> Sockets:
     """Return listening sockets. Raises OSError that names the address."""
     thrift = _listen(settings.host, settings.port, settings.backlog)
     if not settings.admin_port:
-        return Listeners(thrift, None)
+        return Sockets(thrift, None)
     try:
-        return Listeners(thrift, _listen(settings.admin_host, settings.admin_port, settings.backlog))
+        return Sockets(thrift, _listen(settings.admin_host, settings.admin_port, settings.backlog))
     except OSError:
         thrift.close()
         raise
@@ -93,10 +93,10 @@ class Worker:
     """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
 
     def __init__(
-        self, listeners: Listeners, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
+        self, sockets: Sockets, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
         tls: Certificates | None, telemetry: Telemetry,
     ) -> None:  # fmt: skip
-        self._listeners = listeners
+        self._sockets = sockets
         self._metastore = metastore
         self._settings = settings
         self._admin_settings = replace(settings, serves_thrift=False)
@@ -125,7 +125,7 @@ class Worker:
         `watchdog` ends the whole process when this thread does not run for `watchdog_timeout` seconds.
         """
         threading.stack_size(_STACK_SIZE)
-        for listener in self._listeners:
+        for listener in self._sockets:
             if listener is not None:
                 self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._wake, selectors.EVENT_READ)
@@ -135,7 +135,7 @@ class Worker:
             if watchdog:
                 faulthandler.dump_traceback_later(self._settings.watchdog_timeout, exit=True)
             for key, _ in self._selector.select(_TICK):
-                if key.fileobj in self._listeners:
+                if key.fileobj in self._sockets:
                     self._accept(key.fileobj)
                 elif key.fileobj is self._wake:
                     with contextlib.suppress(BlockingIOError):
@@ -184,7 +184,7 @@ class Worker:
             sock.close()
             return
         client = f"{address[0]}:{address[1]}"
-        settings = self._admin_settings if listener is self._listeners.admin else self._settings
+        settings = self._admin_settings if listener is self._sockets.admin else self._settings
         self._start(Connection(sock, client, self._dispatcher, settings, self._authenticator, self._pages, self._telemetry, self._tls))
 
     def _start(self, connection: Connection) -> None:
@@ -234,10 +234,10 @@ class Worker:
         self._start(connection)
 
     def _drain(self) -> None:
-        for listener in self._listeners:
+        for listener in self._sockets:
             if listener is not None:
                 self._selector.unregister(listener)
-        self._listeners.close()
+        self._sockets.close()
         with self._changed:
             waiting = [*self._parked, *self._silent]
             active = list(self._active)
