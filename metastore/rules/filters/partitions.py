@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -22,17 +22,10 @@ from typing import Any, NamedTuple
 from metastore.errors import MetaError
 from metastore.rules.filters.like import like
 from metastore.rules.filters.nodes import And, Between, Constant, In, Node, Or
+from metastore.rules.filters.operators import COMPARE
 from metastore.rules.filters.values import KeyType, key_type, text_of
 from metastore.rules.partition_names import DEFAULT_PARTITION
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _FEW = 32
 """Positions up to which a set is put together number by number."""
 _BLOCKS = 64
@@ -224,7 +217,7 @@ class _Evaluation:
 
     def compared(self, number: int, sign: str, constant: Constant) -> _Found:
         if constant == self.default_name:
-            default_name, compare = self.default_name, _COMPARE[sign]
+            default_name, compare = self.default_name, COMPARE[sign]
             texts = self.texts_of(number)
             found = texts.at(text for text in texts.positions if compare(text or default_name, default_name))
             return _Found(found, found)

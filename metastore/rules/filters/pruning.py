@@ -19,6 +19,7 @@ from metastore.rules import types
 from metastore.rules.filters.expressions import NULL_TYPE, Call, Column, Constant, Expression
 from metastore.rules.filters.like import sql_matcher
 from metastore.rules.filters.nodes import And, Comparison, In, Node, Or
+from metastore.rules.filters.operators import COMPARE
 from metastore.rules.filters.values import key_type
 from metastore.rules.partition_names import DEFAULT_PARTITION
 
@@ -32,14 +33,6 @@ class _Unknown:
 
 UNKNOWN = _Unknown()
 
-_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _WHETHER: dict[str, Callable[[Any], bool]] = {
     "is null": lambda value: value is None,
     "is not null": lambda value: value is not None,
@@ -137,8 +130,8 @@ class _Compiler:
         if function in {"=", "!=", "<=>"} and any(_is_default(each, self.default_name) for each in arguments):
             column = next((each for each in arguments if not _is_default(each, self.default_name)), arguments[0])
             return _whether(_WHETHER["is not null" if function == "!=" else "is null"], self.compile(column))
-        if function in _SIGNS and len(arguments) == 2:
-            return self.comparison(_SIGNS[function], *arguments)
+        if function in COMPARE and len(arguments) == 2:
+            return self.comparison(COMPARE[function], *arguments)
         if function == "<=>" and len(arguments) == 2:
             return self.null_safe(*arguments)
         if function == "in" and len(arguments) > 1:

@@ -8,14 +8,13 @@ table that lacks the parameter or owner matches no comparison with it. Nothing h
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from metastore.errors import MetaError
 from metastore.rules.filters.nodes import And, Between, Comparison, In, Node, Or
+from metastore.rules.filters.operators import COMPARE
 from metastore.rules.filters.values import text_of
 from metastore.rules.patterns import compile_expression
 
@@ -28,15 +27,6 @@ TABLE_TYPE = "hive_filter_field_tableType__"
 _BARE_PARAMETER = re.compile(PARAMETERS + r"[^\s=<>!(),'\"`]+")
 # Hive's own keys can not hold a dot unless they are quoted, which only 4.x clients can.
 _SPELLED_OUT = {"discover__partitions": "discover.partitions"}
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ def _comparison(node: Comparison) -> TablePredicate:
     if node.operator in {"like", "not like"}:
         matches, wants = compile_expression(wanted), node.operator == "like"
         return lambda facts: (text := read(facts)) is not None and matches(text) is wants
-    compare = _COMPARE[node.operator]
+    compare = COMPARE[node.operator]
     return lambda facts: (text := read(facts)) is not None and compare(text, wanted)
 
 
@@ -114,7 +104,7 @@ def _last_access(node: Comparison) -> TablePredicate:
         wanted = int(text_of(node.value))
     except ValueError as error:
         raise MetaError(f"{LAST_ACCESS} is a number of seconds, not {text_of(node.value)[:100]!r}") from error
-    compare = _COMPARE[node.operator]
+    compare = COMPARE[node.operator]
     return lambda facts: compare(facts.last_access, wanted)
 
 
