@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import structlog
 
+from metastore.config import ConfigError
+from metastore.config.classes import load_class
 from metastore.errors import MetaError, MetastoreError
 from metastore.listeners.contract import (
     EndFunctionListener,
@@ -122,16 +123,12 @@ def _guarded(listener: Listener, call: Callable[[], None]) -> None:
 
 
 def _class(kind: type[L], path: str) -> type[L]:
-    module, separator, name = path.partition(":")
-    if not separator or not module or not name:
-        raise MetaError(f"listener {path!r} does not name a class: write package.module:Class")
+    unknown = "does not name a class: write package.module:Class"
+    wrong = f"is not a {kind.__name__}: derive it from metastore.listeners.{kind.__name__}"
     try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:
-        raise MetaError(f"listener {path!r} can not be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(found, type) or not issubclass(found, kind):
-        raise MetaError(f"listener {path!r} is not a {kind.__name__}: derive it from metastore.listeners.{kind.__name__}")
-    return found
+        return load_class(path, kind, "listener", unknown=unknown, wrong=wrong)
+    except ConfigError as error:
+        raise MetaError(str(error)) from error
 
 
 def _make(kind: type[L], path: str, config: Config, made: dict[str, Listener]) -> L:

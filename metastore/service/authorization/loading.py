@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from metastore.config import ConfigError
+from metastore.config.classes import load_class
 from metastore.errors import MetaError
 from metastore.service.authorization.contract import Authorizer
 from metastore.service.authorization.grants import Grants
@@ -37,13 +38,9 @@ def load(config: Config, database: Database) -> Authorizer | None:
 
 
 def _class(path: str) -> type[Authorizer]:
-    module, separator, name = path.partition(":")
-    if not separator or not module or not name:
-        raise MetaError(f"authorization {path!r} is unknown: write none, grants, file, opa, ranger or package.module:Class")
+    unknown = "is unknown: write none, grants, file, opa, ranger or package.module:Class"
+    wrong = "is no Authorizer: derive it from metastore.service.authorization.contract.Authorizer"
     try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:
-        raise MetaError(f"authorization {path!r} can not be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(found, type) or not issubclass(found, Authorizer):
-        raise MetaError(f"authorization {path!r} is no Authorizer: derive it from metastore.service.authorization.contract.Authorizer")
-    return found
+        return load_class(path, Authorizer, "authorization", unknown=unknown, wrong=wrong)
+    except ConfigError as error:
+        raise MetaError(str(error)) from error
