@@ -129,11 +129,6 @@ def format_table(name: str, seen: Snapshot) -> str:
     return f"{name}:{seen.mark}:{seen.min_open}:{_ids(seen, runs=False)}"
 
 
-def format_write_ids(seen: WriteIds) -> str:
-    """Return the text of the snapshots of several tables."""
-    return "$".join([str(seen.transaction), *(format_table(name, table) for name, table in seen.tables.items())])
-
-
 def _ids(seen: Snapshot, runs: bool) -> str:
     write = _with_runs if runs else lambda ids: ",".join(map(str, ids))
     opened = [id_ for id_ in seen.exceptions if id_ not in seen.aborted]

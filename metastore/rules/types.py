@@ -77,17 +77,6 @@ def parse_type(text: str) -> HiveType:
     return parsed
 
 
-def is_valid_type(text: str | None) -> bool:
-    """Tell whether `text` is a complete, correct Hive type."""
-    if not text:
-        return False
-    try:
-        parse_type(text)
-    except MetaError:
-        return False
-    return True
-
-
 def _parse(text: str, position: int, depth: int) -> tuple[HiveType, int]:
     if depth > MAXIMUM_NESTING:
         raise ValueError("it is nested too deeply")

@@ -12,7 +12,6 @@ from metastore.rules.snapshots import (
     aborted_of,
     format_table,
     format_transactions,
-    format_write_ids,
     of_reply,
     of_table_reply,
     parse_table,
@@ -20,6 +19,7 @@ from metastore.rules.snapshots import (
     parse_write_ids,
     snapshot,
 )
+from tests.support.snapshots import format_write_ids
 
 IDS = st.lists(st.integers(1, 60), unique=True)
 

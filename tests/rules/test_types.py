@@ -37,13 +37,12 @@ def columns(*pairs: tuple[str | None, str | None]) -> list[FieldSchema]:
     ],
 )
 def test_types_of_hive_are_valid(text: str) -> None:
-    assert types.is_valid_type(text)
+    assert types.parse_type(text)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        None,
         "",
         "foo",
         "int(3)",
@@ -67,8 +66,9 @@ def test_types_of_hive_are_valid(text: str) -> None:
         "array<" * 5000 + "int" + ">" * 5000,
     ],
 )
-def test_other_texts_are_no_types(text: str | None) -> None:
-    assert not types.is_valid_type(text)
+def test_other_texts_are_no_types(text: str) -> None:
+    with pytest.raises(MetaError, match="Invalid type"):
+        types.parse_type(text)
 
 
 def test_a_parsed_type_shows_its_parts() -> None:

@@ -13,13 +13,14 @@ from metastore.idl import (
     TxnType,
     UpdateTransactionalStatsRequest,
 )
-from metastore.rules.snapshots import WriteIds, format_transactions, format_write_ids, of_reply, of_table_reply
+from metastore.rules.snapshots import WriteIds, format_transactions, of_reply, of_table_reply
 from metastore.service import compactions, rebuilds, transactions, write_ids
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.tables import drop_table, get_table, update_creation_metadata
 from metastore.store import schema
 from tests.support.catalog import make_database, make_table
+from tests.support.snapshots import format_write_ids
 from tests.support.statement_counts import StatementCounts
 from tests.support.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
 
