@@ -68,7 +68,7 @@ def alter_table(
             before = tables.find(call.database, session, *name)
             if before is None or before.id is None:
                 raise InvalidOperation(f"table {name} doesn't exist")
-            _compare(name, before, new, environment)
+            _compare(before, new, environment)
             database = databases.find(session, new_name.catalog, new_name.database)
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name, follows=not call.client.release.is_4))
@@ -199,7 +199,7 @@ def _lock(call: Call, session: Session, name: TableName, new_name: TableName) ->
     return key
 
 
-def _compare(name: TableName, before: Table, new: Table, environment: Mapping[str, str]) -> None:
+def _compare(before: Table, new: Table, environment: Mapping[str, str]) -> None:
     """Compare and swap: the row is locked, so of two callers that expect the same value one fails here."""
     key = environment.get(EXPECTED_KEY)
     if key is None:

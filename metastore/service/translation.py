@@ -144,7 +144,7 @@ def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | 
         table_types.check_capabilities(table, known, _client_name(call))
 
 
-def on_get(call: Call, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+def on_get(table: Table, capabilities: Sequence[str] | None) -> Table:
     """Tell a client that declares its capabilities what it may do with the table; others see it as it is stored."""
     if capabilities is None or RAW_METADATA in capabilities:
         return table

@@ -84,7 +84,7 @@ def _get_table_req(call: Call, args: Any) -> GetTableResult:
     if request.getColumnStats:
         statistics_validity.add_to_table(call, name, table, request.engine, seen)
     translation.check_readable(call, table, request.capabilities)
-    return GetTableResult(table=translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier))
+    return GetTableResult(table=translation.on_get(table, request.processorCapabilities))
 
 
 def _get_table_objects_by_name(call: Call, args: Any) -> list[Table]:
@@ -104,7 +104,7 @@ def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
         found = tables.get_table_objects_by_name(call, catalog, database, request.tblNames)
     for table in found:
         translation.check_readable(call, table, request.capabilities)
-    shown = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    shown = [translation.on_get(table, request.processorCapabilities) for table in found]
     return GetTablesResult(tables=projection.project_tables(shown, request.projectionSpec))
 
 
@@ -136,7 +136,7 @@ def _get_tables_ext(call: Call, args: Any) -> list[ExtendedTableInfo]:
     names = tables.get_tables(call, catalog, database, request.tableNamePattern)
     limit = unpack.limit(request.limit)
     found = tables.get_table_objects_by_name(call, catalog, database, names if limit < 0 else names[:limit])
-    translated = [translation.on_get(call, table, request.processorCapabilities, request.processorIdentifier) for table in found]
+    translated = [translation.on_get(table, request.processorCapabilities) for table in found]
     return [
         ExtendedTableInfo(
             tblName=table.tableName,
