@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,15 +54,28 @@ def show(
     with opened(db, config, hive_site, assignments) as database:
         found = database.read(credentials.everybody)
     if as_json:
-        typer.echo(json.dumps([{**asdict(each), "hash": None} for each in found], indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([_as_json(**asdict(each)) for each in found], indent=2, ensure_ascii=False))
         return
     print_table(
         ("user", "id", "kind", "groups", "created", "expires", "comment"),
         [
-            (each.user, str(each.key), each.kind, ",".join(each.groups), _day(each.created), _day(each.expires), each.comment or "")
+            (
+                each.user,
+                str(each.credential_id),
+                each.kind,
+                ",".join(each.groups),
+                _day(each.created),
+                _day(each.expires),
+                each.comment or "",
+            )
             for each in found
         ],
     )
+
+
+def _as_json(credential_id: int, **fields: Any) -> dict[str, Any]:
+    """Return a credential with the names of the command's output, and without its hash."""
+    return {"key": credential_id, **fields, "hash": None}
 
 
 def _day(seconds: int | None) -> str:
@@ -72,7 +85,9 @@ def _day(seconds: int | None) -> str:
 @app.command()
 def revoke(
     name: Name,
-    key: Annotated[int | None, typer.Option("--id", help="Only this password or key, by the id of `metastore user list`.")] = None,
+    credential_id: Annotated[
+        int | None, typer.Option("--id", help="Only this password or key, by the id of `metastore user list`.")
+    ] = None,
     db: Db = None,
     config: ConfigFile = None,
     hive_site: HiveSite = None,
@@ -82,5 +97,5 @@ def revoke(
     from metastore.service import users
 
     with opened(db, config, hive_site, assignments) as database:
-        number = users.revoke(database, name, key)
+        number = users.revoke(database, name, credential_id)
     typer.echo(f"revoked {number}")

@@ -55,18 +55,18 @@ def add(
     return key
 
 
-def revoke(database: Database, user: str, key: int | None = None) -> int:
+def revoke(database: Database, user: str, credential_id: int | None = None) -> int:
     """Remove one password or key of a user, or all of them; return how many. Raises NoSuchObject if there is none."""
 
     def work(session: Session) -> int:
-        if key is None:
+        if credential_id is None:
             return credentials.delete_of_user(session, user)
-        owned = any(each.key == key for each in credentials.of_user(session, user))
-        return int(owned and credentials.delete(session, key))
+        owned = any(each.credential_id == credential_id for each in credentials.of_user(session, user))
+        return int(owned and credentials.delete(session, credential_id))
 
     removed = database.write(work)
     if not removed:
-        raise NoSuchObject(f"User {user} has no password or key{f' {key}' if key is not None else ''}")
+        raise NoSuchObject(f"User {user} has no password or key{f' {credential_id}' if credential_id is not None else ''}")
     return removed
 
 
@@ -79,12 +79,12 @@ def check(metastore: Metastore, user: str, password: str) -> Login | None:
         if not any(each.kind == "password" for each in found):
             _scrypt(password, b"\0" * 16)  # the time taken does not tell who is a user
         return None
-    return Login(user, "users", groups=fits[0].groups, credential=fits[0].key)
+    return Login(user, "users", groups=fits[0].groups, credential=fits[0].credential_id)
 
 
-def is_valid(metastore: Metastore, credential: int) -> bool:
+def is_valid(metastore: Metastore, credential_id: int) -> bool:
     """Tell whether a password or key that let somebody in is neither revoked nor expired."""
-    return metastore.database.read(lambda session: credentials.is_valid(session, credential, int(time.time())))
+    return metastore.database.read(lambda session: credentials.is_valid(session, credential_id, int(time.time())))
 
 
 def _fits(credential: Credential, password: str) -> bool:

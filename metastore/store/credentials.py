@@ -28,7 +28,7 @@ DELETE_PASSWORD = sa.delete(credentials).where(CREDENTIAL.user_name == sa.bindpa
 class Credential:
     """One password or key; times are in seconds since 1970."""
 
-    key: int
+    credential_id: int
     user: str
     kind: str
     """"password" or "key"."""
@@ -41,8 +41,8 @@ class Credential:
 
 def _credentials(rows: Sequence[Row]) -> list[Credential]:
     return [
-        Credential(key, user, kind, hashed, tuple(json.loads(groups)), comment, created, expires)
-        for key, user, kind, hashed, groups, comment, created, expires in rows
+        Credential(credential_id, user, kind, hashed, tuple(json.loads(groups)), comment, created, expires)
+        for credential_id, user, kind, hashed, groups, comment, created, expires in rows
     ]
 
 
@@ -56,9 +56,9 @@ def everybody(session: Session) -> list[Credential]:
     return _credentials(session.rows(ALL))
 
 
-def is_valid(session: Session, key: int, now: int) -> bool:
+def is_valid(session: Session, credential_id: int, now: int) -> bool:
     """Tell whether a password or key is there and has not expired."""
-    return session.exists(VALID, key=key, now=now)
+    return session.exists(VALID, key=credential_id, now=now)
 
 
 def insert(session: Session, new: Credential) -> None:
@@ -69,9 +69,9 @@ def insert(session: Session, new: Credential) -> None:
     )  # fmt: skip
 
 
-def delete(session: Session, key: int) -> bool:
+def delete(session: Session, credential_id: int) -> bool:
     """Remove a password or key; tell whether it was there."""
-    return session.execute(DELETE, key=key) > 0
+    return session.execute(DELETE, key=credential_id) > 0
 
 
 def delete_of_user(session: Session, user: str, *, password_only: bool = False) -> int:
