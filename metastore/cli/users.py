@@ -93,7 +93,7 @@ def revoke(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Remove a user's passwords and keys. Connections that they opened end within seconds."""
+    """Remove a user's passwords and keys. A connection that they opened is refused its next call, at the latest after five seconds."""
     from metastore.service import users
 
     with opened(db, config, hive_site, assignments) as database:

@@ -9,6 +9,10 @@ lock_queues      name               where no lock was to be waited for          
 What may be outdated is checked against the database by whoever uses it, so other processes need not tell. A statement that renames, drops
 or reallocates goes through `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and dicts
 are those of `frozen`.
+
+Other memories are no regions, and `dependents.invalidate` need not know of them: what users may do (`service.authorization.grants`, by a
+count of changes), which passwords fitted their hashes (`service.users`), numbers of objects (`service.observations`), answers of another
+server (`service.authorization.asking`), and hints (`service.hints`). Decision record 25 says more of each.
 """
 
 from __future__ import annotations
