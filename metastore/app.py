@@ -15,6 +15,7 @@ from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
+from metastore.rules.patterns import compile_expression
 from metastore.service.authorization.loading import load as load_authorizer
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
@@ -84,6 +85,7 @@ def prepare(config: Config) -> None:
     Listeners.check(config)
     _check_audit(config)
     _check_traces(config)
+    _check_whitelist(config)
     authenticator.check(config)
     metastore = build(config, Listeners())
     try:
@@ -114,6 +116,13 @@ def _check_traces(config: Config) -> None:
         raise MetaError(f"traces_endpoint {config.traces_endpoint} is no URL of a collector: write http://HOST:4318")
     if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
         raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
+
+
+def _check_whitelist(config: Config) -> None:
+    try:
+        compile_expression(config.partition_name_whitelist)
+    except MetaError as error:
+        raise MetaError(f"partition_name_whitelist: {error.message}") from error
 
 
 def _warnings(config: Config) -> list[str]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from metastore.app import prepare
 from metastore.client import connect
+from metastore.config import Config
+from metastore.errors import MetaError
 from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
 
 
@@ -59,6 +62,11 @@ def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> 
     assert f"database {kind}" in ended.stderr
     assert "refused" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_whitelist_that_can_not_be_matched_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(MetaError, match=r"partition_name_whitelist: Invalid pattern '\(\?=a\)'"):
+        prepare(Config(db=f"sqlite:///{tmp_path}/m.db", partition_name_whitelist="(?=a)"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

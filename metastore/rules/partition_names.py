@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from metastore.errors import InvalidObject, MetaError
+from metastore.rules.patterns import compile_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -141,17 +142,18 @@ def plain_names(keys: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("/".join(f"{re.escape(escape(key.lower()))}={value}" for key in keys))
 
 
-def validate_values(values: Sequence[str | None], pattern: re.Pattern[str] | None) -> None:
-    """Raise MetaError unless every value is text without NUL and, when there is one, matches the whitelist wholly."""
+def validate_values(values: Sequence[str | None], whitelist: str = "") -> None:
+    """Raise MetaError unless every value is text without NUL and matches the whitelist, a regular expression, wholly; "" lets all in."""
+    fits = compile_expression(whitelist) if whitelist else None
     for value in values:
         if value is None:
             raise MetaError("Partition value cannot be null; use the default partition's name instead")
         if "\0" in value:
             raise MetaError(f"Partition value '{value}' contains a NUL character, which no name can hold")
-        if pattern is not None and not pattern.fullmatch(value):
+        if fits is not None and not fits(value):
             raise MetaError(
                 f"Partition value '{value}' contains a character not matched by whitelist pattern "
-                f"'{pattern.pattern}'.  (configure with {WHITELIST_SETTING})"
+                f"'{whitelist}'.  (configure with {WHITELIST_SETTING})"
             )
 
 

@@ -4,8 +4,8 @@ Clients may send any regular expression as a name pattern or table filter. Java'
 can be made to run for years by one of them, so expressions are compiled to a Thompson automaton whose deterministic
 states are made on demand and remembered. This module never uses `re` on an expression from outside.
 
-Known: literals, `.` (any character), `[..]` classes, `\d \w \s` and their complements, `\Q..\E`, groups
-`(..)` and `(?:..)`, `|`, `* + ? {n} {n,} {n,m}` (lazy and possessive marks are accepted: a full match does not depend
+Known: literals, `.` (any character), `[..]` classes with classes and `&&` in them, `\d \w \s` and their complements, `\xhh`, `\uhhhh`,
+`\Q..\E`, groups `(..)` and `(?:..)`, `|`, `* + ? {n} {n,} {n,m}` (lazy and possessive marks are accepted: a full match does not depend
 on them), `^` and `$` at the ends of the expression, `(?i)` as its begin, which Hive 4.1 sends. Everything else (back references,
 look-around, other flags) is refused.
 """
@@ -30,6 +30,8 @@ _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _DIGITS = frozenset(string.digits)
 _SPACE = frozenset(" \t\n\x0b\f\r")
 _IGNORE_CASE = "(?i)"
+_HEXADECIMAL = {"x": 2, "u": 4}
+"""How many digits an escape has."""
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 
 
@@ -59,6 +61,7 @@ class _Parser:
         self.text = text
         self.position = 0
         self.ignore_case = ignore_case
+        self.nesting = 0
         self.automaton = _Automaton()
 
     def peek(self) -> str:
@@ -221,19 +224,37 @@ class _Parser:
             return members.__contains__ if character.islower() else lambda c: c not in members
         if character in _CONTROL:
             return _CONTROL[character]
+        if character in _HEXADECIMAL:
+            digits = "".join(self.take() for _ in range(_HEXADECIMAL[character]))
+            if not set(digits) <= set(string.hexdigits):
+                raise ValueError(f"'\\{character}{digits}' is no character")
+            return chr(int(digits, 16))
         if character.isalnum() and character.isascii():
             raise ValueError(f"'\\{character}' is not supported")
         return character
 
     def character_class(self) -> CharacterTest:
+        """Read what follows a `[`: members, other classes among them, and with `&&` what is in all of several sets."""
+        self.nesting += 1
+        if self.nesting > MAXIMUM_NESTING:
+            raise ValueError("its classes are nested too deeply")
         negated = self.peek() == "^"
         if negated:
             self.take()
+        sets = [self.members(first=True)]
+        while self.text.startswith("&&", self.position):
+            self.position += 2
+            sets.append(self.members(first=False))
+        self.take()
+        self.nesting -= 1
+        return lambda character: all(each(character) for each in sets) != negated
+
+    def members(self, *, first: bool) -> CharacterTest:
+        """Read the members of a class up to its end or the next `&&`; a `]` that comes `first` is a member."""
         tests: list[CharacterTest] = []
         literals: set[str] = set()
         ranges: list[tuple[str, str]] = []
-        first = True
-        while first or self.peek() != "]":
+        while first or not self.text.startswith(("]", "&&"), self.position):
             first = False
             member = self.class_member()
             if not isinstance(member, str):
@@ -247,25 +268,17 @@ class _Parser:
                 ranges.append((member, upper))
             else:
                 literals.add(member)
-        self.take()
         forms: Callable[[str], tuple[str, ...]] = (lambda c: (c, c.lower(), c.upper())) if self.ignore_case else (lambda c: (c,))
-
-        def test(character: str) -> bool:
-            found = any(
-                form in literals or any(low <= form <= high for low, high in ranges) or any(t(form) for t in tests)
-                for form in forms(character)
-            )
-            return found != negated
-
-        return test
+        return lambda character: any(
+            form in literals or any(low <= form <= high for low, high in ranges) or any(test(form) for test in tests)
+            for form in forms(character)
+        )
 
     def class_member(self) -> CharacterTest | str:
         character = self.take()
         if character == "\\":
             return self.escape_test(self.take())
-        if character == "[" or (character == "&" and self.peek() == "&"):
-            raise ValueError("classes inside classes are not supported")
-        return character
+        return self.character_class() if character == "[" else character
 
 
 class Expression:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import lru_cache
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
@@ -113,12 +111,11 @@ def append_partition_by_name(
 
 def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) -> list[tuple[str, Partition]]:
     """Check partitions against the table and each other; return them with their names."""
-    pattern = whitelist(call.config.partition_name_whitelist)
     for partition in new:
         if partition is None:
             raise MetaError(f"{name}: a partition in the list is null")
         _check_belongs(name, partition)
-        validate_values(partition.values or [], pattern)
+        validate_values(partition.values or [], call.config.partition_name_whitelist)
     named = list(zip(partition_names(call, table, [partition.values for partition in new]), new, strict=True))
     seen: set[str] = set()
     for each, partition in named:
@@ -161,12 +158,6 @@ def _check_belongs(name: TableName, partition: Partition) -> None:
             f"Partition does not belong to target table {name}: it names {catalog or name.catalog}.{database}.{table}, "
             f"values [{', '.join(partition.values or [])}]"
         )
-
-
-@lru_cache(maxsize=8)
-def whitelist(text: str) -> re.Pattern[str] | None:
-    """Return the compiled setting that partition values must match, None when it is empty."""
-    return re.compile(text) if text else None
 
 
 def _all_initialized(

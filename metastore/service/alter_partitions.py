@@ -33,7 +33,6 @@ from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_colum
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import invalid_column, validate_column_changes
 from metastore.service import quick_stats
-from metastore.service.add_partitions import whitelist
 from metastore.service.alter_table import checks_types
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -126,7 +125,7 @@ def rename_partition(
     if new is None or new.values is None:
         raise InvalidOperation(f"{name}: the new partition has no values")
     _check_belongs(name, new)
-    validate_values(new.values, whitelist(call.config.partition_name_whitelist))
+    validate_values(new.values, call.config.partition_name_whitelist)
     old_name, new_name = partition_name(call, table, old_values), partition_name(call, table, new.values)
     if old_name == new_name:
         alter_partitions(call, name, [new], environment=environment)

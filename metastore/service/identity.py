@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 
@@ -19,3 +20,8 @@ class Login:
     """The user's groups as the mechanism tells them; None if it tells none, and `group_mapping` decides."""
     credential: int | None = None
     """The key of the stored credential that let the client in; None where none is stored here."""
+
+
+def folded(name: str) -> str:
+    """Return what spellings of a name have in common that a directory takes for one: letter case, width, blanks at the ends or repeated."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -6,6 +6,7 @@ import re
 
 from metastore.config import ConfigError, changed
 from metastore.errors import ConfigValueSecurity, MetaError
+from metastore.rules.patterns import compile_expression
 from metastore.service.context import Call
 from metastore.store import catalogs
 
@@ -54,9 +55,9 @@ def set_meta_conf(call: Call, key: str | None, value: str | None) -> None:
         raise MetaError(f"Invalid configuration value null for key {key}")
     try:
         if name.endswith(".whitelist.pattern"):
-            re.compile(value)
+            compile_expression(value)
         call.client.config = changed(changed(call.config, name, value, call.method), name.removeprefix("hive."), value, call.method)
-    except (ConfigError, re.error) as error:
+    except (ConfigError, MetaError) as error:
         raise MetaError(f"Invalid configuration value {value} for key {key}: {error}") from error
 
 

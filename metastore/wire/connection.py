@@ -36,7 +36,7 @@ from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed
 _LINGER = 2.0
 """Seconds in which a client that sends too much may read why it is cut off."""
 _HANDSHAKE = 30.0
-"""Seconds for each step of TLS and of a login."""
+"""Seconds for TLS, and, where clients must log in, until they have."""
 _RECHECK = 5.0
 """Seconds after which a login by a credential that can be revoked is looked at again."""
 _MAX_UNKNOWN = 1 << 16
@@ -82,15 +82,24 @@ class Connection:
         self._counted: tuple[str, str] | None = None
         """Under which transport and mechanism the connection is counted as open."""
         self._dialect: Dialect | None = None
+        self._log_in_by = math.inf if authenticator.anonymous else time.monotonic() + min(_HANDSHAKE, settings.idle_timeout)
+        """When a client is cut off that has not logged in."""
         self._recheck_at = math.inf
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False
         self._log = log.get("metastore.connection")
 
+    @property
+    def silent_until(self) -> float:
+        """When the connection is to be closed if nothing comes."""
+        return min(self._log_in_by, time.monotonic() + self._settings.idle_timeout)
+
     def _receive(self, size: int) -> bytes:
         waited = 0.0
         while True:
+            if time.monotonic() > self._log_in_by:
+                raise TimeoutError
             try:
                 return self.sock.recv(size)
             except _OUT_OF_TIME:
@@ -201,10 +210,21 @@ class Connection:
         self._patience = self._settings.idle_timeout
         self._count("http", "other")
         http = HttpConversation(
-            self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages, self._presence
-        )
-        self._speak = lambda: http.serve_one() and self._go_on()
-        return self._speak()
+            self._received, self._send, self._dispatcher, self._settings, self._authenticator, self._peer, self._pages, self._presence,
+            self._logged_in,
+        )  # fmt: skip
+
+        def speak() -> bool:
+            goes_on = http.serve_one() and self._go_on()
+            if self._log_in_by < math.inf:  # what needs no login has been answered: so much time for the next request
+                self._log_in_by = time.monotonic() + _HANDSHAKE
+            return goes_on
+
+        self._speak = speak
+        return speak()
+
+    def _logged_in(self) -> None:
+        self._log_in_by = math.inf
 
     def _count(self, transport: str, mechanism: str) -> None:
         self._counted = (transport, mechanism)
@@ -213,6 +233,7 @@ class Connection:
 
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
+        self._logged_in()
         if login.credential is not None:
             self._recheck_at = time.monotonic() + _RECHECK
         self._log.info(

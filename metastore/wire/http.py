@@ -34,13 +34,23 @@ MAX_SKIPPED = 1 << 20
 """Bytes of a body that nobody wants which are read all the same."""
 
 
+def _check_headers(request: h11.Request) -> None:
+    """Raise h11.RemoteProtocolError for headers that a proxy in between may read otherwise: two lengths, two users."""
+    names = [bytes(name) for name, _ in request.headers]
+    if b"content-length" in names and b"transfer-encoding" in names:
+        raise h11.RemoteProtocolError("The request has Content-Length and Transfer-Encoding: send one of them")
+    if twice := [name.decode() for name in (b"authorization", ACTOR.encode()) if names.count(name) > 1]:
+        raise h11.RemoteProtocolError(f"The request has the header {twice[0]} twice: send it once")
+
+
 class HttpConversation:
     """The requests of one connection in turn."""
 
     def __init__(
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None,
+        authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None, logged_in: Callable[[], None],
     ) -> None:  # fmt: skip
+        """`logged_in` is told of each login, before the request's body is read."""
         self._feed = feed
         self._send = send
         self._dispatcher = dispatcher
@@ -49,6 +59,7 @@ class HttpConversation:
         self._peer = peer
         self._pages = pages
         self._presence = presence
+        self._logged_in = logged_in
         self._client = Client(peer.address) if presence is None else presence.client
         self._outcome: Outcome | None = None
         self._log = log.get("metastore.connection")
@@ -73,6 +84,7 @@ class HttpConversation:
             if not isinstance(request, h11.Request):
                 raise EndOfStream
             is_head = request.method == b"HEAD"
+            _check_headers(request)
             answer = self._answer(request)
             self._skip_body()
         except h11.RemoteProtocolError as error:
@@ -195,6 +207,7 @@ class HttpConversation:
                 self._presence.client = self._client
         if login is not None:
             self._authenticator.admit(self._client, login)
+            self._logged_in()
 
     def _login(self, authorization: str) -> Login | None:
         """Return what a request proves, None for one that may come without. Raises Refused."""

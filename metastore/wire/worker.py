@@ -112,6 +112,9 @@ class Worker:
         self._waker.setblocking(False)
         self._silent: deque[Connection] = deque()
         self._parked: dict[Connection, float] = {}
+        """Those whose threads gave them back, and when they are closed."""
+        self._look_at = 0.0
+        """When the silent ones are looked at next."""
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
         self._publish_at = 0.0
@@ -217,13 +220,12 @@ class Worker:
         while self._silent:
             connection = self._silent.popleft()
             self._selector.register(connection.sock, selectors.EVENT_READ, connection)
-            self._parked[connection] = now
-        while self._parked:
-            connection, since = next(iter(self._parked.items()))
-            if now - since < self._settings.idle_timeout:
-                break
-            self._unpark(connection)
-            connection.close()
+            self._parked[connection] = connection.silent_until
+        if now >= self._look_at:
+            self._look_at = now + _TICK
+            for connection in [each for each, until in self._parked.items() if now >= until]:
+                self._unpark(connection)
+                connection.close()
 
     def _unpark(self, connection: Connection) -> None:
         self._selector.unregister(connection.sock)

@@ -175,7 +175,7 @@ def http(data: bytes) -> None:
     sent: list[bytes] = []
     parts = [data]
     feed = Feed(lambda _: parts.pop() if parts else b"")
-    conversation = HttpConversation(feed, sent.append, dispatcher, settings, authenticator, Peer("127.0.0.1:1"), pages, None)
+    conversation = HttpConversation(feed, sent.append, dispatcher, settings, authenticator, Peer("127.0.0.1:1"), pages, None, lambda: None)
     with suppress(EndOfStream):
         while conversation.serve_one():
             pass

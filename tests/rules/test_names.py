@@ -59,6 +59,28 @@ def test_no_two_tables_have_one_directory() -> None:
     assert len({names.directory_name(name) for name in [*SPECIAL, "a-45-b", "a_b", "ab"]}) == len(SPECIAL) + 3
 
 
+@pytest.mark.parametrize(
+    ("expression", "fits", "others"),
+    [
+        (r"[\x20-\x7E&&[^,]]*", ["", "abc", "]&"], ["a,b", "ü"]),
+        (r"[[a-c][x-z]]+", ["abz"], ["d"]),
+        (r"[a-z&&[^m-p]&&[^x]]+", ["abc", "q"], ["m", "x", "A"]),
+        (r"[^a-f&&[c-z]]", ["a", "1", "z"], ["c", "zz"]),
+        (r"\u00e9[\x41]", ["éA"], ["eA"]),
+        (r"(?i)[a-c&&[^b]]+", ["AC"], ["aB"]),
+    ],
+)
+def test_classes_hold_classes_and_what_several_have_in_common(expression: str, fits: list[str], others: list[str]) -> None:
+    matches = patterns.compile_expression(expression)
+    assert [text for text in fits + others if matches(text)] == fits
+
+
+@pytest.mark.parametrize("expression", [r"\xg1", r"\u12", "[" * 60 + "a" + "]" * 60, "[a&&[b]", r"[z-a]"])
+def test_classes_and_characters_that_are_none_are_refused(expression: str) -> None:
+    with pytest.raises(MetaError, match="Invalid pattern"):
+        patterns.compile_expression(expression)
+
+
 def test_catalog_and_function_names_are_plain() -> None:
     names.validate_database_name("db_1")
     names.validate_catalog_name("spark_catalog")

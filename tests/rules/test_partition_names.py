@@ -118,15 +118,17 @@ def test_a_stored_name_is_canonical(found: list[str]) -> None:
 
 
 def test_values_outside_the_whitelist_are_refused() -> None:
-    pattern = re.compile(r"[\x20-\x7E]*")
+    pattern = r"[\x20-\x7E&&[^,]]*"  # that of Hive's documentation
     names.validate_values(["abc", ""], pattern)
-    names.validate_values(["ü"], None)
+    names.validate_values(["ü"])
     with pytest.raises(MetaError, match=re.escape("Partition value 'ü' contains a character not matched by whitelist")):
         names.validate_values(["abc", "ü"], pattern)
+    with pytest.raises(MetaError, match="'a,b' contains"):
+        names.validate_values(["a,b"], pattern)
     with pytest.raises(MetaError, match="NUL"):
-        names.validate_values(["a\0"], None)
+        names.validate_values(["a\0"])
     with pytest.raises(MetaError, match="null"):
-        names.validate_values([None], None)
+        names.validate_values([None])
 
 
 @pytest.mark.parametrize(

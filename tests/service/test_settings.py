@@ -74,6 +74,11 @@ def test_a_connection_has_settings_of_its_own(call: Call) -> None:
     with pytest.raises(MetaError, match="whitelist"):
         add_partitions(later, name, [["x"]])
     add_partitions(other, name, [["x"]])
+    set_meta_conf(later, WHITELIST, "(a+)+$")  # which Python's own engine would try for hours
+    with pytest.raises(MetaError, match="whitelist"):
+        add_partitions(later, name, [["a" * 40 + "!"]])
+    with pytest.raises(MetaError, match=r"Invalid configuration value \(\?=a\)"):
+        set_meta_conf(later, WHITELIST, "(?=a)")
     set_meta_conf(later, f"hive.{WHITELIST}", "")
     add_partitions(call, name, [["y"]])
     assert get_meta_conf(call, TYPES) == "false", "another setting leaves it"

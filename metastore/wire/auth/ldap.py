@@ -9,11 +9,11 @@ import contextlib
 import queue
 import ssl
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from metastore import log
 from metastore.config import Config, ConfigError
-from metastore.service.identity import Login
+from metastore.service.identity import Login, folded
 from metastore.wire.auth.sasl import Refused
 
 try:
@@ -30,6 +30,14 @@ TIMEOUT = 10
 """Seconds for connecting and for each answer."""
 MAX_POOLED = 5
 """Connections of the search account that are kept open."""
+
+
+class Entry(NamedTuple):
+    """A user's entry. A directory finds it by other spellings too, all of which are to be one user."""
+
+    dn: str
+    name: str
+    """As the directory spells it; as `folded` does where the entry can not be read."""
 
 
 class Ldap:
@@ -53,11 +61,11 @@ class Ldap:
         if name is None:
             return None
         try:
-            groups = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
+            found = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
         except LDAPException as error:
             log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
             raise Refused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
-        return None if groups is None else Login(name, "ldap", groups=groups)
+        return found
 
     def _short_name(self, user: str) -> str | None:
         """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""
@@ -66,27 +74,27 @@ class Ldap:
             return name if domain.lower() == self._config.ldap_domain.lower() else None
         return _first_part(user)
 
-    def _searched(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
-        """Return the groups of a user whom the account of the settings finds, None if the password or a filter does not fit."""
+    def _searched(self, user: str, name: str, password: str) -> Login | None:
+        """Return the login of a user whom the account of the settings finds, None if the password or a filter does not fit."""
         with self._search_connection() as connection:
-            dn = self._find(connection, name)
-            groups = None if dn is None or not _is_meant(user, dn) else self._admitted(connection, dn, name)
-        if dn is None or groups is None:
+            entry = self._find(connection, name)
+            login = None if entry is None else self._admitted(connection, entry, user)
+        if entry is None or login is None:
             return None
-        bound = self._bound(dn, password)
+        bound = self._bound(entry.dn, password)
         if bound is None:
             return None
         bound.unbind()
-        return groups
+        return login
 
-    def _tried(self, user: str, name: str, password: str) -> tuple[str, ...] | None:
-        """Return the groups of a user who binds by one of the names of the settings, None if the password or a filter does not fit."""
+    def _tried(self, user: str, name: str, password: str) -> Login | None:
+        """Return the login of a user who binds by one of the names of the settings, None if the password or a filter does not fit."""
         for principal in self._principals(user):
             connection = self._bound(principal, password)
             if connection is not None:
                 try:
-                    dn = self._find(connection, name) or principal
-                    return self._admitted(connection, dn, name) if _is_meant(user, dn) else None
+                    entry = self._find(connection, name) or Entry(principal, folded(name))
+                    return self._admitted(connection, entry, user)
                 finally:
                     connection.unbind()
         return None
@@ -136,20 +144,28 @@ class Ldap:
         except queue.Full:
             connection.unbind()
 
-    def _find(self, connection: Any, name: str) -> str | None:
-        """Return the distinguished name of a user, None if there is not exactly one."""
+    def _find(self, connection: Any, name: str) -> Entry | None:
+        """Return the entry of a user, None if there is not exactly one."""
         config = self._config
         query = (
             config.ldap_user_search_filter
             or f"(&(|(objectClass=person)(objectClass=user)(objectClass=inetOrgPerson))({config.ldap_guid_key}=%s))"
         )
         for base in _bases(config.ldap_user_dn_pattern) or [config.ldap_base_dn]:
-            found = _search(connection, base, query.replace("{0}", "%s").replace("%s", escape_filter_chars(name)), ()) if base else []
+            text = query.replace("{0}", "%s").replace("%s", escape_filter_chars(name))
+            found = _search(connection, base, text, (config.ldap_guid_key,)) if base else []
             if len(found) == 1:
-                return str(found[0]["dn"])
+                names = [str(each) for each in found[0]["attributes"].get(config.ldap_guid_key, ())]
+                own = next((each for each in names if folded(each) == folded(name)), names[0] if names else folded(name))
+                return Entry(str(found[0]["dn"]), own)
         return None
 
-    def _admitted(self, connection: Any, dn: str, name: str) -> tuple[str, ...] | None:
+    def _admitted(self, connection: Any, entry: Entry, user: str) -> Login | None:
+        """Return the login of a user whom the filters let in, None for one whom they do not."""
+        groups = self._groups_admitted(connection, *entry) if _is_meant(user, entry.dn) else None
+        return None if groups is None else Login(entry.name, "ldap", groups=groups)
+
+    def _groups_admitted(self, connection: Any, dn: str, name: str) -> tuple[str, ...] | None:
         """Return the groups of a user whom the filters let in, None for one whom they do not."""
         config = self._config
         if config.ldap_custom_query:

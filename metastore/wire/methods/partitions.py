@@ -27,7 +27,7 @@ from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
 from metastore.service import partitions, statistics_validity, tables
-from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name, whitelist
+from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
 from metastore.service.databases import find_database
@@ -391,7 +391,7 @@ def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
 
 def _has_valid_characters(call: Call, args: Any) -> bool:
     try:
-        validate_values(args.part_vals or [], whitelist(call.config.partition_name_whitelist))
+        validate_values(args.part_vals or [], call.config.partition_name_whitelist)
     except MetaError:
         if args.throw_exception:
             raise

@@ -114,10 +114,15 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
         (b"POST /metastore HTTP/1.1\r\n\r\n", 400),
         (b"POST /metastore HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 140_000, 431),
         (b"HELLO\r\n\r\n", 400),
+        (head("/metastore", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n" + head(), 400),
+        (head("/metastore", "Authorization: Basic YTpi", "Authorization: Basic Yjpj", "Content-Length: 3") + b"abc", 400),
+        (head("/metastore", "x-actor-username: ann", "X-Actor-Username: bob", "Content-Length: 3") + b"abc", 400),
     ],
 )
 def test_what_is_no_call_gets_the_status_that_says_so(server: ServerThread, sent: bytes, status: int) -> None:
-    assert exchange(server, sent).startswith(b"HTTP/1.1 %d" % status)
+    answer = exchange(server, sent)
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
+    assert answer.count(b"HTTP/1.1") == 1, "what follows is no request"
     with connect(server.uri, timeout=20) as client:
         assert client.getStatus() == 2
 

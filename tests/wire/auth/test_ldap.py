@@ -39,6 +39,21 @@ def test_a_password_lets_in_with_the_groups_of_the_directory(directory: Director
     assert checked.check(f"uid=ann,ou=people,{SUFFIX}", PASSWORD) == Login("ann", "ldap", groups=("analysts", "staff"))
 
 
+UNREADABLE = {"ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}", "ldap_user_search_filter": "(uid=nobody)"}
+
+
+@pytest.mark.parametrize("account", [BASE, SEARCHING, BY_GUID, UNREADABLE])
+def test_one_entry_is_one_user_however_the_name_is_spelled(directory: Directory, account: dict[str, str]) -> None:
+    """Else rules, owners and the waits of guesses could be got around by another spelling."""
+    checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
+    logins = [
+        checked.check(name, PASSWORD)
+        for name in ("ann", "ANN", "Ann ", " ann", "\N{FULLWIDTH LATIN SMALL LETTER A}nn", f"UID=ANN,ou=people,{SUFFIX}")
+    ]
+    assert {login.user for login in logins if login is not None} == {"ann"}
+    assert logins[1] is not None
+
+
 @pytest.mark.parametrize("account", [BASE, SEARCHING])
 def test_a_name_is_a_name_and_no_part_of_a_search(directory: Directory, account: dict[str, str]) -> None:
     checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]

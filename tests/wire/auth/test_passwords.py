@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 
 import pytest
 from hypothesis import given
@@ -33,6 +36,44 @@ def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
     assert checked.check("ann", "right", "10.0.0.1").user == "ann"
     assert checked.check("ann", "right", "10.0.0.1").user == "ann"
     assert waits == [0.0, 0.0, 8.0, 0.0], "after a login earlier failures count no more"
+
+
+def test_other_spellings_of_a_name_are_guesses_of_one() -> None:
+    waits: list[float] = []
+    checked = Passwords([right], waits.append)
+    for name in ("ann", "ANN", " ann ", "\N{FULLWIDTH LATIN SMALL LETTER A}nn"):
+        with pytest.raises(Refused):
+            checked.check(name, "guess", "10.0.0.1")
+    assert waits == [0.0, 0.25, 0.5, 1.0]
+
+
+def test_guesses_at_once_go_one_after_the_other_and_few_wait() -> None:
+    """Else as many could be tried in one wait as there are connections."""
+    waits: list[float] = []
+    may_go = threading.Event()
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        assert may_go.wait(30)
+
+    checked = Passwords([right], wait)
+    checked._note_failure(("10.0.0.1", "ann"))
+    with ThreadPoolExecutor(30) as pool:
+        tries = {pool.submit(checked.check, "ann", "guess", "10.0.0.1") for _ in range(30)}
+        done: set[Future[Login]] = set()
+        while len(done) < 30 - passwords.MAX_WAITING:
+            done, _ = wait_for(tries, timeout=0.05)
+        assert all("Too many logins" in str(each.exception()) for each in done)
+        may_go.set()
+    assert len(waits) == passwords.MAX_WAITING
+    assert waits == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    assert not checked._turns
+
+
+def test_many_who_know_the_password_are_not_held_up() -> None:
+    checked = Passwords([right], lambda seconds: pytest.fail("waited") if seconds else None)
+    with ThreadPoolExecutor(30) as pool:
+        assert {each.user for each in pool.map(lambda _: checked.check("ann", "right", "10.0.0.1"), range(60))} == {"ann"}
 
 
 def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
