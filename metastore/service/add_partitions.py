@@ -12,7 +12,7 @@ from metastore.listeners.events import AddPartitions
 from metastore.rules.columns import is_clustered, repeated_column, strangers, without_keys
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
-from metastore.rules.table_kinds import VIEWS
+from metastore.rules.table_kinds import VIEWS, table_label
 from metastore.rules.types import invalid_column
 from metastore.service import quick_stats
 from metastore.service.change import change
@@ -20,11 +20,12 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.partitions import partition_names
 from metastore.service.tables import find_table
+from metastore.service.translation import AT_ROOT
 from metastore.store import partitions
 from metastore.store.database import Session
 from metastore.store.partition_structs import share_columns
 from metastore.warehouse import Reach
-from metastore.warehouse.locations import join
+from metastore.warehouse.locations import is_root, join
 
 INHERIT = "metastore.partition.inherit.table.properties"
 
@@ -186,6 +187,8 @@ def _initialized(
         sd.location = join(table.sd.location, each)
     else:
         sd.location = call.warehouse.qualified(sd.location, table.sd.location)
+        if is_root(sd.location):
+            raise MetaError(AT_ROOT.format(what=f"Partition {each} of {table_label(table)}", place=sd.location))
     stored.createTime = int(time.time())
     parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))

@@ -29,7 +29,7 @@ from metastore.rules.columns import (
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.statistics_validity import NOBODY, Writer
-from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns
+from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import invalid_column, validate_column_changes
 from metastore.service import quick_stats
@@ -41,12 +41,13 @@ from metastore.service.names import TableName
 from metastore.service.occupants import occupants
 from metastore.service.partitions import partition_name, partition_names
 from metastore.service.tables import find_table, on_cached_table
+from metastore.service.translation import AT_ROOT
 from metastore.store import dependents, partitions, statistics
 from metastore.store.database import Session
 from metastore.store.partition_structs import share_columns
 from metastore.store.tables import Known
 from metastore.store.write_ids import TableKey
-from metastore.warehouse.locations import is_absolute, is_below, join, same_place
+from metastore.warehouse.locations import is_absolute, is_below, is_root, join, same_place
 
 log = structlog.get_logger()
 DDL_TIME = "transient_lastDdlTime"
@@ -211,6 +212,9 @@ class _Alteration:
         sd = self._storage(stored, old)
         stored.sd = sd  # type: ignore[assignment]  # a view may have none
         stored.createTime = stored.createTime or old.createTime
+        if self._is_moved_to_root(old.sd, sd):
+            what = f"Partition [{', '.join(stored.values)}] of {table_label(self._table)}"
+            raise InvalidOperation(AT_ROOT.format(what=what, place=stored.sd.location))
         has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
         parameters = stored.parameters
         if has_other_data:
@@ -256,6 +260,12 @@ class _Alteration:
         if not self._has_directories or self._keeps_own_columns:
             return False
         return not (is_absolute(old.location) and is_absolute(new.location) and same_place(old.location, new.location))
+
+    def _is_moved_to_root(self, old: StorageDescriptor | None, new: StorageDescriptor | None) -> bool:
+        """Tell whether the request gives the partition the root of a file system for its directory."""
+        if new is None or not new.location or (old is not None and old.location == new.location) or not is_root(new.location):
+            return False
+        return old is None or not is_absolute(old.location) or not same_place(old.location, new.location)
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
         """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""

@@ -15,10 +15,11 @@ from metastore.rules.names import directory_name
 from metastore.rules.table_kinds import TRANSLATED, VIEWS, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
-from metastore.warehouse.locations import join, parse, same_place
+from metastore.warehouse.locations import is_root, join, parse, same_place
 
 DEFAULT_DATABASE = "default"
 """The database that every catalog begins with."""
+AT_ROOT = "{what} can not lie at {place}, the root of a file system: give a directory in it"
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 
@@ -70,7 +71,7 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
     given = table.sd.location if table.sd is not None else None
     if given and table.tableType not in VIEWS:
         table.sd.location = call.warehouse.qualified(given, database.locationUri)
-        if parse(given).key[2] == "/":
+        if is_root(given):
             raise InvalidObject(f"{table.tableName} location must not be root path")  # in Java's words, which its tests know
     roots = _roots(call, database)
     translated = table_types.translate(
@@ -109,8 +110,8 @@ def _free_place(call: Call, directory: str, table: Table) -> str:
 def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
     """Return the altered table as it will be stored. MetaError when the rules refuse it, InvalidOperation for the root of a file system."""
     place = new.sd.location if new.sd is not None and new.tableType not in VIEWS else None
-    if place and parse(place).key[2] == "/" and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
-        raise InvalidOperation(f"{table_label(new)} can not lie at {place}, the root of a file system: give a directory in it")
+    if place and is_root(place) and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
+        raise InvalidOperation(AT_ROOT.format(what=table_label(new), place=place))
     return table_types.translate_alter(
         old,
         new,

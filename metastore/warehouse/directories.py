@@ -256,7 +256,11 @@ class Warehouse:
         return errors
 
     def delete_but(self, location: str, kept: Collection[str], *, purge: bool = False) -> None:
-        """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays."""
+        """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays.
+
+        A root, or what holds one, is refused as `delete` refuses it: then all stays.
+        """
+        self._refuse_roots(location, {})
         paths = {parse(each).key[2] for each in kept}
         doomed: list[str] = []
         folders = [location]
@@ -289,7 +293,7 @@ class Warehouse:
             return found
 
         protocol, authority, path = parse(location).key
-        if path == "/":
+        if locations.is_root(location):
             raise MetaError(f"{location} is the root of a file system: it is never deleted")
         place = path
         if protocol == "file":

@@ -5,7 +5,20 @@ from __future__ import annotations
 from metastore.errors import MetaError
 from metastore.places import ALIASES, LOCATION, Location, read
 
-__all__ = ["ALIASES", "OBJECT_STORES", "Location", "as_root", "is_absolute", "is_below", "join", "parse", "prefix", "qualify", "same_place"]
+__all__ = [
+    "ALIASES",
+    "OBJECT_STORES",
+    "Location",
+    "as_root",
+    "is_absolute",
+    "is_below",
+    "is_root",
+    "join",
+    "parse",
+    "prefix",
+    "qualify",
+    "same_place",
+]
 
 OBJECT_STORES = frozenset({"s3", "gs", "abfs", "oss", "cos", "obs"})
 """Where a directory is only a common prefix: it needs no request to make."""
@@ -22,6 +35,14 @@ def parse(location: str) -> Location:
 def is_absolute(location: str | None) -> bool:
     """Tell whether a location names a place by itself; an alter may store one that does not."""
     return bool(location) and LOCATION.fullmatch(location)[3].startswith("/")  # type: ignore[arg-type,index]  # matches any text
+
+
+def is_root(location: str) -> bool:
+    """Tell whether a location is the root of a file system or a bucket; one that names no place by itself is none."""
+    try:
+        return read(location).key[2] == "/"
+    except ValueError:
+        return False
 
 
 def same_place(a: str, b: str) -> bool:
@@ -62,7 +83,7 @@ def qualify(location: str, base: str = "file:/") -> str:
 
 
 def as_root(location: str) -> str:
-    """Return a root of the warehouse as Hadoop prints it, with one slash behind `file:`: and none at its end."""
+    """Return a root of the warehouse as Hadoop prints it, with one slash behind `file:`: and none at its end but that of a whole disk."""
     parsed = parse(location)
     place = f"file:{parsed.path}" if parsed.protocol == "file" and not parsed.key[1] else qualify(location)
-    return place.rstrip("/")
+    return place.rstrip("/") if len(parsed.path) > 1 or parsed.key[1] else place

@@ -12,15 +12,12 @@ from structlog.testing import capture_logs
 from metastore.idl import Catalog, Database
 from metastore.service import databases, tables
 from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_catalog, drop_catalog
+from metastore.service.catalogs import create_catalog, create_startup_objects, drop_catalog
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition
 from metastore.service.names import TableName
 from tests.service.shared_directories import EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
-from tests.support.catalog import (
-    make_database,
-    make_table,
-)
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 
 
 @pytest.mark.parametrize("spell", SPELLINGS)
@@ -145,3 +142,36 @@ def test_long_paths_are_told_apart_behind_what_an_index_holds(call: Call, tmp_pa
     assert kept.exists()
     assert inner.exists()
     assert not own.exists()
+
+
+@pytest.mark.parametrize("kind", ["table", "partition", "database", "catalog"])
+def test_what_holds_the_warehouse_is_never_emptied(call: Call, tmp_path: Path, kind: str) -> None:
+    beside, unregistered = put(tmp_path / "beside"), put(tmp_path / "warehouse" / "unregistered")
+    if kind == "database":
+        databases.create_database(call, Database(name="d", locationUri=f"file:{tmp_path}"))
+        databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    elif kind == "catalog":
+        create_catalog(call, Catalog(name="c", locationUri=f"file:{tmp_path}"))
+        drop_catalog(call, "c")
+    elif kind == "table":
+        tables.drop_table(call, table_at(call, "t", tmp_path), delete_data=True)
+    else:
+        name = make_table(call, "t", keys=KEYS)
+        add_at(call, name, "1", tmp_path)
+        drop_partition(call, name, ["1"], delete_data=True)
+    assert beside.exists()
+    assert unregistered.exists()
+
+
+def test_a_database_at_the_root_of_a_bucket_leaves_what_is_no_tables(make_metastore: MetastoreMaker) -> None:
+    metastore = make_metastore(warehouse="memory://bucket/wh", external_warehouse="memory://bucket/ext")
+    create_startup_objects(metastore)
+    call, warehouse = call_of(metastore), metastore.warehouse
+    files, path = warehouse._at("memory://other/file")
+    assert files.is_remote
+    files._system.pipe_file(path, b"x")
+    databases.create_database(call, Database(name="d", locationUri="memory://other/"))
+    name = table_at(call, "t", None, database="d", tableType="EXTERNAL_TABLE", parameters=dict(EXTERNAL))
+    assert place(call, name) == "memory://other/t"
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=True)
+    assert warehouse.exists("memory://other/file")

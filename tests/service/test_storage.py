@@ -228,7 +228,10 @@ def test_a_catalog_without_scheme_takes_nothing_of_the_servers_own_disk(make_met
     assert not metastore.warehouse.exists(f"memory://m{local}")
 
 
-@pytest.mark.parametrize("root", ["/", "file:/", "file:///", "file://localhost/", "s3a://bucket", "s3://b/", "hdfs://nn:8020/", "dbfs:/"])
+ROOTS = ["/", "file:/", "file:///", "file://localhost/", "s3a://bucket", "s3://b/", "hdfs://nn:8020/", "dbfs:/"]
+
+
+@pytest.mark.parametrize("root", ROOTS)
 @pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
 def test_no_table_lies_at_the_root_of_a_file_system(call: Call, root: str, kind: str) -> None:
     with pytest.raises(InvalidObject, match="location must not be root path"):
@@ -240,3 +243,15 @@ def test_no_table_lies_at_the_root_of_a_file_system(call: Call, root: str, kind:
     with pytest.raises(InvalidOperation, match="the root of a file system"):
         alter_table(call, name, changed)
     assert tables.get_table(call, name) == before
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_partition_lies_at_the_root_of_a_file_system(call: Call, root: str) -> None:
+    name = make_at(call, "t", None, keys=True)
+    with pytest.raises(MetaError, match=r"Partition k=1 of default\.t can not lie at .*the root of a file system"):
+        add(call, name, [part(call, name, "1", root)])
+    add(call, name, [part(call, name, "1", None)])
+    before = partitions.get_partition(call, name, ["1"])
+    with pytest.raises(InvalidOperation, match=r"Partition \[1\] of default\.t can not lie at .*the root of a file system"):
+        alter_partitions(call, name, [part(call, name, "1", root)])
+    assert partitions.get_partition(call, name, ["1"]) == before

@@ -132,6 +132,8 @@ def test_roots_are_never_deleted(spelling: str, tmp_path: Path) -> None:
         warehouse.delete(location)
     with pytest.raises(MetaError, match="it is never deleted"):
         warehouse.delete(f"file:{tmp_path}/ext", purge=True)
+    with pytest.raises(MetaError, match="it is never deleted"):
+        warehouse.delete_but(location, [f"{warehouse.root}/kept"])
     assert warehouse.exists(f"{warehouse.root}/f")
 
 
@@ -149,6 +151,8 @@ def test_roots_of_buckets_are_never_deleted(location: str, s3: Warehouse, bucket
     put(s3, f"s3://{bucket}/wh/f")
     with pytest.raises(MetaError, match="it is never deleted"):
         s3.delete(location.format(bucket=bucket))
+    with pytest.raises(MetaError, match="it is never deleted"):
+        s3.delete_but(location.format(bucket=bucket), [f"s3://{bucket}/wh/kept"])
     assert s3.exists(f"s3://{bucket}/wh/f")
 
 

@@ -48,7 +48,8 @@ def test_a_path_belongs_to_the_file_system_of_what_is_above_it(location: str, ba
 @pytest.mark.parametrize(
     ("given_location", "root"),
     [("/x/y/", "file:/x/y"), ("file:///x//y", "file:/x/y"), ("file://localhost/x", "file:/x"), ("file://host/x", "file://host/x"),
-     ("s3a://b/x/", "s3a://b/x"), ("s3://b/", "s3://b"), ("hdfs://nn:8020/x", "hdfs://nn:8020/x")],
+     ("s3a://b/x/", "s3a://b/x"), ("s3://b/", "s3://b"), ("/", "file:/"),
+     ("file:///", "file:/"), ("hdfs:///", "hdfs:///"), ("hdfs://nn:8020/x", "hdfs://nn:8020/x")],
 )  # fmt: skip
 def test_a_root_is_written_as_hadoop_prints_it(given_location: str, root: str) -> None:
     assert as_root(given_location) == root
