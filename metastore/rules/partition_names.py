@@ -103,19 +103,25 @@ def _pairs(name: str | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def values_for_keys(keys: Sequence[str], name: str | None) -> list[str]:
+def values_for_keys(keys: Sequence[str], name: str | None, *, may_have_more: bool = False) -> list[str]:
     """Return the values of `name` in the order of the table's partition `keys`, whatever order the name has.
 
-    Keys are found in any case. InvalidObject when the name lacks a key; a key that the table does not have is passed over, as in Hive.
+    Keys are found in any case. InvalidObject when the name lacks a key or has one twice, and when it has one that the table does not have,
+    unless it may have more: Hive's calls that take one name pass such keys over, and its clients expect it.
     """
     try:
-        spec = {key.lower(): value for key, value in _pairs(name)}
+        pairs = [(key.lower(), value) for key, value in _pairs(name)]
     except MetaError as error:
         raise InvalidObject(error.message) from error
-    for key in keys:
-        if key.lower() not in spec:
+    spec, wanted = dict(pairs), [key.lower() for key in keys]
+    if len(spec) < len(pairs):
+        raise InvalidObject(f"wrong partition name - it has a key twice: {name}")
+    for key, lowered in zip(keys, wanted, strict=True):
+        if lowered not in spec:
             raise InvalidObject(f"incomplete partition name - missing {key}: {name}")
-    return [spec[key.lower()] for key in keys]
+    if len(spec) > len(wanted) and not may_have_more:
+        raise InvalidObject(f"wrong partition name - the table's keys are {', '.join(wanted)} and no others: {name}")
+    return [spec[key] for key in wanted]
 
 
 def has_keys(name: str, keys: Sequence[str]) -> bool:
@@ -129,7 +135,7 @@ def has_keys(name: str, keys: Sequence[str]) -> bool:
 def stored_names(keys: Sequence[str], names: Iterable[str], default_name: str = DEFAULT_PARTITION) -> list[str]:
     """Return partition names as they are stored: the one rule by which all calls read a name.
 
-    Keys in any case and order, values escaped or not. InvalidObject for a name that lacks a key.
+    Keys in any case and order, values escaped or not. InvalidObject for a name that has not just these keys, each once.
     """
     is_plain = plain_names(tuple(keys)).fullmatch
     return [name if is_plain(name) else make_partition_name(keys, values_for_keys(keys, name), default_name) for name in names]

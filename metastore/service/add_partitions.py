@@ -106,7 +106,7 @@ def append_partition_by_name(
         table = find_table(call, name)
     except NoSuchObject as error:
         raise InvalidObject(f"Unable to add partition because table or database do not exist: {name}") from error
-    values = values_for_keys([key.name for key in table.partitionKeys], partition)
+    values = values_for_keys([key.name for key in table.partitionKeys], partition, may_have_more=True)
     return append_partition(call, name, values, environment=environment)
 
 

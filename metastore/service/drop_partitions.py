@@ -39,12 +39,15 @@ def drop_partition(
 def drop_partition_by_name(
     call: Call, name: TableName, partition: str | None, *, delete_data: bool, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Drop the partition of this name, whatever order its keys have. NoSuchObject, MetaError."""
+    """Drop the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
+
+    Keys that the table does not have are passed over, which Hive's clients expect of this call alone.
+    """
     table = _table(call, name)
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
     try:
-        values = values_for_keys([key.name for key in table.partitionKeys], partition)
+        values = values_for_keys([key.name for key in table.partitionKeys], partition, may_have_more=True)
     except InvalidObject as error:
         raise NoSuchObject(error.message) from error
     found = partition_name(call, table, values)

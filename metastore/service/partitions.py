@@ -115,7 +115,8 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
     """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
 
-    Keys in another case than they are stored name none: that is Java's way, and Hive's clients expect it of what reads by name.
+    Keys in another case than they are stored name none, and keys that the table does not have are passed over: that is Java's way, and Hive's
+    clients expect it of what reads by name.
     """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
@@ -123,7 +124,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
     def work(session: Session, table: Table) -> Partition:
         keys = [key.name for key in table.partitionKeys]
         try:
-            values = values_for_keys(keys, partition)
+            values = values_for_keys(keys, partition, may_have_more=True)
         except InvalidObject as error:
             raise NoSuchObject(error.message) from error
         if not has_keys(partition, keys):

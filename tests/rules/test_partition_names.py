@@ -80,14 +80,17 @@ def test_a_value_may_hold_further_equals_signs() -> None:
 
 def test_values_follow_the_order_of_the_tables_keys() -> None:
     assert names.values_for_keys(["a", "b"], "b=2/a=1") == ["1", "2"]
-    assert names.values_for_keys(["a", "b"], "a=1/b=2/c=3") == ["1", "2"]
+    assert names.values_for_keys(["a", "b"], "a=1/b=2/c=3", may_have_more=True) == ["1", "2"]
     assert names.values_for_keys(["a", "B"], "A=1/b=2") == ["1", "2"]
-    for wrong in ("a=1", "a=1/c=2", "nonsense", ""):
+    for wrong in ("a=1", "a=1/c=2", "nonsense", "", "a=1/b=2/c=3"):
         with pytest.raises(InvalidObject):
             names.values_for_keys(["a", "b"], wrong)
+    for twice in ("a=1/b=2/a=1", "a=1/b=2/B=3", "a=1/b=2/c=3/c=3"):
+        with pytest.raises(InvalidObject, match="twice"):
+            names.values_for_keys(["a", "b"], twice, may_have_more=True)
 
 
-@pytest.mark.parametrize("spelled", ["a=1%3A0/b=x", "A=1:0/B=x", "b=x/a=1%3a0", "a=1:0/b=x/c=3", "A=1%3A0/b=%78"])
+@pytest.mark.parametrize("spelled", ["a=1%3A0/b=x", "A=1:0/B=x", "b=x/a=1%3a0", "A=1%3A0/b=%78"])
 def test_every_spelling_of_a_name_is_one_stored_name(spelled: str) -> None:
     assert names.stored_names(["a", "B"], [spelled, "a=2/b=y"]) == ["a=1%3A0/b=x", "a=2/b=y"]
 

@@ -77,6 +77,36 @@ def test_a_partition_is_dropped_and_added_by_any_spelling(call: Call, table: Tab
     assert partitions.get_partition_names(call, table) == [OTHER]
 
 
+@pytest.mark.parametrize("name", [f"{STORED}/more=1", f"more=1/{STORED}", f"{STORED}/dt=X", f"{STORED}/DT=x"])
+def test_a_name_with_a_level_too_much_is_no_partitions(call: Call, table: TableName, name: str) -> None:
+    before = partitions.get_partitions(call, table)
+    assert partitions.get_partitions_by_names(call, table, [name]) == []
+    assert drop_partitions(call, table, [name], delete_data=True, if_exists=True) == []
+    for error, refused in (
+        (NoSuchObject, lambda: drop_partitions(call, table, [OTHER, name], delete_data=True, if_exists=False)),
+        (MetaError, lambda: tables.truncate_table(call, table, [OTHER, name], None)),
+        (InvalidObject, lambda: statistics.get_partitions(call, table, [name], ["a"])),
+        (InvalidObject, lambda: delete_statistics.from_partitions(call, table, [name], ["a"])),
+    ):
+        with pytest.raises(error, match=name):
+            refused()
+    assert partitions.get_partitions(call, table) == before
+
+
+def test_calls_that_take_one_name_pass_keys_over_that_the_table_lacks(call: Call, table: TableName) -> None:
+    assert partitions.get_partition_by_name(call, table, f"{STORED}/more=1").values == ["10:00", "x"]
+    assert append_partition_by_name(call, table, "at=1/more=1/dt=2").values == ["1", "2"]
+    drop_partition_by_name(call, table, "at=1/dt=2/more=1", delete_data=True)
+    with pytest.raises(InvalidObject, match="twice"):
+        append_partition_by_name(call, table, "at=1/dt=2/at=3")
+    for twice in (f"{STORED}/dt=x", f"{STORED}/At=1"):
+        with pytest.raises(NoSuchObject, match="twice"):
+            partitions.get_partition_by_name(call, table, twice)
+        with pytest.raises(NoSuchObject, match="twice"):
+            drop_partition_by_name(call, table, twice, delete_data=True)
+    assert partitions.get_partition_names(call, table) == [STORED, OTHER]
+
+
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_a_partition_is_truncated_by_any_spelling(call: Call, table: TableName, name: str) -> None:
     places = [partitions.get_partition_by_name(call, table, each).sd.location for each in (STORED, OTHER)]
