@@ -63,9 +63,12 @@ def by_holder(found: Iterable[Occupant]) -> Mapping[str, list[Occupant]]:
 
 
 def to_empty(
-    session: Session, name: TableName, table: Table, places: Sequence[tuple[str | None, str]], *, wholly: bool = False
+    call: Call, session: Session, name: TableName, table: Table, places: Sequence[tuple[str | None, str]], *, wholly: bool = False
 ) -> dict[str, list[str]]:
-    """Return, by the location that is to be emptied of a table or a partition, the locations in it that others have. MetaError."""
+    """Return, by the directory that is to be emptied of a table or a partition, the locations in it that others have.
+
+    MetaError for a directory that can not be emptied, before anything is changed.
+    """
     names = frozenset(each for each, _ in places if each is not None)
     emptied = {*names, None} if wholly or not names else names
 
@@ -88,7 +91,7 @@ def to_empty(
                 kept=sorted({each.label for each in others}),
             )
         out[location] = [each.location for each in others]
-    return out
+    return {location: out[location] for location in call.warehouse.to_empty(list(out))}
 
 
 def _delete_rest(call: Call, subject: str, location: str, found: Sequence[Occupant], *, purge: bool) -> None:

@@ -274,7 +274,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
     """Delete the data of a table or of named partitions; statistics of columns go with it.
 
     Directories are kept, and what other objects have in them. NoSuchObject for a missing table; MetaError for a missing partition, and
-    for a directory that another object has too: then nothing is deleted.
+    for a directory that another object has too, that is a root or that can not be reached: then nothing is changed.
     """
     table = find_table(call, name)
     environment = environment or {}
@@ -288,7 +288,7 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
                 chosen, current.event = _truncate_partitions(call, session, name, held, partition_names, environment)
                 return chosen
             if not partition_names:
-                return _truncate_whole(session, name, held)
+                return _truncate_whole(call, session, name, held)
             # Hive's clients name partitions of tables that have none, and expect no error
             current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
             return {}
@@ -298,11 +298,11 @@ def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] |
         _empty(call, location, kept, purge=_purges(table, environment))
 
 
-def _truncate_whole(session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
+def _truncate_whole(call: Call, session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
     """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
     assert table.id is not None
     has_data = table.sd is not None and table.tableType not in VIEWS
-    chosen = deletion.to_empty(session, name, table, [(None, table.sd.location)] if has_data else [])
+    chosen = deletion.to_empty(call, session, name, table, [(None, table.sd.location)] if has_data else [])
     tables.set_parameters(session, table.id, _truncated(table.parameters))
     statistics.delete_table(session, table.id)
     return chosen
@@ -320,7 +320,7 @@ def _truncate_partitions(
     else:
         found = partitions.lock_all(call.database, session, table)
     places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
-    chosen = deletion.to_empty(session, name, table, places, wholly=not names)
+    chosen = deletion.to_empty(call, session, name, table, places, wholly=not names)
     changed = [(key, each, copy(partition)) for key, each, partition in found]
     for _, _, partition in changed:
         partition.parameters = _truncated(partition.parameters)
@@ -333,8 +333,6 @@ def _truncate_partitions(
 
 def _empty(call: Call, location: str, kept: Sequence[str], *, purge: bool) -> None:
     """Delete what lies in a directory but for what is kept."""
-    if not call.warehouse.is_directory(location):
-        return
     if kept:
         call.warehouse.delete_but(location, kept, purge=purge)
     else:

@@ -255,6 +255,14 @@ class Warehouse:
             self.each(one, allowed, allowed[0])
         return errors
 
+    def to_empty(self, many: Sequence[str]) -> list[str]:
+        """Return those of many locations at which a directory is, before they are emptied. MetaError for one that never is, or not reached."""
+        folders: dict[str, str] = {}
+        for location in many:
+            self._refuse_roots(location, folders)
+        found = self.each(self.is_directory, many, many[0]) if many else []
+        return [location for location, is_there in zip(many, found, strict=True) if is_there]
+
     def delete_but(self, location: str, kept: Collection[str], *, purge: bool = False) -> None:
         """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays.
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import Catalog, Database, Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.service import databases, drop_partitions, partitions, tables
+from metastore.service import databases, drop_partitions, notifications, partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.alter_table import alter_table
@@ -117,6 +117,28 @@ def test_partitions_of_an_external_table_are_registered_altered_and_renamed(reac
     assert partitions.get_partition(reaching, name, ["9"]).sd.location == location + "4"
     drop_partitions.drop_partitions(reaching, name, ["k=9", "k=3"], delete_data=True, if_exists=False)
     assert partitions.get_partition_names(reaching, name) == ["k=2"]
+
+
+@pytest.mark.parametrize("location", [*UNREACHABLE[:4], "{parent}"])
+@pytest.mark.parametrize("keys", [False, True])
+def test_a_truncation_that_can_not_empty_a_directory_changes_nothing(reaching: Call, tmp_path: Path, location: str, keys: bool) -> None:
+    location = location.format(parent=f"file:{tmp_path}")
+    name = make_at(reaching, "t", None if keys else location, keys=keys)
+    if keys:
+        add(reaching, name, [part(reaching, name, "1", None), part(reaching, name, "2", location)])
+        own = Path(partitions.get_partition(reaching, name, ["1"]).sd.location.removeprefix("file:"), "data")
+        own.write_text("x")
+    changed = deepcopy(tables.get_table(reaching, name))
+    changed.parameters["numRows"] = "7"
+    alter_table(reaching, name, changed)
+    before = tables.get_table(reaching, name), partitions.get_partitions(reaching, name)
+    last = notifications.current_id(reaching)
+    for wanted in ([], ["k=1", "k=2"]) if keys else ([],):
+        with pytest.raises(MetaError, match=location.removesuffix("/x")):
+            tables.truncate_table(reaching, name, wanted, None)
+    assert (tables.get_table(reaching, name), partitions.get_partitions(reaching, name)) == before
+    assert notifications.current_id(reaching) == last
+    assert not keys or own.exists()
 
 
 def test_a_file_in_the_way_is_no_lost_storage(call: Call, tmp_path: Path) -> None:
