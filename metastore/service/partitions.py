@@ -115,8 +115,8 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
     """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
 
-    Keys in another case than they are stored name none, and keys that the table does not have are passed over: that is Java's way, and Hive's
-    clients expect it of what reads by name.
+    Keys in another case than they are stored name none, and keys that the table does not have are passed over: that is Java's way, and
+    Hive's clients expect it of what reads by name.
     """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")

@@ -256,7 +256,7 @@ class Warehouse:
         return errors
 
     def to_empty(self, many: Sequence[str]) -> list[str]:
-        """Return those of many locations at which a directory is, before they are emptied. MetaError for one that never is, or not reached."""
+        """Return those of many locations at which a directory is, before they are emptied. MetaError for one that never is."""
         folders: dict[str, str] = {}
         for location in many:
             self._refuse_roots(location, folders)
