@@ -41,9 +41,6 @@ class ColumnsDifference(NamedTuple):
         return [name if name is None else self.renamed.get(name, name) for name in names]
 
 
-NO_DIFFERENCE = ColumnsDifference({}, frozenset())
-
-
 def difference(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> ColumnsDifference:
     """Compare two lists of columns."""
     before, after = [normalize(column.name) for column in old], [normalize(column.name) for column in new]

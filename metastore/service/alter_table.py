@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import structlog
@@ -13,7 +13,6 @@ from metastore.idl import Database, FieldSchema, Table
 from metastore.listeners.events import AlterTable
 from metastore.rules import statistics_validity
 from metastore.rules.columns import (
-    NO_DIFFERENCE,
     ColumnsDifference,
     difference,
     follow,
@@ -274,33 +273,55 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
             partitions.follow(session, before.id, before.sd.location, after.sd.location)
         elif before.sd.location != after.sd.location and not same_place(before.sd.location, after.sd.location):
             partitions.detach(session, before.id, before.sd.location)
-    changed = NO_DIFFERENCE
+    lost: list[str] = []
     if not columns_equal(before.sd.cols, after.sd.cols):
         changed = difference(before.sd.cols, after.sd.cols)
         lost = lost_columns(before.sd.cols, after.sd.cols)
         if lost:
             statistics.delete_table(session, before.id, lost)
-        if lost and cascade:
-            statistics.delete_columns_of_partitions(session, before.id, lost)
         if changed.gone and after.partitionKeys and not cascade:
             statistics.delete_columns_of_partitions(session, before.id, changed.gone)
         if changed.gone:
             constraints.follow_columns(session, before.id, changed)
     if cascade and after.partitionKeys:
-        partitions.set_columns(session, before.id, after.sd.cols)
-        if changed.gone:
-            _follow_in_partitions(call, session, after, changed)
+        _cascade(call, session, after, None if lost else before.sd.cols)
 
 
-def _follow_in_partitions(call: Call, session: Session, table: Table, columns_difference: ColumnsDifference) -> None:
-    """Let what partitions say of columns follow: bucket, sort and skew columns, and which columns' statistics are exact."""
-    changed = []
-    for key, name, partition in partitions.lock_all(call.database, session, table):
-        sd = follow(partition.sd, columns_difference.renamed) if partition.sd is not None else partition.sd
-        parameters = statistics_validity.without_columns(partition.parameters, columns_difference.gone)
-        if sd is not partition.sd or parameters != partition.parameters:
+def _cascade(call: Call, session: Session, table: Table, known: Sequence[FieldSchema] | None) -> None:
+    """Give all partitions the table's columns; bucket, sort and skew columns follow, and what is known of columns that a partition loses.
+
+    Each is compared with the columns that it had, which need not be the table's: those that had the columns `known` lose none.
+    InvalidOperation.
+    """
+    assert table.id is not None
+    database, columns = call.database, table.sd.cols
+    if known is None:
+        locked = partitions.lock_all(database, session, table)
+    else:
+        locked = partitions.lock_with_other_columns(database, session, table, known)
+    partitions.set_columns(session, table.id, columns)
+    differences: dict[int, tuple[ColumnsDifference, list[str]]] = {}  # partitions share lists of columns
+    changed, lost_in = [], {}
+    for key, name, partition in locked:
+        if partition.sd is None or not partition.sd.cols:
+            continue
+        had = partition.sd.cols
+        if id(had) not in differences:
+            differences[id(had)] = difference(had, columns), lost_columns(had, columns)
+        change_of_columns, lost = differences[id(had)]
+        if lost:
+            lost_in[key] = lost
+        followed = follow(partition.sd, change_of_columns.renamed)
+        sd = copy(followed)
+        sd.cols = columns
+        if missing := strangers(sd, partition.sd):
+            raise InvalidOperation(f"Partition {name} of {table_label(table)} would have no columns {missing} to bucket, sort or skew by")
+        parameters = statistics_validity.without_columns(partition.parameters, lost)
+        if followed is not partition.sd or parameters != partition.parameters:
             stored = copy(partition)
             stored.sd, stored.parameters = sd, parameters
             changed.append((key, name, stored))
+    if lost_in:
+        statistics.delete_partition_columns(session, lost_in)
     if changed:
         partitions.replace(session, table, changed)

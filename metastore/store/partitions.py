@@ -29,6 +29,7 @@ NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE), PARTITION.name, "names")
 ONE = sa.select(*FIELDS).where(OF_TABLE, PARTITION.name == sa.bindparam("name_key"))
 LOCK_NAMED = looked_up(sa.select(*FIELDS).where(OF_TABLE).with_for_update(), PARTITION.name, "names")
 LOCK_ALL = sa.select(*FIELDS).where(OF_TABLE).order_by(PARTITION.name).with_for_update()
+LOCK_OTHERS = LOCK_ALL.where(PARTITION.columns_hash != sa.bindparam("columns"))
 EXISTING = looked_up(sa.select(PARTITION.name).where(OF_TABLE), PARTITION.name, "names")
 NAMES = sa.select(PARTITION.name).where(PARTITION.table_id == TABLE_KEY.scalar_subquery()).order_by(PARTITION.name)
 NAMES_FIRST = NAMES.limit(sa.bindparam("limit"))
@@ -177,6 +178,12 @@ def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: 
 def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:
     """Return (key, name, partition) of all partitions, ascending by name, locked until the transaction ends."""
     return _keyed(database, session, table, session.rows(LOCK_ALL, table_id=table.id))
+
+
+def lock_with_other_columns(database: Database, session: Session, table: Table, columns: Sequence[Any]) -> list[tuple[int, str, Partition]]:
+    """Like `lock_all`, without the partitions that have just these columns."""
+    hash_ = descriptors.hash_of(descriptors.encode_columns(columns))
+    return _keyed(database, session, table, session.rows(LOCK_OTHERS, table_id=table.id, columns=hash_))
 
 
 def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:

@@ -196,6 +196,50 @@ def test_they_follow_in_partitions_with_cascade_and_by_alter(call: Call) -> None
     assert [named(each.sd)[1] for each in partitions.get_partitions(call, NAME)] == [["id2"]] * 2
 
 
+@pytest.mark.parametrize("later", ["column", "comment", "rename"])
+def test_with_cascade_they_follow_from_the_columns_that_a_partition_had(call: Call, later: str) -> None:
+    create_table(call, clustered(keys=[("k", "string")]))
+    add_partitions(call, NAME, [["1"]])
+    changed(call, renamed("id", "id2"))
+    add_partitions(call, NAME, [["2"]])
+    changes: dict[str, Callable[[Table], object]] = {
+        "column": lambda table: table.sd.cols.append(FieldSchema("z", "int")),
+        "comment": lambda table: setattr(table.sd.cols[0], "comment", "c"),
+        "rename": renamed("id2", "id3"),
+    }
+    changed(call, changes[later], cascade=True)
+    table, found = tables.get_table(call, NAME), partitions.get_partitions(call, NAME)
+    assert [each.sd.cols for each in found] == [table.sd.cols] * 2
+    assert [named(each.sd) for each in found] == [named(table.sd)] * 2
+    alter_partitions(call, NAME, found)
+
+
+def test_a_cascade_that_takes_a_column_by_which_a_partition_is_bucketed_is_refused(call: Call) -> None:
+    name = make_table(call, "t", columns=[("v", "string"), ("w", "string"), ("id", "int")], keys=[("k", "string")])
+    add_partitions(call, name, [["1"]])
+    partition = deepcopy(partitions.get_partition(call, name, ["1"]))
+    partition.sd.bucketCols, partition.sd.numBuckets = ["id"], 4
+    alter_partitions(call, name, [partition])
+    before = tables.get_table(call, name), partitions.get_partitions(call, name)
+    with pytest.raises(InvalidOperation, match=r"Partition k=1 of default\.t would have no columns \['id'\]"):
+        changed(call, lambda table: table.sd.cols.pop(), cascade=True)
+    assert (tables.get_table(call, name), partitions.get_partitions(call, name)) == before
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_with_cascade_nothing_is_known_of_a_column_of_another_type(call: Call, at_once: bool) -> None:
+    name = make_table(call, "t", columns=[("a", "int"), ("b", "int")], keys=[("k", "string")])
+    add_partitions(call, name, [["1"]])
+    analyzed(call, name, ["a", "b"], "k=1")
+    changed(call, lambda table: setattr(table.sd.cols[0], "type", "bigint"), cascade=at_once)
+    if not at_once:
+        assert list(statistics.get_partitions(call, name, ["k=1"], ["a"])) == ["k=1"]
+        changed(call, lambda table: table.sd.cols.append(FieldSchema("z", "int")), cascade=True)
+    found = statistics.get_partitions(call, name, ["k=1"], ["a", "b"])
+    assert [column.colName for each in found.values() for column in each.statsObj] == ["b"]
+    assert partitions.get_partition(call, name, ["1"]).parameters["COLUMN_STATS_ACCURATE"] == '{"COLUMN_STATS":{"b":"true"}}'
+
+
 @pytest.mark.parametrize("kind", ["variant", "unknown", "struct<v:variant,u:unknown>", "array<unknown>", "VARIANT"])
 def test_types_of_hive_4_2_and_iceberg_are_known(call: Call, kind: str) -> None:
     name = make_table(call, "t", columns=[("a", "int"), ("v", kind)], keys=[("k", "string")])
