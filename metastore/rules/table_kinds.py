@@ -21,6 +21,8 @@ PURGE = "external.table.purge"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 FORMATS = ("iceberg", "delta", "hudi", "paimon")
 """Tables that have columns of their own beside those in the catalog, and read them by their own rules."""
+_FORMAT_CLASSES = ("org.apache.iceberg.", "io.delta.", "org.apache.hudi.", "com.uber.hoodie.", "org.apache.paimon.")
+"""Beginnings of the names of classes by which engines read such tables."""
 _FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
 VIEWS = frozenset({"VIRTUAL_VIEW"})
 """What has no data and no directory; a materialized view has both."""
@@ -47,9 +49,18 @@ def is_true(text: str | None) -> bool:
 
 
 def keeps_own_columns(table: Table) -> bool:
-    """Tell whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way."""
+    """Tell whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way.
+
+    Its parameters say so, or the classes by which it is read.
+    """
     values = [(parameter(table.parameters, name) or "").lower() for name in _FORMAT_PARAMETERS]
-    return any(each in value for value in values if value for each in FORMATS)
+    if any(each in value for value in values if value for each in FORMATS):
+        return True
+    sd = table.sd
+    if sd is None:
+        return False
+    serde = sd.serdeInfo.serializationLib if sd.serdeInfo is not None else None
+    return (sd.inputFormat or "").startswith(_FORMAT_CLASSES) or (serde or "").startswith(_FORMAT_CLASSES)
 
 
 def is_external(table: Table) -> bool:

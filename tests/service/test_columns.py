@@ -265,6 +265,30 @@ def test_types_of_hive_4_2_and_iceberg_are_known(call: Call, kind: str) -> None:
 )
 def test_formats_with_columns_of_their_own_change_them_in_any_way(call: Call, parameters: dict[str, str]) -> None:
     name = make_table(call, "t", columns=[("a", "bigint"), ("b", "string"), ("c", "int")], keys=[("k", "string")], parameters=parameters)
+    check_that_columns_change_in_any_way(call, name)
+
+
+@pytest.mark.parametrize(
+    "known_by",
+    [
+        {"inputFormat": "org.apache.hudi.hadoop.HoodieParquetInputFormat"},
+        {"inputFormat": "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"},
+        {"inputFormat": "com.uber.hoodie.hadoop.HoodieInputFormat"},
+        {"inputFormat": "io.delta.hive.DeltaInputFormat"},
+        {"inputFormat": "org.apache.paimon.hive.mapred.PaimonInputFormat"},
+        {"inputFormat": "org.apache.iceberg.mr.hive.HiveIcebergInputFormat"},
+        {"serdeInfo": SerDeInfo(serializationLib="org.apache.iceberg.mr.hive.HiveIcebergSerDe", parameters={})},
+        {"serdeInfo": SerDeInfo(serializationLib="io.delta.hive.DeltaStorageHandler", parameters={})},
+    ],
+)
+def test_formats_are_known_by_the_classes_that_read_them(call: Call, known_by: dict[str, object]) -> None:
+    table = described([("a", "bigint"), ("b", "string"), ("c", "int")], [("k", "string")])
+    table.sd.__dict__.update(known_by)
+    create_table(call, table)
+    check_that_columns_change_in_any_way(call, NAME)
+
+
+def check_that_columns_change_in_any_way(call: Call, name: TableName) -> None:
     add_partitions(call, name, [["1"]])
     changed(call, lambda table: table.sd.cols.pop(1))
     changed(call, lambda table: table.sd.cols.reverse())
@@ -276,8 +300,13 @@ def test_formats_with_columns_of_their_own_change_them_in_any_way(call: Call, pa
 
 
 @pytest.mark.parametrize("parameters", [{}, {"spark.sql.sources.provider": "parquet"}, {"table_type": "x"}, {"comment": "iceberg"}])
-def test_other_tables_do_not(call: Call, parameters: dict[str, str]) -> None:
-    make_table(call, "t", columns=[("a", "bigint"), ("b", "string"), ("c", "int")], parameters=parameters)
+@pytest.mark.parametrize(
+    "input_format", ["in", "com.example.DeltaInputFormat", "org.apache.hadoop.mapred.TextInputFormat"]
+)
+def test_other_tables_do_not(call: Call, parameters: dict[str, str], input_format: str) -> None:
+    table = described([("a", "bigint"), ("b", "string"), ("c", "int")])
+    table.parameters, table.sd.inputFormat = parameters, input_format
+    create_table(call, table)
     with pytest.raises(InvalidOperation, match="incompatible"):
         changed(call, lambda table: table.sd.cols.pop(1))
 
