@@ -20,6 +20,7 @@ from metastore.rules.filters import (
     is_expression,
     leading_prefixes,
     read_expression,
+    united_prefixes,
     weakened,
 )
 from metastore.rules.filters.values import key_type
@@ -27,7 +28,7 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_named
 from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
-from metastore.service.partition_queries import Found, Plan, Query, find_all
+from metastore.service.partition_queries import Found, Plan, Query, find_all, selected_by
 from metastore.service.partitions import STRUCTS, get_partitions_in_pages, plan_of_filter
 from metastore.service.tables import find_table
 from metastore.store.database import Session
@@ -93,28 +94,52 @@ def drop_partitions_by_expressions(
     """
     table = find_table(call, name)
     names: dict[str, None] = {}
-    for expression, level in dropped:
-        query = _by_expression(expression, exactly=True)._replace(is_limited=False)
-        found = find_all(call, name, query, lambda _, __, rows: [(row[1], row[6]) for row in rows])
-        if not found.is_certain:
+    for (_, level), chosen in zip(dropped, _chosen(call, name, [each.expression for each in dropped]), strict=True):
+        if not chosen.is_certain:
             raise MetaError(
                 f"Unexpected unknown partitions to drop: the expression does not tell of all partitions of {name} whether it selects "
                 "them; compare keys with constants"
             )
-        if not found.items and not if_exists:
+        if not chosen.items and not if_exists:
             raise NoSuchObject(f"Some partitions to drop are missing: an expression selects none of {name}")
         if level is not None:
-            _check_archives(table, found.items, level)
-        names.update(dict.fromkeys(each for each, _ in found.items))
+            _check_archives(table, chosen.items, level)
+        names.update(dict.fromkeys(each for each, _ in chosen.items))
     return drop_named(call, name, table, list(names), delete_data=delete_data, if_exists=True, environment=environment)
 
 
-def _by_expression(expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> Query:
-    """Ask for what an expression selects or may select; with `exactly` one that is not understood is an error."""
-    return Query(lambda call, table: _plan(call, table, expression, default_name, exactly=exactly))
+def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[Found[list[tuple[str, str]]]]:
+    """Return (name, parameters as JSON) of the partitions that each expression selects; the table is read once for all of them."""
+    plans: list[Plan] = []
+
+    def plan(call: Call, table: Table) -> Plan:
+        plans[:] = [_plan(call, table, each, exactly=True) for each in expressions]
+        return Plan(united_prefixes(each.prefixes for each in plans))
+
+    def select(_: Session, __: Table, rows: Sequence[Row]) -> list[list[Found[list[tuple[str, str]]]]]:
+        selected = (selected_by(each, _beginning_so(each, rows)) for each in plans)
+        return [[Found([(row[1], row[6]) for row in found], is_certain=is_certain) for found, is_certain in selected]]
+
+    out = [Found[list[tuple[str, str]]]([], is_certain=True) for _ in expressions]
+    for page in find_all(call, name, Query(plan, is_limited=False), select).items:
+        for whole, part in zip(out, page, strict=True):
+            whole.items += part.items
+            whole.is_certain &= part.is_certain
+    return out
 
 
-def _plan(call: Call, table: Table, expression: bytes, default_name: str | None, *, exactly: bool) -> Plan:
+def _beginning_so(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows from which a plan selects."""
+    return rows if plan.prefixes is None else [row for row in rows if row[1].startswith(tuple(plan.prefixes))]
+
+
+def _by_expression(expression: bytes, default_name: str | None = None) -> Query:
+    """Ask for what an expression selects or may select."""
+    return Query(lambda call, table: _plan(call, table, expression, default_name))
+
+
+def _plan(call: Call, table: Table, expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> Plan:
+    """Return how the partitions that an expression selects are found; with `exactly` one that is not understood is an error."""
     if expression in EMPTY:
         return Plan()
     if call.config.expression_proxy.rpartition(".")[2] == REFUSING:

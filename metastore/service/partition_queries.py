@@ -141,7 +141,7 @@ def _find_at_once(call: Call, name: TableName, query: Query, make: Make[T]) -> F
                 rows += partitions.page(session, table, prefix, "", most - len(rows))
         if len(rows) > AT_ONCE:
             return None
-        selected, is_certain = _selected(plan, rows)
+        selected, is_certain = selected_by(plan, rows)
         if query.limit >= 0:
             del selected[query.limit :]
         if query.is_limited:
@@ -156,7 +156,7 @@ def _pages(call: Call, session: Session, name: TableName, query: Query, make: Ma
     plan = query.plan(call, table)
     count = 0
     for rows in _rows_in_pages(session, table, plan):
-        selected, is_certain = _selected(plan, rows)
+        selected, is_certain = selected_by(plan, rows)
         if query.limit >= 0:
             del selected[query.limit - count :]
         count += len(selected)
@@ -175,8 +175,8 @@ def _rows_in_pages(session: Session, table: Table, plan: Plan) -> Iterator[Seque
             rows = partitions.page(session, table, prefix, rows[-1][1], PAGE) if len(rows) == PAGE else ()
 
 
-def _selected(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], bool]:
-    """Return the rows that a plan selects, and whether all of them match."""
+def selected_by(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], bool]:
+    """Return the rows that a plan selects, of those whose names begin as it says, and whether all of them match."""
     if plan.select is None:
         return list(rows), True
     found = plan.select([orjson.loads(row[2]) for row in rows])

@@ -300,9 +300,7 @@ def check_that_columns_change_in_any_way(call: Call, name: TableName) -> None:
 
 
 @pytest.mark.parametrize("parameters", [{}, {"spark.sql.sources.provider": "parquet"}, {"table_type": "x"}, {"comment": "iceberg"}])
-@pytest.mark.parametrize(
-    "input_format", ["in", "com.example.DeltaInputFormat", "org.apache.hadoop.mapred.TextInputFormat"]
-)
+@pytest.mark.parametrize("input_format", ["in", "com.example.DeltaInputFormat", "org.apache.hadoop.mapred.TextInputFormat"])
 def test_other_tables_do_not(call: Call, parameters: dict[str, str], input_format: str) -> None:
     table = described([("a", "bigint"), ("b", "string"), ("c", "int")])
     table.parameters, table.sd.inputFormat = parameters, input_format

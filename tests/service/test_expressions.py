@@ -9,7 +9,7 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchObject, RequestTooLarge
 from metastore.rules.partition_names import partition_values
-from metastore.service import expressions
+from metastore.service import expressions, partition_queries
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.context import Call
 from metastore.service.expressions import Dropped, get_partition_names_by_expression, get_partitions_by_expression
@@ -176,3 +176,25 @@ def test_a_request_for_too_many_is_refused(make_metastore: MetastoreMaker, table
 @pytest.mark.parametrize("text", ["ds = '2020'", "ds > '2020'", "year(d) = 2020"])
 def test_statements_do_not_grow_with_what_the_expression_selects(call: Call, counts: StatementCounts, table: TableName, text: str) -> None:
     counts("get partitions", lambda: get_partitions_by_expression(call, table, expression(text)))
+
+
+@pytest.mark.parametrize("many", [1, 30])
+@pytest.mark.parametrize("key", ["n", "s"])
+def test_a_drop_by_many_expressions_reads_the_table_once(call: Call, counts: StatementCounts, many: int, key: str) -> None:
+    name = make_table(call, "t", keys=[("s", "string"), ("n", "int")])
+    add_partitions(call, name, [[f"s{number}", str(number)] for number in range(40)])
+    texts = [f"n = {number}" if key == "n" else f"s >= 's{number}' and s <= 's{number}'" for number in range(many)]
+    dropped = counts("drop", lambda: drop(call, *(text.encode() for text in texts)))
+    assert dropped == {f"s{number}/{number}" for number in range(many)}
+    assert len(get_partition_names(call, name)) == 40 - many
+
+
+def test_expressions_drop_the_same_page_by_page(call: Call, table: TableName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_queries, "AT_ONCE", 3)
+    monkeypatch.setattr(partition_queries, "PAGE", 7)
+    first, second = EXPRESSIONS["ds = '2020'", "4.0.1"], EXPRESSIONS["n IN (1, 2, 3)", "3.1.3"]
+    with pytest.raises(MetaError, match="Unexpected unknown partitions"):
+        drop(call, first.data, expression("upper(ds) = 'A' OR n = 5"))
+    assert drop(call, first.data, second.data) == values([*first.kept, *second.kept])
+    with pytest.raises(NoSuchObject, match="Some partitions to drop are missing"):
+        drop(call, expression("ds > '2020'"), first.data)

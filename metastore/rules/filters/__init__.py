@@ -12,7 +12,7 @@ from metastore.rules.filters.kryo import NotUnderstood, is_expression
 from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
 from metastore.rules.filters.parser import parse
 from metastore.rules.filters.partitions import Selection, select_partitions
-from metastore.rules.filters.prefixes import leading_prefixes
+from metastore.rules.filters.prefixes import leading_prefixes, united_prefixes
 from metastore.rules.filters.pruning import compile_expression, weakened
 from metastore.rules.filters.tables import TableFacts, compile_table_filter, keys_in
 
@@ -35,5 +35,6 @@ __all__ = [
     "parse",
     "read_expression",
     "select_partitions",
+    "united_prefixes",
     "weakened",
 ]

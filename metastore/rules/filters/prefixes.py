@@ -15,7 +15,7 @@ from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_na
 from metastore.rules.types import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from metastore.rules.filters.nodes import Constant
 
@@ -41,9 +41,23 @@ def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default
     if rows == [()]:
         return None
     names = [name for name, _ in keys]
-    found = {make_partition_name(names[: len(row)], row, default_name) + ("" if len(row) == len(names) else "/") for row in rows}
+    return _apart(make_partition_name(names[: len(row)], row, default_name) + ("" if len(row) == len(names) else "/") for row in rows)
+
+
+def united_prefixes(many: Iterable[Sequence[str] | None]) -> list[str] | None:
+    """Return, of the prefixes that several filters have, those of a partition that one of them selects; None when nothing narrows."""
+    found: set[str] = set()
+    for prefixes in many:
+        if prefixes is None:
+            return None
+        found.update(prefixes)
+    return _apart(found)
+
+
+def _apart(found: Iterable[str]) -> list[str]:
+    """Return prefixes, ascending, without those that begin with another."""
     prefixes: list[str] = []
-    for prefix in sorted(found):
+    for prefix in sorted({*found}):
         if not prefixes or not prefix.startswith(prefixes[-1]):
             prefixes.append(prefix)
     return prefixes
