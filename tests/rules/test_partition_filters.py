@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import MetaError
-from metastore.rules.filters import And, Between, Comparison, In, Node, Or, parse, select_partitions
+from metastore.rules.filters import And, Between, Comparison, In, Node, Or, like, parse, select_partitions
 from metastore.rules.filters import leading_prefixes as prefixes
 from metastore.rules.filters.like import sql_matcher
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.patterns import compile_expression
 
 
 def select(text: str, hive_type: str, *values: str) -> list[str]:
@@ -303,11 +305,34 @@ def test_like_of_two_readings_is_certain_where_both_agree() -> None:
     assert select_partitions(parse("k like 'a%'"), [("k", "string")], rows) == ([0, 1, 2], True)
 
 
-@given(st.lists(st.text(alphabet="ab.", max_size=4), max_size=20), st.text(alphabet="ab%_", max_size=4))
+@given(st.lists(st.text(alphabet="ab.\n", max_size=5), max_size=20), st.text(alphabet="ab%_\\", max_size=6))
 def test_like_finds_in_many_texts_what_it_finds_in_each(texts: list[str], pattern: str) -> None:
-    node, columns = Comparison("k", "like", pattern), [("k", "string")]
-    expected = [number for number, text in enumerate(texts) if sql_matcher(pattern)(text)]
-    assert select_partitions(node, columns, [[text] for text in texts]).positions == expected
+    columns, rows, matches = [("k", "string")], [[text] for text in texts], sql_matcher(pattern)
+    found = select_partitions(Comparison("k", "like", pattern), columns, rows)
+    assert found.positions == [number for number, text in enumerate(texts) if matches(text)]
+    others = select_partitions(Comparison("k", "not like", pattern), columns, rows)
+    assert others.positions == [number for number, text in enumerate(texts) if not matches(text)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "looked_at"),
+    [("s77_", 10), ("s7%5", 111), ("s_77", 20), ("%77_", 20), ("_77_", 20), ("_77", 1), ("a_7.*", 0), ("____", 0), ("_%_", 0)],
+)
+def test_like_looks_at_the_texts_alone_that_may_match(monkeypatch: pytest.MonkeyPatch, pattern: str, looked_at: int) -> None:
+    seen: list[str] = []
+
+    def compiled(text: str) -> Callable[[str], bool]:
+        matches = compile_expression(text)
+
+        def matching(value: str) -> bool:
+            seen.append(value)
+            return matches(value)
+
+        return matching
+
+    monkeypatch.setattr(like, "compile_expression", compiled)
+    assert len(like.like(pattern, sorted(f"s{number}" for number in range(1000)))) == 2
+    assert len(seen) <= looked_at
 
 
 def test_no_filter_selects_all() -> None:

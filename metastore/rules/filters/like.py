@@ -9,7 +9,10 @@ either reading matches: no partition that the client meant is lost, and none is 
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left, bisect_right
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from metastore.rules.patterns import compile_expression
@@ -35,6 +38,10 @@ class _Pattern:
         self.inner = "".join(text for text, is_letter in parts if is_letter)
         """All letters: what a text must hold, where no wildcard stands between them."""
         self.is_simple = bool(self.inner) and sum(not is_letter for _, is_letter in parts) == sum(self.ends)
+        self.runs = ["".join(text for text, _ in run) for is_letter, run in groupby(parts, itemgetter(1)) if is_letter]
+        """Letters between wildcards."""
+        self.least = sum(text != _ANY or is_letter for text, is_letter in parts)
+        """Characters that a text must have; without a wildcard for any number of them it has no more."""
 
     def matcher(self) -> Callable[[str], bool]:
         return compile_expression("".join(_literal(text) if is_letter else text for text, is_letter in self.parts))
@@ -43,14 +50,29 @@ class _Pattern:
         """Return those of the texts, which ascend, that match: those that begin so are found without a look at the others."""
         inner = self.inner
         if not self.is_simple:
-            return [*filter(self.matcher(), texts)]
+            matches = self.matcher()
+            found = self._possible(texts)
+            return [*filter(matches, found)] if inner else found
         if self.ends == (True, True):
             return [text for text in texts if inner in text]
         if self.ends == (True, False):
             return [text for text in texts if text.endswith(inner)]
-        length = len(inner)
-        begin = [*texts[bisect_left(texts, inner) : bisect_right(texts, inner, key=lambda text: text[:length])]]
+        begin = _beginning_with(inner, texts)
         return begin if self.ends[1] else begin[: begin[:1] == [inner]]
+
+    def _possible(self, texts: Sequence[str]) -> list[str]:
+        """Return those that may match: by their beginning, their length and the longest run of letters; without letters those that do."""
+        if self.parts and self.parts[0][1]:
+            texts = _beginning_with(self.runs[0], texts)
+        least, most = self.least, sys.maxsize if (_ANY, False) in self.parts else self.least
+        longest = max(self.runs, key=len, default="")
+        return [text for text in texts if longest in text and least <= len(text) <= most]
+
+
+def _beginning_with(begin: str, texts: Sequence[str]) -> list[str]:
+    """Return those of the texts, which ascend, that begin so."""
+    length = len(begin)
+    return [*texts[bisect_left(texts, begin) : bisect_right(texts, begin, key=lambda text: text[:length])]]
 
 
 def _sql(pattern: str) -> _Pattern:

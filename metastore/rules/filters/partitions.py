@@ -210,10 +210,11 @@ class _Evaluation:
 
     def like(self, number: int, pattern: str, *, negated: bool) -> _Found:
         texts = self.texts_of(number)
-        sure, possible = like(pattern, texts.ordered)
+        sure, possible = map(texts.at, like(pattern, texts.ordered))
         if negated:
-            sure, possible = texts.positions.keys() - possible, texts.positions.keys() - sure
-        return _Found(texts.at(sure) & ~texts.null(self.default_name), texts.at(possible))
+            every = (1 << texts.size) - 1
+            sure, possible = every ^ possible, every ^ sure
+        return _Found(sure & ~texts.null(self.default_name), possible)
 
     def compared(self, number: int, sign: str, constant: Constant) -> _Found:
         if constant == self.default_name:
