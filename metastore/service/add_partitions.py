@@ -52,7 +52,7 @@ def add_partitions(
         _check_columns(name, table, new)
         subject[-1] = [each for each, _ in named]
 
-        reach = quick_stats.reach_of(table)
+        reach = quick_stats.reach_of(call, table)
         initialized = _all_initialized(call, table, named, environment, reach)
 
         def work(session: Session) -> list[Partition]:

@@ -205,7 +205,7 @@ class _Alteration:
         self._keeps_own_columns = keeps_own_columns(table)
         self._checks_types = checks_types(call, table)
         self._says_who_counted = "STATS_GENERATED" in environment
-        self._reach = quick_stats.reach_of(table)
+        self._reach = quick_stats.reach_of(call, table)
 
     def complete(self, stored: Partition, old: Partition, by: Writer) -> bool:
         """Make a partition what will be stored; tell whether it is given a place with other data. InvalidOperation, MetaError."""

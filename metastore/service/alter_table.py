@@ -72,7 +72,7 @@ def alter_table(
             assert database is not None
             after = translation.on_alter(call, database, before, _merged(before, new, new_name, follows=not call.client.release.is_4))
             move = _new_place(call, session, before, after, database)
-            reach = quick_stats.reach_of(after)
+            reach = quick_stats.reach_of(call, after)
             _count(call, session, before, after, environment, reach, by, moves=bool(move))
             after.id = before.id
             tables.update(session, before.id, new_database, after, before)

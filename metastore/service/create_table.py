@@ -49,7 +49,7 @@ def create_table(
             key, database = _free(call, session, name)
             stored = translation.on_create(call, database, table, capabilities, identifier)
             place = stored.sd.location if stored.tableType not in VIEWS else None
-            reach = quick_stats.reach_of(stored)
+            reach = quick_stats.reach_of(call, stored)
             if columns is not None and place and reach.look(call.warehouse.is_empty, place, False):
                 stored.parameters = statistics_validity.of_empty(stored.parameters, columns or [column.name for column in stored.sd.cols])
             if gathers and place and reach.look(call.warehouse.is_directory, place, False):

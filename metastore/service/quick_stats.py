@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.idl import Table
-from metastore.rules.table_kinds import is_external
+from metastore.rules.table_kinds import is_external, table_label
 from metastore.service.context import Call
 from metastore.warehouse import DirectorySummary, Reach
 
@@ -26,9 +26,9 @@ def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, 
     return call.config.stats_autogather and "true" not in said
 
 
-def reach_of(table: Table) -> Reach:
+def reach_of(call: Call, table: Table) -> Reach:
     """Return what the server has to reach for a table: storage of an external one is its clients' affair."""
-    return Reach(f"{table.dbName}.{table.tableName}", required=not is_external(table))
+    return Reach(table_label(table), required=not is_external(table), silent=call.warehouse.silent)
 
 
 def are_given(environment: Mapping[str, str]) -> bool:

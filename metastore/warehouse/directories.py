@@ -21,7 +21,7 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
 from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
-from metastore.warehouse.reach import Unreachable
+from metastore.warehouse.reach import Silent, Unreachable
 from metastore.warehouse.remote import RemoteFiles
 from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
@@ -59,6 +59,8 @@ class Warehouse:
         self.root = locations.as_root(root)
         self.external_root = locations.as_root(external_root) if external_root else None
         self.trash = trash
+        self.silent = Silent()
+        """File systems that calls need not ask for a while, if they need not reach them."""
         self._shares = Shares(threads)
         self._options = {locations.ALIASES.get(scheme, scheme): dict(value) for scheme, value in (options or {}).items()}
         self._local = LocalFiles()

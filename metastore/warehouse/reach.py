@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,33 +14,59 @@ from metastore.warehouse.locations import parse
 log = structlog.get_logger()
 T = TypeVar("T")
 
+SLOW = 1.0
+"""Seconds after which a failure tells that a file system does not answer; what refuses at once is asked each time."""
+SILENCE = 60.0
+"""Seconds for which one that does not answer is left alone."""
+
 
 class Unreachable(MetaError):
     """The server has no driver, no credentials or no way to a file system, or may not look at a place there."""
 
 
+class Silent:
+    """File systems that a process found not to answer, by protocol and authority: a look took long, and failed."""
+
+    def __init__(self) -> None:
+        self._until: dict[tuple[str, str], float] = {}
+
+    def note(self, system: tuple[str, str], began: float) -> None:
+        """Note a failure of what was begun at a time of the monotonic clock."""
+        now = time.monotonic()
+        if now - began >= SLOW:
+            self._until[system] = now + SILENCE
+
+    def __contains__(self, system: tuple[str, str]) -> bool:
+        return self._until.get(system, 0.0) > time.monotonic()
+
+
 class Reach:
     """What is said of storage for one object; where the server need not reach it, each file system that it can not reach is reported
-    once.
+    once, and one that does not answer is not asked again by this call, nor by others for a while.
     """
 
-    def __init__(self, subject: object, *, required: bool) -> None:
+    def __init__(self, subject: object, *, required: bool, silent: Silent | None = None) -> None:
         self._subject = subject
         self._required = required
+        self._silent = silent or Silent()
         self._lost: set[tuple[str, str]] = set()
 
     def look(self, work: Callable[[str], T], location: str, otherwise: T) -> T:
         """Return what `work` says of a location, or `otherwise` where that is not reached and need not be. MetaError."""
-        if self._lost and parse(location).key[:2] in self._lost:
+        if self._required:
+            return work(location)
+        system = parse(location).key[:2]
+        if system in self._lost:
             return otherwise
+        began = time.monotonic()
         try:
+            if system in self._silent:
+                raise Unreachable(f"{location} is not looked at: its file system did not answer within the last {SILENCE:.0f} seconds")
             return work(location)
         except Unreachable as error:
-            if self._required:
-                raise
-            protocol, authority, _ = parse(location).key
-            if protocol != "file":
-                self._lost.add((protocol, authority))
+            if system[0] != "file":
+                self._lost.add(system)
+                self._silent.note(system, began)
             what = "storage can not be reached, left to its clients"
             log.warning(what, object=str(self._subject), location=location, error=error.message)
             return otherwise

@@ -19,6 +19,7 @@ from metastore.service.catalogs import create_catalog, create_startup_objects, d
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
+from metastore.warehouse import reach
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
@@ -117,6 +118,56 @@ def test_partitions_of_an_external_table_are_registered_altered_and_renamed(reac
     assert partitions.get_partition(reaching, name, ["9"]).sd.location == location + "4"
     drop_partitions.drop_partitions(reaching, name, ["k=9", "k=3"], delete_data=True, if_exists=False)
     assert partitions.get_partition_names(reaching, name) == ["k=2"]
+
+
+@pytest.fixture
+def asked() -> list[str]:
+    """The paths that a file system `mute` was asked for, which it answers about none."""
+    import fsspec
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    paths: list[str] = []
+
+    class Mute(MemoryFileSystem):
+        protocol = "mute"
+
+        def info(self, path: str, **_: object) -> object:
+            paths.append(path)
+            raise TimeoutError(path)
+
+        isdir = exists = ls = info
+
+    fsspec.register_implementation("mute", Mute, clobber=True)
+    return paths
+
+
+def register(call: Call, name: str) -> list[bool]:
+    """Register an external table and partitions of it on `mute`; return for each what the log says of its storage."""
+    with capture_logs() as logs:
+        table = make_at(call, name, f"mute://x/{name}", keys=True)
+        add(call, table, [part(call, table, "1", None), part(call, table, "2", "mute://x/2")])
+    return ["did not answer" in entry["error"] for entry in logs if "storage can not be reached" in entry["event"]]
+
+
+def test_storage_that_does_not_answer_is_left_alone_by_other_calls(call: Call, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "SLOW", 0.0)
+    assert register(call, "t") == [False, True]
+    assert len(asked) == 1
+    assert register(call, "u") == [True, True]
+    make_at(call, "v", "memory://x/v")
+    assert len(asked) == 1
+    with pytest.raises(MetaError, match="mute://x/w"):
+        make_at(call, "w", "mute://x/w", "MANAGED_TABLE")
+    assert len(asked) == 2
+    monkeypatch.setattr(reach, "SILENCE", 0.0)
+    call.warehouse.silent = reach.Silent()
+    assert register(call, "y") == [False, False]
+
+
+def test_storage_that_refuses_at_once_is_asked_by_each_call(call: Call, asked: list[str]) -> None:
+    assert register(call, "t") == [False, False]
+    assert register(call, "u") == [False, False]
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize("location", [*UNREACHABLE[:4], "{parent}"])
