@@ -245,12 +245,8 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
         return None
     old_place = before.sd.location
     after.sd.location = call.warehouse.qualified(after.sd.location, old_place)
-    renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
-    if not renamed or not moves_on_rename(before) or not same_place(old_place, after.sd.location):
-        return None
-    old_database = databases.find(session, before.catName or "", before.dbName)
-    new_default = translation.default_location(call, database, after)
-    if old_database is None or new_default is None or not translation.lies_by_default(call, old_database, before):
+    new_default = place_of_new_name(call, session, before, after, database)
+    if new_default is None:
         return None
     found = occupants(session, [old_place], below=old_place)
     if others := sorted({each.label for each in found if each.table_id != before.id}):
@@ -261,6 +257,17 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
     if call.warehouse.exists(new_default):
         raise InvalidOperation(f"New location for this table {table_label(after)} already exists : {new_default}")
     return old_place, new_default
+
+
+def place_of_new_name(call: Call, session: Session, before: Table, after: Table, database: Database) -> str | None:
+    """Return where a table's new name puts its directory if nothing of others lies in that; None where it stays."""
+    renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
+    if not renamed or not moves_on_rename(before) or not same_place(before.sd.location, after.sd.location):
+        return None
+    old_database = databases.find(session, before.catName or "", before.dbName)
+    if old_database is None or not translation.lies_by_default(call, old_database, before):
+        return None
+    return translation.default_location(call, database, after)
 
 
 def _follow(call: Call, session: Session, before: Table, after: Table, *, cascade: bool, moved: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import Database, DatabaseType, PrincipalType, Table
+from metastore.idl import Catalog, Database, DatabaseType, PrincipalType, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
 from metastore.places import place_of
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
@@ -49,10 +49,9 @@ def create_database(call: Call, database: Database) -> None:
                 raise InvalidObject(f"No such catalog {catalog}")
             if databases.find(session, catalog, name) is not None:
                 raise AlreadyExists(f"Database {name} already exists")
-            root = None if catalog == call.config.default_catalog else found.locationUri
-            stored, warehouse = copy(database), call.warehouse
+            stored = copy(database)
             stored.managedLocationUri = translation.managed_location(call, database)
-            stored.locationUri = warehouse.of_database(database.locationUri or warehouse.database_location(name, catalog_root=root))
+            stored.locationUri = call.warehouse.of_database(database.locationUri or default_location(call, found, name))
             databases.insert(session, stored)
             current.make_directories([place for place in (stored.locationUri, stored.managedLocationUri) if place])
             current.event = CreateDatabase(client=call.info, database=stored)
@@ -61,6 +60,12 @@ def create_database(call: Call, database: Database) -> None:
             current.write(work)
         except ReferenceViolation as error:
             raise InvalidObject(f"Catalog {catalog} was dropped meanwhile") from error
+
+
+def default_location(call: Call, catalog: Catalog, name: str) -> str:
+    """Return where a database of a catalog lies by default."""
+    root = None if catalog.name == call.config.default_catalog else catalog.locationUri
+    return call.warehouse.database_location(name, catalog_root=root)
 
 
 def find_database(call: Call, catalog: str, name: str) -> Database:

@@ -15,7 +15,7 @@ from metastore.idl import Table
 from metastore.places import above, place_of
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.occupants import NOBODY, Occupant, Own, occupants
+from metastore.service.occupants import NOBODY, Occupant, Own, occupants, told
 from metastore.store.database import Session
 from metastore.warehouse import Unreachable
 
@@ -81,8 +81,8 @@ def to_empty(
     out: dict[str, list[str]] = {}
     for _, location in places:
         others = inside.get(place_of(location) or "", ())
-        if shared := [each.label for each in others if each.place == place_of(location)]:
-            raise MetaError(f"{name} can not be truncated: {location} is the directory of {', '.join(sorted(set(shared)))} too")
+        if shared := [each for each in others if each.place == place_of(location)]:
+            raise MetaError(f"{name} can not be truncated: {location} is the directory of {told(call, table, shared)} too")
         if others:
             log.warning(
                 "data in a truncated directory stays, others lie in it",

@@ -6,7 +6,7 @@ back when one can not move. Column statistics follow, since the data is the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
 import orjson
@@ -20,7 +20,7 @@ from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
-from metastore.service.occupants import occupants
+from metastore.service.occupants import occupants, told
 from metastore.service.tables import find_table
 from metastore.store import databases, partitions, tables
 from metastore.store.database import Session
@@ -40,8 +40,7 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
     if source.catalog != target.catalog:
         raise MetaError("You cannot move a partition across catalogs")
     new_table, old_table = _table(call, target, "destination"), _table(call, source, "source")
-    values = _values(spec, old_table)
-    prefix, matches = partial_values([key.name for key in old_table.partitionKeys], values, call.config.default_partition_name)
+    prefix, matches = selected(call, spec, old_table)
     subject: list[str | list[str]] = ["partitions", *target, []]
     dropping = DropPartitions(client=call.info, table=old_table, partitions=[], delete_data=True)
     with change(call, AddPartitions(client=call.info, table=new_table, partitions=[]), subject) as current:
@@ -63,7 +62,7 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
             moved = [(key, name, _moved(there, name, partition)) for key, name, partition in found]
             exchanged = [(name, old, new) for (_, name, old), (_, _, new) in zip(found, moved, strict=True)]
             moves = _moves(call, here, exchanged)
-            _check_alone(session, here, exchanged)
+            _check_alone(call, session, here, exchanged)
             partitions.hand_over(session, here, there, moved)
             current.move_directories(moves)
             added = [partition for _, _, partition in moved]
@@ -83,6 +82,11 @@ def _table(call: Call, name: TableName, what: str) -> Table:
         return find_table(call, name)
     except NoSuchObject as error:
         raise MetaError(f"The {what} table {name} not found") from error
+
+
+def selected(call: Call, spec: Mapping[str, str], table: Table) -> tuple[str, Callable[[Sequence[str]], bool]]:
+    """Return how names of the partitions begin that a spec selects, and what tells them by their values. MetaError."""
+    return partial_values([key.name for key in table.partitionKeys], _values(spec, table), call.config.default_partition_name)
 
 
 def _values(spec: Mapping[str, str], table: Table) -> list[str]:
@@ -146,13 +150,13 @@ def _moved(target: Table, name: str, partition: Partition) -> Partition:
     return new
 
 
-def _check_alone(session: Session, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> None:
+def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> None:
     """Refuse to move a directory at or in which others lie. MetaError."""
     names = {name for name, _, _ in exchanged}
     found = occupants(session, [old.sd.location for _, old, _ in exchanged], below=table.sd.location, own=(table.id, names))
     for each in found:
         if each.table_id != table.id or each.partition not in names:
-            raise MetaError(f"The directory {each.location} is that of {each.label} too: no partition can move away with it")
+            raise MetaError(f"The directory {each.location} is that of {told(call, table, [each])} too: no partition can move away with it")
 
 
 def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> Moves:

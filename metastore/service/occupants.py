@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from metastore.idl import Table
 from metastore.places import END, LENGTH, above, is_in, place_of
+from metastore.service.context import Call
 from metastore.store import places
 from metastore.store.database import Session
 from metastore.warehouse.locations import join
@@ -40,6 +42,12 @@ def occupants(session: Session, locations: Iterable[str], *, below: str | None =
     for place in {place for place in map(place_of, locations) if place}:
         groups["" if base and is_in(place, base) else "/".join(place.split("/", 3)[:3])].append(place)
     return [each for group in groups.values() for each in _in_group(session, group, own)]
+
+
+def told(call: Call, table: Table, found: Iterable[Occupant]) -> str:
+    """Return how an error about a table names what lies there: what is not the table's own only to who may know of everything."""
+    labels = {each.label if call.may_tell_of_others or each.table_id == table.id else "another object" for each in found}
+    return ", ".join(sorted(labels))
 
 
 def _in_group(session: Session, asked: Sequence[str], own: Own) -> Iterator[Occupant]:

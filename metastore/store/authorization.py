@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -208,10 +208,11 @@ def compacted(session: Session, keys: Sequence[int]) -> list[tuple[int, str, str
     return [(row[0], row[1], row[2], row[3]) for row in session.rows(COMPACTED, keys=list(keys))]
 
 
-def around(session: Session, place: str) -> list[places.Row]:
-    """Return the tables, partitions and databases that lie at or in a place, and the tables that it lies in. Some may lie beside it."""
-    text = place[:LENGTH]
-    return places.found(session, text, text + END, sorted({each[:LENGTH] for each in above(place)}))
+def around(session: Session, wanted: Collection[str]) -> list[places.Row]:
+    """Return the tables, partitions and databases that lie at or in places, and the tables that these lie in. Some may lie beside them."""
+    texts = [each[:LENGTH] for each in wanted]
+    holding = {holder[:LENGTH] for each in wanted for holder in above(each)}
+    return places.found(session, min(texts), max(text + END for text in texts), sorted(holding))
 
 
 def databases_holding(session: Session, place: str) -> list[tuple[str, str, str | None, str | None]]:

@@ -72,6 +72,8 @@ class Want(NamedTuple):
     """What a refusal calls the object, where the request names it by a number."""
     locations: tuple[str, ...] = ()
     """Where the call wants the object, or parts of it, to lie."""
+    by_default: Callable[[], Sequence[str]] = tuple
+    """Tells where the call puts what comes without a location; asked only where all else is allowed."""
 
 
 class _Refused(NamedTuple):
@@ -232,13 +234,11 @@ class Decision:
         return None
 
     def _locations(self, want: Want, facts: Facts | None) -> _Refused | None:
-        if not want.locations:
-            return None
-        if self.is_admin:
+        if (not want.locations and want.by_default is tuple) or self.is_admin:
             return None
         name = (want.catalog, want.database, want.name if want.kind == TABLE else None)
         present = facts.locations if facts is not None and want.kind == DATABASE and CREATE not in want.privileges else ()
-        for location in judged_locations(self.call, self.allowed, name, facts, want.locations, present):
+        for location in judged_locations(self.call, self.allowed, name, facts, want.locations, want.by_default(), present):
             return _Refused("OBJECT OWNERSHIP", LOCATION, location)
         return None
 

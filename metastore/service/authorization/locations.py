@@ -5,13 +5,13 @@ Never looks into a directory: the rows say whose a place is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from metastore.errors import MetastoreError
-from metastore.places import is_in, place_of
+from metastore.places import END, above, is_in, place_of
 from metastore.service.authorization.contract import DATABASE, LOCATION, OWN, TABLE, USE, Access
 from metastore.service.context import Call
-from metastore.store import authorization, partitions
+from metastore.store import authorization, partitions, places
 from metastore.store.authorization import Facts, TableFacts
 from metastore.store.database import Session
 
@@ -20,25 +20,40 @@ Name = tuple[str | None, str | None, str | None]
 
 
 def judged_locations(
-    call: Call, ask: Ask, name: Name, facts: Facts | None, locations: Sequence[str], present: Sequence[str] = ()
+    call: Call,
+    ask: Ask,
+    name: Name,
+    facts: Facts | None,
+    locations: Sequence[str],
+    by_default: Sequence[str] = (),
+    present: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield those of the locations that may not be used for a table, or for a database or catalog where the name has no table.
 
-    Where the table, a partition of it, or (`present`) the database lies already is free, and so is what lies inside the table's directory.
+    Where the table, a partition of it, or (`present`) the database lies already is free. What lies inside the table's directory, and
+    those `by_default`, where the call puts what comes without a location, need no right to the place; yet nobody else may lie there.
     """
     table = facts.table if facts is not None and name[2] is not None else None
     own = [place for place in map(place_of, _own(call, name, facts, table)) if place]
     outside: set[str | None] | None = set(map(place_of, present)) if present else None
+    inside = {place: each for each in by_default if (place := place_of(each)) is not None}
     for location in dict.fromkeys(locations):
         place = _place(call, location, facts)
-        if place is None or any(is_in(place, each) for each in own):
+        if place is None or (table is not None and place in own):
             continue  # what is no place is refused by whoever stores it
+        if any(is_in(place, each) for each in own):
+            inside[place] = location
+            continue
         if table is not None and outside is None:
             outside = _of_partitions(call, table.key)
         if outside and place in outside:
             continue
         if not call.database.read(lambda session, place=place: _may_use(session, ask, name, facts, table, place)):  # type: ignore[misc]  # bound now
             yield location
+    if inside:
+        base = own[0] if table is not None and own else (own or sorted(inside))[0].rpartition("/")[0]
+        for place in sorted(call.database.read(lambda session: _taken(session, ask, name, table, inside, base))):
+            yield inside[place]
 
 
 def _of_partitions(call: Call, key: int) -> set[str | None]:
@@ -64,24 +79,60 @@ def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, table:
     """Tell whether a place is in the directory of the table's database or allowed to the user, and nobody else's table lies around it."""
     if not _is_home(session, name, facts, place) and not ask([Access(USE, LOCATION, location=place)])[0]:
         return False
-    asked: dict[tuple[str, str | None, str | None], Access] = {}
-    for row in authorization.around(session, place):
-        if row.table_id is not None and table is not None and row.table_id == table.key:
-            continue
-        if (row.table is None and name[:2] == (row.catalog, row.database)) or row.kind == "catalog" or row.database is None:
-            continue
+    return not _taken(session, ask, name, table, {place})
+
+
+def _taken(
+    session: Session, ask: Ask, name: Name, table: TableFacts | None, wanted: Collection[str], base: str | None = None
+) -> Collection[str]:
+    """Return those of the places at, in or around which lies what is not the user's.
+
+    What the directory `base` of the whole lies in itself is passed over, and so are places where the table has a partition already.
+    """
+    found: dict[tuple[str, str | None, str | None], tuple[int | None, set[str]]] = {}
+    present = set[str]()
+    for row in authorization.around(session, wanted):
         other = place_of((row.base or "") + row.location[1:] if row.location and row.location.startswith("./") else row.location)
-        if other is None or not (is_in(place, other) if row.kind == "above" else is_in(other, place)):
+        if other is None or row.kind == "catalog" or row.database is None:
             continue
-        key = (row.catalog, row.database, row.table)
-        if key not in asked:
-            found = authorization.facts(session, row.catalog, row.database, row.table)
-            if row.table is None:
-                asked[key] = Access(OWN, DATABASE, row.catalog, row.database, owner=found and found.owner)
-            else:
-                known = found and found.table
-                asked[key] = Access(OWN, TABLE, *key, owner=known and known.owner, key=row.table_id)
-    return all(ask(list(asked.values()))) if asked else True
+        if row.table_id is not None and table is not None and row.table_id == table.key:
+            present.add(other)
+        elif row.table is None and name[:2] == (row.catalog, row.database):
+            continue
+        elif row.kind != "above":
+            found.setdefault((row.catalog, row.database, row.table), (row.table_id, set()))[1].update(_held(other, wanted))
+        elif base is None or not is_in(base, other):
+            around = {each for each in wanted if is_in(each, other)}
+            found.setdefault((row.catalog, row.database, row.table), (row.table_id, set()))[1].update(around)
+    held = {key: (table_id, places - present) for key, (table_id, places) in found.items() if places - present}
+    if not held:
+        return ()
+    answers = ask([_to_own(session, key, table_id) for key, (table_id, _) in held.items()])
+    taken = {place for (_, places), ok in zip(held.values(), answers, strict=True) if not ok for place in places}
+    return taken - _by_default(session, table, taken)
+
+
+def _held(place: str, wanted: Collection[str]) -> Iterator[str]:
+    return (each for each in (place, *above(place)) if each in wanted)
+
+
+def _to_own(session: Session, name: tuple[str, str | None, str | None], key: int | None) -> Access:
+    catalog, database, table = name
+    found = authorization.facts(session, catalog, database or "", table)
+    if table is None:
+        return Access(OWN, DATABASE, catalog, database, owner=found and found.owner)
+    known = found and found.table
+    return Access(OWN, TABLE, *name, owner=known and known.owner, key=key)
+
+
+def _by_default(session: Session, table: TableFacts | None, wanted: Collection[str]) -> set[str]:
+    """Return those of the places at which a partition of the table lies by default."""
+    base = place_of(table.location) if table is not None else None
+    names = {each[len(base) + 1 :]: each for each in wanted if is_in(each, base)} if base is not None else {}
+    if table is None or not names:
+        return set()
+    there = places.by_default(session, table.key, min(names), max(names) + END)
+    return {names[each] for each in there if each in names}
 
 
 def _is_home(session: Session, name: Name, facts: Facts | None, place: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from metastore.idl import GetTablesResult, PrincipalType, Table
 from metastore.rules.names import exact_name, normalize
 from metastore.service import tables
-from metastore.service.authorization import table_changes
+from metastore.service.authorization import default_places, table_changes
 from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.context import Call
 from metastore.service.databases import get_databases
@@ -193,8 +194,9 @@ def _create_database(path: str, name: str, catalog_path: str) -> Ask:
         new = get(args, path)
         if new is not None:
             where = normalize(getattr(new, catalog_path) or call.config.default_catalog)
-            places = some(new.locationUri, new.managedLocationUri)
-            yield Want((CREATE,), CATALOG, where, normalize(getattr(new, name) or ""), locations=places)
+            made, places = normalize(getattr(new, name) or ""), some(new.locationUri, new.managedLocationUri)
+            by_default = tuple if new.locationUri else partial(default_places.of_database, call, where, made)
+            yield Want((CREATE,), CATALOG, where, made, locations=places, by_default=by_default)
 
     return Ask("CREATE on the server, and the right to its locations", find)
 
@@ -229,7 +231,11 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         where, name = database_name_of(call, new.dbName, new.catName)
         if name is not None:
             hide = hiding(args, f"{path}.dbName", None)
-            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=table_changes.locations(new))
+            told = [get(args, f"{holder}.{field}") if holder else None for field in ("processorCapabilities", "processorIdentifier")]
+            has_place = new.sd is not None and new.sd.location
+            by_default = tuple if has_place else partial(default_places.of_table, call, new, *told)
+            locations = table_changes.locations(new)
+            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=locations, by_default=by_default)
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from parents(call, keys, where)
@@ -288,7 +294,8 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
         old = named(call, get(args, database_path), get(args, name_path), get(args, catalog_path) if catalog_path else None)
         if old is None or new is None:
             return
-        renamed = new.tableName is not None and named(call, new.dbName or old.database, new.tableName, new.catName or old.catalog) != old
+        new_name = named(call, new.dbName or old.database, new.tableName, new.catName or old.catalog) if new.tableName is not None else old
+        renamed = new_name != old
         change = table_changes.change(call, old, new)
         yield Want(
             WRITES if change.only_counts and not renamed else (ALTER,), TABLE, *old, hide=hiding(args, database_path, name_path),
@@ -298,7 +305,9 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
             yield Want((DROP,), TABLE, *old, hide=hiding(args, database_path, name_path))
             where, name = database_name_of(call, new.dbName, new.catName or old.catalog)
             hide = hiding(args, f"{new_path}.dbName", None) if name is not None else hiding(args, None, None)
-            yield Want((CREATE,), DATABASE, where or old.catalog, name or old.database, new.tableName, hide=hide)
+            by_default = tuple if new_name is None else partial(default_places.of_new_name, call, old, new, new_name)
+            where, name = where or old.catalog, name or old.database
+            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, by_default=by_default)
         yield from _sources(call, new.creationMetadata, old.catalog)
 
     return Ask(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from metastore.errors import MissingArgument
+from metastore.service.authorization import default_places
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.authorization.rules import (
@@ -39,14 +41,37 @@ def _locations(parts: Iterable[Any]) -> tuple[str, ...]:
     return tuple(each.sd.location for each in parts if each is not None and each.sd is not None and each.sd.location)
 
 
-def _into(database: str, name: str, catalog: str | None, members: Members, privileges: tuple[str, ...] = ADDS) -> Ask:
+def _without_location(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
+    """Return what tells where those of new partitions lie that come without a location."""
+    values = [each.values for each in parts if each is not None and each.sd is not None and not each.sd.location]
+    return partial(default_places.of_partitions, call, name, values) if values else tuple
+
+
+def _renamed(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
+    """Return what tells where a partition lies under its new values."""
+    part = next(iter(parts), None)
+    return tuple if part is None else partial(default_places.of_new_values, call, name, part.values)
+
+
+Placed = Callable[[Call, TableName, Iterable[Any]], Callable[[], Sequence[str]]]
+"""From the partitions of a table that a call names, what tells where the call puts those without a location."""
+
+
+def _stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
+    return tuple
+
+
+def _into(
+    database: str, name: str, catalog: str | None, members: Members, privileges: tuple[str, ...] = ADDS, placed: Placed = _without_location
+) -> Ask:
     """Want to add or change partitions of the table that fields name."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         found = named(call, get(args, database), get(args, name), get(args, catalog) if catalog else None)
         if found is not None:
             parts = [each for each in members(args) if each is not None]
-            yield Want(privileges, TABLE, *found, hide=_hiding_all(args, database, name, parts), locations=_locations(parts))
+            hide, by_default = _hiding_all(args, database, name, parts), placed(call, found, parts)
+            yield Want(privileges, TABLE, *found, hide=hide, locations=_locations(parts), by_default=by_default)
 
     return Ask(f"{_text(privileges)} on the table, and the right to locations outside of it", find)
 
@@ -78,9 +103,25 @@ def _of(members: Members, inner: Members | None = None) -> Ask:
         for name, holders in by_name.items():
             parts = [part for holder in holders for part in (inner(holder) if inner is not None else [holder])]
             hide = _hiding_all(None, None, None, [*holders, *_named(parts)])
-            yield Want(ADDS, TABLE, *name, hide=hide, locations=_locations(parts))
+            by_default = _without_location(call, name, parts)
+            yield Want(ADDS, TABLE, *name, hide=hide, locations=_locations(parts), by_default=by_default)
 
     return Ask("INSERT or ALTER on the table, and the right to locations outside of it", find)
+
+
+def _appends(name: str, values: str | None, database: str = "db_name", catalog: str | None = None, text: str | None = None) -> Ask:
+    """Want to add a partition that lies where its values, or the name at `text`, put it."""
+    adds = table(ADDS, database, name, catalog)
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        part = get(args, text) if text is not None else None
+        many = [get(args, values) if values is not None else None]
+        for want in adds.find(call, args):
+            of = TableName(want.catalog or "", want.database or "", want.name or "")
+            by_values = partial(default_places.of_partitions, call, of, many)
+            yield want._replace(by_default=by_values if part is None else partial(default_places.of_partition_name, call, of, part))
+
+    return Ask(adds.text, find)
 
 
 def _named(parts: Iterable[Any]) -> Iterator[Any]:
@@ -96,10 +137,13 @@ def _spec_members(spec: Any) -> list[Any]:
 
 
 def _exchanged(call: Call, args: Any) -> Iterator[Want]:
-    for wanted, paths in ((REMOVES, ("source_db", "source_table_name")), (ADDS, ("dest_db", "dest_table_name"))):
-        found = named(call, getattr(args, paths[0]), getattr(args, paths[1]))
-        if found is not None:
-            yield Want(wanted, TABLE, *found, hide=hiding(args, *paths))
+    of_source, of_target = ("source_db", "source_table_name"), ("dest_db", "dest_table_name")
+    source, target = (named(call, get(args, paths[0]), get(args, paths[1])) for paths in (of_source, of_target))
+    if source is not None:
+        yield Want(REMOVES, TABLE, *source, hide=hiding(args, *of_source))
+    if target is not None:
+        goes = tuple if source is None else partial(default_places.of_exchanged, call, args.partitionSpecs or {}, source, target)
+        yield Want(ADDS, TABLE, *target, hide=hiding(args, *of_target), by_default=goes)
 
 
 def _described(members: Members) -> Ask:
@@ -147,7 +191,9 @@ _EXCHANGE = needs(
 )
 _READS = needs(table(_see, *_flat()), operation="SHOWPARTITIONS")
 _READ_STATISTICS = needs(table(READ, *_flat()), operation="SHOW_TABLESTATUS")
-_APPENDS = needs(table(ADDS, *_flat()), operation="ALTERTABLE_ADDPARTS")
+_APPENDS = needs(_appends("tbl_name", "part_vals"), operation="ALTERTABLE_ADDPARTS")
+_APPENDS_BY_NAME = needs(_appends("tbl_name", None, text="part_name"), operation="ALTERTABLE_ADDPARTS")
+_REQUEST = "appendPartitionsReq"
 _DROPS = needs(table(REMOVES, *_flat()), operation="ALTERTABLE_DROPPARTS")
 
 ENTRIES: dict[str, Rule] = {
@@ -158,20 +204,27 @@ ENTRIES: dict[str, Rule] = {
     "add_partitions_req": needs(_into(*_in("request"), lambda args: args.request.parts or ()), operation="ALTERTABLE_ADDPARTS"),
     "append_partition": _APPENDS,
     "append_partition_with_environment_context": _APPENDS,
-    "append_partition_by_name": _APPENDS,
-    "append_partition_by_name_with_environment_context": _APPENDS,
-    "append_partition_req": needs(table(ADDS, *_in("appendPartitionsReq", "tableName", "catalogName")), operation="ALTERTABLE_ADDPARTS"),
-    "alter_partition": needs(_into(*_flat(), None, _new_part, WRITES), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partition_with_environment_context": needs(_into(*_flat(), None, _new_part, WRITES), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions": needs(_into(*_flat(), None, _new_parts, WRITES), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions_with_environment_context": needs(_into(*_flat(), None, _new_parts, WRITES), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions_req": needs(
-        _into(*_in("req", "tableName"), lambda args: args.req.partitions or (), WRITES), operation="ALTERPARTITION_PROPERTIES"
+    "append_partition_by_name": _APPENDS_BY_NAME,
+    "append_partition_by_name_with_environment_context": _APPENDS_BY_NAME,
+    "append_partition_req": needs(
+        _appends(f"{_REQUEST}.tableName", f"{_REQUEST}.partVals", f"{_REQUEST}.dbName", f"{_REQUEST}.catalogName", text=f"{_REQUEST}.name"),
+        operation="ALTERTABLE_ADDPARTS",
     ),
-    "rename_partition": needs(table(ALTER, *_flat()), _into(*_flat(), None, _new_part), operation="ALTERTABLE_RENAMEPART"),
+    "alter_partition": needs(_into(*_flat(), None, _new_part, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partition_with_environment_context": needs(
+        _into(*_flat(), None, _new_part, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
+    ),
+    "alter_partitions": needs(_into(*_flat(), None, _new_parts, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"),
+    "alter_partitions_with_environment_context": needs(
+        _into(*_flat(), None, _new_parts, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
+    ),
+    "alter_partitions_req": needs(
+        _into(*_in("req", "tableName"), lambda args: args.req.partitions or (), WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
+    ),
+    "rename_partition": needs(table(ALTER, *_flat()), _into(*_flat(), None, _new_part, placed=_renamed), operation="ALTERTABLE_RENAMEPART"),
     "rename_partition_req": needs(
         table(ALTER, *_in("req", "tableName")),
-        _into(*_in("req", "tableName"), lambda args: [args.req.newPart]),
+        _into(*_in("req", "tableName"), lambda args: [args.req.newPart], placed=_renamed),
         operation="ALTERTABLE_RENAMEPART",
     ),
     "drop_partition": _DROPS,

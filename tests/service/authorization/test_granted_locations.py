@@ -103,3 +103,139 @@ def test_a_spec_of_partitions_is_judged_by_where_they_will_lie(root: Caller, as_
 
     assert "DFS_URI" in refusal(bob.add_partitions_pspec, [spec(None)])
     assert bob.add_partitions_pspec([spec("/k=x")]) == 1
+
+
+@pytest.fixture
+def crowded(root: Caller, as_user: As) -> Caller:
+    """Bob, who may create in `shop` and insert into `orders`, where olga has tables in the way that he may not see."""
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    root.grant_privileges(bag("INSERT,ALTER,DELETE", "bob", dbName="shop", objectName="orders"))
+    home, orders = root.get_database("shop").locationUri, root.get_table("shop", "orders").sd.location
+    for name, place in (("payroll", f"{home}/report"), ("inner", f"{orders}/k=9"), ("deep", f"{orders}/k=8/deep")):
+        made = table("shop", name, "olga", place)
+        made.tableType, made.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
+        root.create_table(made)
+    return as_user("bob")
+
+
+def test_a_new_table_is_laid_over_nothing_by_default(crowded: Caller, root: Caller, as_user: As) -> None:
+    report = table("shop", "report")
+    no_place = idl.CreateTableRequest(table=report)
+    index = idl.Index(
+        indexName="i", dbName="shop", origTableName="orders", indexTableName="report", sd=report.sd, parameters={}, indexHandlerClass="c"
+    )
+    for call in (
+        lambda: crowded.create_table(report),
+        lambda: crowded.create_table_with_environment_context(report, None),
+        lambda: crowded.create_table_with_constraints(report),
+        lambda: crowded.create_table_req(no_place),
+        lambda: crowded.translate_table_dryrun(no_place),
+        lambda: crowded.add_index(index, table("shop", "report")),
+    ):
+        told = refusal(call)
+        assert "type=DFS_URI" in told
+        assert "payroll" not in told
+    assert "report" not in root.get_all_tables("shop")
+    crowded.create_table(table("shop", "free"))
+    root.grant_privileges(bag("CREATE", "olga", dbName="shop"))
+    as_user("olga").create_table(table("shop", "report", "olga"))
+
+
+def test_a_new_name_moves_a_table_over_nothing(crowded: Caller) -> None:
+    crowded.create_table(table("shop", "mine"))
+    renamed = crowded.get_table("shop", "mine")
+    renamed.tableName = "report"
+    for call in (crowded.alter_table, crowded.alter_table_with_cascade):
+        assert "type=DFS_URI" in refusal(call, "shop", "mine", renamed, *([] if call is crowded.alter_table else [False]))
+    renamed.tableName = "moved"
+    crowded.alter_table("shop", "mine", renamed)
+    assert crowded.get_table("shop", "moved").sd.location.endswith("/moved")
+
+
+def test_a_new_partition_is_laid_over_nothing_in_its_own_table(crowded: Caller) -> None:
+    orders = crowded.get_table("shop", "orders")
+    shared = idl.PartitionSpecWithSharedSD(
+        partitions=[idl.PartitionWithoutSD(values=["9"], relativePath="/k=9", parameters={})], sd=orders.sd
+    )
+    crowded.add_partition(partition(orders, "1"))
+    for value in ("9", "8"):
+        new, explicit = partition(orders, value), partition(orders, value, f"{orders.sd.location}/k={value}")
+        moved = crowded.get_partition("shop", "orders", ["1"])
+        moved.sd.location = explicit.sd.location
+        values = crowded.get_partition("shop", "orders", ["1"])
+        values.values = [value]
+        for call in (
+            lambda new=new: crowded.add_partition(new),
+            lambda new=explicit: crowded.add_partitions([new]),
+            lambda new=new: crowded.add_partitions_req(idl.AddPartitionsRequest(dbName="shop", tblName="orders", parts=[new])),
+            lambda value=value: crowded.append_partition("shop", "orders", [value]),
+            lambda value=value: crowded.append_partition_by_name("shop", "orders", f"k={value}"),
+            lambda value=value: crowded.append_partition_req(
+                idl.AppendPartitionsRequest(catalogName="hive", dbName="shop", tableName="orders", partVals=[value])
+            ),
+            lambda value=value: crowded.append_partition_req(
+                idl.AppendPartitionsRequest(catalogName="hive", dbName="shop", tableName="orders", name=f"k={value}")
+            ),
+            lambda moved=moved: crowded.alter_partition("shop", "orders", moved),
+            lambda values=values: crowded.rename_partition("shop", "orders", ["1"], values),
+        ):
+            told = refusal(call)
+            assert "type=DFS_URI" in told
+            assert "inner" not in told
+    assert "type=DFS_URI" in refusal(
+        crowded.add_partitions_pspec, [idl.PartitionSpec(dbName="shop", tableName="orders", sharedSDPartitionSpec=shared)]
+    )
+    crowded.add_partitions([partition(orders, "2"), partition(orders, "3", f"{orders.sd.location}/k=3")])
+    same = crowded.get_partition("shop", "orders", ["1"])
+    crowded.alter_partitions("shop", "orders", [same])
+    crowded.rename_partition("shop", "orders", ["1"], partition(orders, "4", same.sd.location))
+
+
+def test_partitions_move_over_nothing_by_an_exchange(crowded: Caller, root: Caller) -> None:
+    root.grant_privileges(bag("INSERT,DELETE", "bob", dbName="shop", objectName="prices"))
+    for value in ("1", "9"):
+        crowded.append_partition("shop", "prices", [value])
+    for call in (crowded.exchange_partition, crowded.exchange_partitions):
+        assert "type=DFS_URI" in refusal(call, {"k": "9"}, "shop", "prices", "shop", "orders")
+    crowded.exchange_partition({"k": "1"}, "shop", "prices", "shop", "orders")
+    assert crowded.get_partition_names("shop", "orders", -1) == ["k=1"]
+
+
+def test_a_partition_stays_where_it_lies_with_something_of_another_in_it(crowded: Caller, root: Caller) -> None:
+    for value in ("8", "9"):
+        root.append_partition("shop", "orders", [value])
+        there = crowded.get_partition("shop", "orders", [value])
+        there.parameters["note"] = "x"
+        crowded.alter_partitions("shop", "orders", [there])
+
+
+def test_a_table_in_the_directory_of_another_takes_partitions(root: Caller, as_user: As) -> None:
+    """Who laid it there had the right to: its own partitions lie no more in the other's directory than itself."""
+    root.create_table(table("shop", "inside", "bob", f"{root.get_table('shop', 'orders').sd.location}/inside", keys=["k"]))
+    bob = as_user("bob")
+    bob.append_partition("shop", "inside", ["1"])
+    found = bob.get_table("shop", "inside")
+    bob.add_partition(partition(found, "2", f"{found.sd.location}/k=2"))
+
+
+def test_a_new_database_is_laid_over_nothing_by_default(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("CREATE", "bob"))
+    bob, place = as_user("bob"), root.get_database("shop").locationUri.replace("shop.db", "bobs.db")
+    root.create_table(table("shop", "far", "olga", f"{place}/far"))
+    for given in (None, place):
+        assert "type=DFS_URI" in refusal(bob.create_database, idl.Database(name="bobs", locationUri=given))
+    assert "type=DFS_URI" in refusal(bob.create_database_req, idl.CreateDatabaseRequest(databaseName="bobs"))
+    bob.create_database(idl.Database(name="bobs2"))
+
+
+def test_no_error_about_a_directory_names_what_else_lies_there(root: Caller, as_user: As) -> None:
+    home = root.get_database("shop").locationUri
+    for name, keys in (("shared", []), ("target", ["k"])):
+        root.create_table(table("shop", name, "bob", keys=keys))
+    made = table("shop", "payroll", "olga", f"{home}/shared")
+    made.tableType, made.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
+    root.create_table(made)
+    bob = as_user("bob")
+    told = refusal(bob.truncate_table, "shop", "shared", None)
+    assert "shared is the directory of another object too" in told
+    assert "payroll" not in told
