@@ -17,7 +17,7 @@ from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, pu
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
-from metastore.service.databases import get_databases, skips_trash
+from metastore.service.databases import get_databases, skips_trash, views_told
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
@@ -214,7 +214,7 @@ def _drop(
             index_tables = indexes.index_tables(session, cast(int, held.id))
             used = view_sources.made_from_table(session, name)
             if used:
-                raise MetaError(f"Cannot drop table {name} as it is used in the following materialized views {used}")
+                raise MetaError(f"Cannot drop table {name} as it is used in {views_told(call, used)}")
             if held.tableType == INDEX_TABLE and indexes.owner(session, cast(int, held.id)) is not None:
                 raise MetaError(f"The table {name} is an index table. Please do drop index instead.")
             dropped = [_take(call, session, name, held, environment, delete_data=delete_data)]

@@ -83,10 +83,10 @@ class _View(NamedTuple):
 def _views(session: Session) -> Iterator[_View]:
     for key, catalog, database, name, creation in session.rows(VIEWS):
         used = orjson.loads(creation).get("tablesUsed") or () if creation else ()
-        yield _View(key, (catalog, database, name), frozenset(names for each in used for names in _names(catalog, each)))
+        yield _View(key, (catalog, database, name), frozenset(names for each in used for names in readings(catalog, each)))
 
 
-def _names(catalog: str, text: str) -> set[Names]:
+def readings(catalog: str, text: str) -> set[Names]:
     """Return what `database.name` or `catalog.database.name` may mean: names may hold dots themselves."""
     parts = text.lower().split(".")
     return {
@@ -112,7 +112,7 @@ def rename_table(session: Session, old: Names, new: Names) -> None:
     for view in [each for each in _views(session) if old in each.made_from]:
         row = session.row(LOCK, key=view.id)
         raw = orjson.loads(row[0]) if row is not None and row[0] else {}
-        used = [".".join(new[1:]) if tuple(old) in _names(old[0], each) else each for each in raw.get("tablesUsed") or ()]
+        used = [".".join(new[1:]) if tuple(old) in readings(old[0], each) else each for each in raw.get("tablesUsed") or ()]
         sources = [[*(new if tuple(source[:3]) == old else source[:3]), *source[3:]] for source in raw.get("sourceTables") or ()]
         _write(session, view.id, {**raw, "tablesUsed": used, **({"sourceTables": sources} if sources else {})})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from metastore.errors import MetaError, PermissionDenied
+from metastore.errors import MetaError, NoSuchObject, PermissionDenied
 from metastore.service.authorization.contract import (
     ADMINISTER,
     ALTER,
@@ -74,6 +74,8 @@ class Want(NamedTuple):
     """Where the call wants the object, or parts of it, to lie."""
     by_default: Callable[[], Sequence[str]] = tuple
     """Tells where the call puts what comes without a location; asked only where all else is allowed."""
+    has_to_be: bool = False
+    """Whether a table that is missing, or not to be known, ends the call: its name would be stored."""
 
 
 class _Refused(NamedTuple):
@@ -84,6 +86,10 @@ class _Refused(NamedTuple):
     def __str__(self) -> str:
         text = PRIVILEGE_TEXTS.get(self.privilege, self.privilege)
         return f"[{text}] on Object [type={TYPE_TEXTS.get(self.kind, self.kind.upper())}, name={self.name}]"
+
+
+class _Missing(NamedTuple):
+    name: str
 
 
 class Decision:
@@ -117,18 +123,26 @@ class Decision:
         return self.allowed([Access(ADMINISTER, SERVER)])[0]
 
     def judge(self, wants: Iterable[Want]) -> list[tuple[Want, bool, bool]]:
-        """Return the wants about what is not to be known, and of which names: the database's, the object's. PermissionDenied."""
+        """Return the wants about what is not to be known, and of which names: the database's, the object's.
+
+        PermissionDenied; NoSuchObject for what has to be there.
+        """
         refused: list[_Refused] = []
+        missing: list[_Missing] = []
         hidden: list[tuple[Want, bool, bool]] = []
         known: dict[tuple[str | None, ...], Facts | None] = {}
         for want in wants:
             outcome = self._one(want, known)
             if isinstance(outcome, _Refused):
                 refused.append(outcome)
+            elif isinstance(outcome, _Missing):
+                missing.append(outcome)
             elif outcome is not None:
                 hidden.append((want, *outcome))
         if refused:
             raise PermissionDenied(self._refusal(refused))
+        if missing:
+            raise NoSuchObject(f"{missing[0].name} table not found: name tables that are there and that you may read")
         return hidden
 
     def passes(self, wants: Iterable[Want]) -> bool:
@@ -149,8 +163,8 @@ class Decision:
             f"{self._operation} [{', '.join(texts)}]"
         )
 
-    def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | tuple[bool, bool] | None:
-        """Return what is wrong with a want: the refusal, or which names are to be hidden; None if nothing is."""
+    def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | _Missing | tuple[bool, bool] | None:
+        """Return what is wrong with a want: the refusal, what is missing, or which names are to be hidden; None if nothing is."""
         if want.privileges == (SEE,) and want.otherwise is None:
             # What is missing is answered about as what is hidden, so it needs no look.
             if want.kind == DATABASE and self._authorizer.knows_databases:
@@ -177,11 +191,13 @@ class Decision:
             return _Refused(want.privileges[0], want.kind, want.name or want.catalog or "server")
         return self._locations(want, None)
 
-    def _table(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
+    def _table(self, want: Want, facts: Facts | None) -> _Refused | _Missing | tuple[bool, bool] | None:
         where = (want.catalog, want.database)
         database = Access(SEE, DATABASE, *where, owner=facts and facts.owner)
         table = facts and facts.table
         if table is None:
+            if want.has_to_be:
+                return _Missing(f"{want.catalog}.{want.database}.{want.name}")
             if want.otherwise is not None:
                 return self._otherwise(want, facts)
             return None if facts is None or self.allowed([database])[0] else (True, True)
@@ -193,7 +209,7 @@ class Decision:
                 return refused
             if sees or want.otherwise is not None:
                 return _Refused(want.privileges[0], TABLE, want.label or f"{want.database}.{want.name}")
-            return (not sees_database, True)
+            return _Missing(f"{want.catalog}.{want.database}.{want.name}") if want.has_to_be else (not sees_database, True)
         if _changes_owner(want, table.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
             return _Refused(OWN, TABLE, f"{want.database}.{want.name}")
         return self._locations(want, facts)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.rules.names import normalize
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.store import authorization
+from metastore.store import authorization, view_sources
 
 
 def of_others(call: Call, keys: Sequence[int]) -> list[int]:
@@ -32,6 +33,24 @@ def table_of_key(call: Call, key: int) -> TableName | None:
     """Return the table that has a key, None for none."""
     found = call.database.read(lambda session: authorization.names_of(session, [key]))
     return TableName(*found[key]) if key in found else None
+
+
+def sources(call: Call, text: str, catalog: str | None) -> list[TableName]:
+    """Return which tables the text of a materialized view's source may mean: of all its readings those that are there, if any is."""
+    names = [TableName(*each) for each in sorted(view_sources.readings(normalize(catalog or call.config.default_catalog), text))]
+    return [each for each in names if _is_there(call, each)] or names[:1] if len(names) > 1 else names
+
+
+def locked_table(call: Call, catalog: str, database: str, name: str) -> str:
+    """Return the table that a lock is on: that of the whole name if it is there; else what stands behind a dot is something of it."""
+    whole = normalize(name)
+    before, dot, _ = whole.partition(".")
+    return before if dot and not _is_there(call, TableName(catalog, database, whole)) else whole
+
+
+def _is_there(call: Call, name: TableName) -> bool:
+    found = call.database.read(lambda session: authorization.facts(session, *name))
+    return found is not None and found.table is not None
 
 
 def compacted(call: Call, keys: Sequence[int]) -> list[tuple[int, TableName]]:

@@ -27,10 +27,11 @@ def locations(table: Table) -> tuple[str, ...]:
 
 
 class Change(NamedTuple):
-    """What a change of a table is: whether it only counts rows, and where it newly points to."""
+    """What a change of a table is: whether it only counts rows, where it newly points to, whether it has sources that it had not."""
 
     only_counts: bool
     locations: tuple[str, ...]
+    has_other_sources: bool
 
 
 def change(call: Call, name: TableName, new: Table) -> Change:
@@ -38,14 +39,21 @@ def change(call: Call, name: TableName, new: Table) -> Change:
     try:
         old = find_table(call, name)
     except MetastoreError:
-        return Change(only_counts=False, locations=locations(new))
+        return Change(only_counts=False, locations=locations(new), has_other_sources=True)
     same = all(
         _plain(getattr(old, field)) == _plain(getattr(new, field))
         for field in ("owner", "sd", "partitionKeys", "tableType", "viewOriginalText", "viewExpandedText", "creationMetadata")
     )
     before = locations(old)
     pointed = tuple(each for each in locations(new) if each not in before)
-    return Change(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed)
+    more = not _sources(new) <= _sources(old)
+    return Change(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed, has_other_sources=more)
+
+
+def _sources(table: Table) -> set[Any]:
+    made = table.creationMetadata
+    named = (each.table for each in getattr(made, "sourceTables", None) or () if each.table is not None)
+    return {*(getattr(made, "tablesUsed", None) or ()), *((each.catName, each.dbName, each.tableName) for each in named)}
 
 
 def _plain(value: Any) -> Any:

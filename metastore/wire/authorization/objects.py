@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from metastore.errors import MetaError
 from metastore.idl import GetTablesResult, PrincipalType, Table
 from metastore.rules.names import exact_name, normalize
 from metastore.service import tables
 from metastore.service.authorization import default_places, table_changes
 from metastore.service.authorization.contract import Access, owner_of
+from metastore.service.authorization.lookups import sources
 from metastore.service.context import Call
 from metastore.service.databases import get_databases
+from metastore.service.indexes import index_table_name
 from metastore.wire.authorization.rules import (
     ADDS,
     ALTER,
@@ -38,7 +41,6 @@ from metastore.wire.authorization.rules import (
     hiding,
     is_own_principal,
     named,
-    named_by_text,
     needs,
     table,
 )
@@ -216,9 +218,10 @@ def _alter_database(path: str, new_path: str) -> Ask:
 
 def _index_table(call: Call, args: Any) -> Iterator[Want]:
     """Want the table of a new index: to make it where it is not there, else to do with it what may be done with one's own."""
-    index = args.new_index
-    text = getattr(index, "indexTableName", None)
-    found = named_by_text(call, text) if "." in (text or "") else named(call, get(args, "new_index.dbName"), text)
+    try:
+        found = index_table_name(args.new_index, call.config.default_catalog) if args.new_index is not None else None
+    except MetaError:
+        return  # the handler tells it
     if found is not None:
         yield Want((DROP,), TABLE, *found, hide=hiding(args, None, "new_index.indexTableName"), otherwise=CREATE)
 
@@ -240,7 +243,11 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from parents(call, keys, where)
 
-    return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view", find),)
+    return (
+        Ask(
+            "CREATE on the database, the right to its location, SELECT on the sources of a materialized view, which have to be there", find
+        ),
+    )
 
 
 def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
@@ -260,24 +267,14 @@ def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None
 
 
 def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
-    """Want to read what a materialized view is made from."""
+    """Want to read what a materialized view is made from, which has to be there: a view keeps its sources from being dropped."""
     for each in getattr(made, "tablesUsed", None) or ():
-        found = named_by_text(call, each, catalog)
-        if found is not None:
-            yield Want(READ, TABLE, *found, hide=_in_set(made, each))
+        for name in sources(call, each, catalog):
+            yield Want(READ, TABLE, *name, has_to_be=True)
     for source in getattr(made, "sourceTables", None) or ():
         inner = getattr(source, "table", None)
         if inner is not None and (found := named(call, inner.dbName, inner.tableName, inner.catName)) is not None:
-            yield Want(READ, TABLE, *found, hide=hiding(inner, "dbName", "tableName"))
-
-
-def _in_set(made: Any, text: str) -> Callable[[str | None, str | None], None]:
-    def hide(other: str | None, inner: str | None) -> None:
-        *front, database, name = text.split(".")
-        replaced = ".".join([*front, other or database, inner or name])
-        made.tablesUsed = type(made.tablesUsed)(replaced if each == text else each for each in made.tablesUsed)
-
-    return hide
+            yield Want(READ, TABLE, *found, has_to_be=True)
 
 
 def parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
@@ -308,7 +305,8 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
             by_default = tuple if new_name is None else partial(default_places.of_new_name, call, old, new, new_name)
             where, name = where or old.catalog, name or old.database
             yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, by_default=by_default)
-        yield from _sources(call, new.creationMetadata, old.catalog)
+        if change.has_other_sources:
+            yield from _sources(call, new.creationMetadata, old.catalog)
 
     return Ask(
         "ownership or ALTER on the table, or INSERT, UPDATE or DELETE to change only counts or the snapshot of Iceberg; "
