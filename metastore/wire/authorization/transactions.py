@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import cache, partial
 from typing import Any
 
 from metastore.idl import DataOperationType, LockType
-from metastore.rules.names import normalize
 from metastore.service.authorization.decision import LOCK, TRANSACTION
-from metastore.service.authorization.lookups import compacted, is_lock_of_other, of_others, of_others_between, table_of_key
+from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
 from metastore.service.context import Call
 from metastore.wire.authorization.rules import (
     ADMIN,
@@ -101,12 +101,7 @@ def _components(call: Call, args: Any) -> Iterator[Want]:
             yield Want(_see if reads else (ALTER, DROP), DATABASE, where, name, otherwise=CREATE)
         else:
             wanted = OPERATIONS.get(each.operationType, _see if reads else WRITES)
-            yield Want(wanted, TABLE, where, name, _locked_table(each.tablename), otherwise=CREATE)
-
-
-def _locked_table(name: str) -> str:
-    """Return the table that a lock is on: no table has a dot in its name, and what stands behind one is something of the table."""
-    return normalize(name).partition(".")[0]
+            yield Want(wanted, TABLE, where, name, locked_table(call, where or "", name, each.tablename), otherwise=CREATE)
 
 
 def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
@@ -195,9 +190,11 @@ def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple
 
 
 def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
+    table_of = cache(partial(locked_table, decision.call))
+
     def name_of(each: Any) -> tuple[str | None, str | None, str | None]:
-        table = None if each.tablename is None else _locked_table(each.tablename)
-        return (*database_name_of(decision.call, each.dbname, None), table)
+        where, name = database_name_of(decision.call, each.dbname, None)
+        return where, name, None if each.tablename is None else table_of(where or "", name or "", each.tablename)
 
     value.locks = seen(decision, value.locks or [], name_of)
     return value

@@ -82,6 +82,18 @@ def dotted(root: Caller, as_user: As) -> Caller:
     return as_user("bob")
 
 
+def test_a_lock_is_on_the_table_of_the_whole_name(dotted: Caller, as_user: As) -> None:
+    def lock(caller: Caller, name: str) -> Any:
+        component = idl.LockComponent(type=idl.LockType.EXCLUSIVE, level=2, dbname="shop", tablename=name)
+        return caller.lock(idl.LockRequest(component=[component], txnid=0, user="x", hostname="h"))
+
+    assert "[CREATE] on Object [type=DATABASE, name=shop]" in refusal(lock, dotted, "Orders.2024")
+    lock(dotted, "orders.files")
+    lock(as_user("olga"), "orders.2024")
+    assert [each.tablename for each in dotted.show_locks(idl.ShowLocksRequest()).locks] == ["orders.files"]
+    assert len(as_user("olga").show_locks(idl.ShowLocksRequest()).locks) == 2
+
+
 def test_a_source_with_dots_is_judged_as_what_it_may_mean(dotted: Caller) -> None:
     with pytest.raises(NoSuchObject, match=r"hive\.shop\.orders\.2024 table not found"):
         dotted.create_table(view("v", "shop.orders.2024"))
