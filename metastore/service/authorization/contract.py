@@ -40,7 +40,7 @@ class Access(NamedTuple):
     catalog: str | None = None
     database: str | None = None
     name: str | None = None
-    """Of the table, function or role."""
+    """Of the table, function or role; of a database to create in, that of the table that is to be made, where it is one."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
     """Owner of the object; None if nobody owns it. Not filled for databases if the authorizer has `knows_databases`."""

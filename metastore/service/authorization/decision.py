@@ -217,7 +217,7 @@ class Decision:
     def _otherwise(self, want: Want, facts: Facts | None) -> _Refused | None:
         """Judge what is wanted of a table that is not there, or is not to be known: what the database must allow."""
         privilege = want.otherwise or CREATE
-        asked = Access(privilege, DATABASE, want.catalog, want.database, owner=facts and facts.owner)
+        asked = Access(privilege, DATABASE, want.catalog, want.database, want.name, owner=facts and facts.owner)
         return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.label or want.database or "")
 
     def _database(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
@@ -226,7 +226,7 @@ class Decision:
                 return None
             return _Refused(want.privileges[0], DATABASE, want.database or "")
         what = Access(SEE, DATABASE, want.catalog, want.database, owner=facts.owner)
-        asked = [what._replace(privilege=each, grant=want.grant) for each in want.privileges]
+        asked = [what._replace(privilege=each, name=want.name, grant=want.grant) for each in want.privileges]
         *allowed, sees = self.allowed([*asked, what])
         if not any(allowed):
             return _Refused(want.privileges[0], DATABASE, want.database or "") if sees or want.otherwise is not None else (True, False)

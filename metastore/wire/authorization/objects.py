@@ -238,7 +238,7 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             has_place = new.sd is not None and new.sd.location
             by_default = tuple if has_place else partial(default_places.of_table, call, new, *told)
             locations = table_changes.locations(new)
-            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, locations=locations, by_default=by_default)
+            yield Want((CREATE,), DATABASE, where, name, _made(new), hide=hide, locations=locations, by_default=by_default)
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from parents(call, keys, where)
@@ -248,6 +248,11 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             "CREATE on the database, the right to its location, SELECT on the sources of a materialized view, which have to be there", find
         ),
     )
+
+
+def _made(new: Table) -> str | None:
+    """Return the name of a table that is to be made; None for one that the handler refuses."""
+    return normalize(new.tableName or "") or None
 
 
 def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
@@ -304,7 +309,7 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
             hide = hiding(args, f"{new_path}.dbName", None) if name is not None else hiding(args, None, None)
             by_default = tuple if new_name is None else partial(default_places.of_new_name, call, old, new, new_name)
             where, name = where or old.catalog, name or old.database
-            yield Want((CREATE,), DATABASE, where, name, new.tableName, hide=hide, by_default=by_default)
+            yield Want((CREATE,), DATABASE, where, name, _made(new), hide=hide, by_default=by_default)
         if change.has_other_sources:
             yield from _sources(call, new.creationMetadata, old.catalog)
 

@@ -30,7 +30,8 @@ from metastore.service.authorization.contract import (
     Who,
 )  # fmt: skip
 from metastore.service.authorization.rules_file import RulesFile
-from tests.service.authorization.callers import Caller, table
+from metastore.service.catalogs import create_startup_objects
+from tests.service.authorization.callers import Caller, refusal, table
 from tests.support.catalog import MetastoreMaker
 
 BOB = Who("bob", ("staff",))
@@ -181,3 +182,47 @@ def test_a_server_goes_by_the_file(make_metastore: MetastoreMaker, tmp_path: Pat
     with pytest.raises(MetaError, match="DROPTABLE"):
         bob.drop_table("shop", "t", True)
     assert Caller(server, "eve").get_all_databases() == ["default"]
+
+
+def test_a_table_is_made_and_renamed_by_who_owns_its_name(tmp_path: Path, make_metastore: MetastoreMaker) -> None:
+    file = tmp_path / "rules.json"
+    lists = {
+        "schemas": [{"user": "bob", "schema": "bobs", "owner": True}],
+        "tables": [
+            {"schema": "bobs", "table": "secret_.*", "privileges": []},
+            {"user": "bob", "schema": "bobs", "privileges": ["SELECT", "OWNERSHIP"]},
+            {"user": "bob", "schema": "shop", "table": "mine.*", "privileges": ["SELECT", "OWNERSHIP"]},
+        ],
+    }
+    file.write_text(json.dumps(lists))
+    server = make_metastore(authorization="file", authorization_file=str(file), admin_users=("root",))
+    create_startup_objects(server)
+    root, bob = Caller(server, "root"), Caller(server, "bob")
+    for name in ("bobs", "shop"):
+        root.create_database(idl.Database(name=name))
+    for database, name in (("bobs", "secret_x"), ("bobs", "SECRET_y"), ("shop", "other")):
+        made = table(database, name)
+        for call, args in (
+            (bob.create_table, (made,)),
+            (bob.create_table_req, (idl.CreateTableRequest(table=made),)),
+            (bob.add_index, (_index_in(database, name), made)),
+        ):
+            assert "[CREATE] on Object" in refusal(call, *args)
+    bob.create_table(table("bobs", "plain"))
+    bob.create_table(table("shop", "mine1"))
+    lock = idl.LockComponent(type=idl.LockType.EXCLUSIVE, level=2, dbname="shop", tablename="mine2")
+    bob.lock(idl.LockRequest(component=[lock], txnid=0, user="bob", hostname="h"))
+    lock.tablename = "other"
+    assert "[CREATE] on Object" in refusal(bob.lock, idl.LockRequest(component=[lock], txnid=0, user="bob", hostname="h"))
+    for new in ("SECRET_z", "fine"):
+        renamed = bob.get_table("bobs", "plain")
+        renamed.tableName = new
+        if new == "fine":
+            bob.alter_table("bobs", "plain", renamed)
+        else:
+            assert "[CREATE] on Object" in refusal(bob.alter_table, "bobs", "plain", renamed)
+    assert root.get_all_tables("bobs") == ["fine"]
+
+
+def _index_in(database: str, name: str) -> Any:
+    return idl.Index(indexName="i", dbName=database, origTableName="plain", indexTableName=name, sd=table(database, name).sd, parameters={})
