@@ -208,9 +208,7 @@ def _alter_database(path: str, new_path: str) -> Ask:
         new = get(args, new_path)
         where, name = database_name_of(call, get(args, path), new.catalogName if new is not None and new_path != "db" else None)
         if name is not None and new is not None:
-            says_more = any(value is not None for field, value in vars(new).items() if field not in {"name", "catalogName"})
-            owner = (new.ownerName, new.ownerType) if says_more else None
-            places = some(new.locationUri, new.managedLocationUri)
+            owner, places = (new.ownerName, new.ownerType), some(new.locationUri, new.managedLocationUri)
             yield Want((ALTER,), DATABASE, where, name, hide=hiding(args, path, None), new_owner=owner, locations=places)
 
     return Ask("ownership or ALTER on the database, ownership for a new owner, and the right to new locations", find)

@@ -469,3 +469,19 @@ def test_who_may_alter_a_function_can_not_take_it(root: Caller, as_user: As) -> 
     made.ownerName = "bob"
     assert "OBJECT OWNERSHIP" in refusal(as_user("bob").alter_function, "shop", "f", made)
     assert (root.get_function("shop", "f").className, root.get_function("shop", "f").ownerName) == ("c.D", "olga")
+
+
+def test_who_may_alter_a_database_leaves_its_owner(root: Caller, as_user: As) -> None:
+    """A name that comes alone empties owner and parameters, as on Hive's own metastore."""
+    root.create_database(idl.Database(name="adb", ownerName="olga", ownerType=USER, parameters={"k": "v"}))
+    root.grant_privileges(bag("ALTER", "bob", dbName="adb"))
+    bob = as_user("bob")
+    for new in (idl.Database(name="adb"), idl.Database(), idl.Database(parameters={"k": "w"}), idl.Database(name="adb", ownerName="bob")):
+        assert "OBJECT OWNERSHIP" in refusal(bob.alter_database, "adb", new)
+        assert "OBJECT OWNERSHIP" in refusal(bob.alter_database_req, idl.AlterDatabaseRequest(oldDbName="adb", newDb=new))
+    found = bob.get_database("adb")
+    assert (found.ownerName, found.parameters) == ("olga", {"k": "v"})
+    found.parameters["k"] = "w"
+    bob.alter_database("adb", found)
+    as_user("olga").alter_database("adb", idl.Database(name="adb"))
+    assert root.get_database("adb").ownerName is None
