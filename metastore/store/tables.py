@@ -41,6 +41,8 @@ _OF_STRUCT = {
     "creationMetadata": TABLE.creation_metadata,
 }
 """Columns by the field of the struct that they hold."""
+STORED = frozenset({*_OF_STRUCT, "sd"})
+"""Fields of the struct that are stored."""
 FIELDS = (*_OF_STRUCT.values(), TABLE.location, TABLE.columns_hash, COLUMNS.c.body, TABLE.storage_hash, STORAGE.c.body)
 JOINED = (
     tables.join(databases, TABLE.database_id == DATABASE.id)

@@ -8,14 +8,19 @@ from typing import Any, NamedTuple
 from metastore.errors import MetastoreError
 from metastore.idl import Table
 from metastore.rules.statistics_validity import counts
+from metastore.rules.table_kinds import is_transactional
 from metastore.service.commit import KEY_PREFIX
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.tables import find_table
+from metastore.store.tables import STORED
 
 METADATA = "metadata_location"
 """The parameter by which an Iceberg table names its current state."""
 TIMES = frozenset({"transient_lastDdlTime", "last_modified_time", "last_modified_by", "numFilesErasureCoded"})
+FREE = frozenset({"id", "catName", "dbName", "tableName", "ownerType", "createTime", "lastAccessTime", "parameters"})
+"""Stored fields that no writer changes, that only tell of reading, or that are judged by themselves. Of transactional tables the write id
+is set by the transaction."""
 COMMITS = ("current-snapshot-", "snapshot-count", METADATA, f"previous_{METADATA}")
 """How names of parameters begin that a commit of Iceberg changes."""
 
@@ -40,10 +45,8 @@ def change(call: Call, name: TableName, new: Table) -> Change:
         old = find_table(call, name)
     except MetastoreError:
         return Change(only_counts=False, locations=locations(new), has_other_sources=True)
-    same = all(
-        _plain(getattr(old, field)) == _plain(getattr(new, field))
-        for field in ("owner", "sd", "partitionKeys", "tableType", "viewOriginalText", "viewExpandedText", "creationMetadata")
-    )
+    compared = STORED - FREE - ({"writeId"} if is_transactional(old) else set())
+    same = all(_plain(getattr(old, field)) == _plain(getattr(new, field)) for field in compared)
     before = locations(old)
     pointed = tuple(each for each in locations(new) if each not in before)
     more = not _sources(new) <= _sources(old)

@@ -485,3 +485,26 @@ def test_who_may_alter_a_database_leaves_its_owner(root: Caller, as_user: As) ->
     bob.alter_database("adb", found)
     as_user("olga").alter_database("adb", idl.Database(name="adb"))
     assert root.get_database("adb").ownerName is None
+
+
+def test_who_inserts_changes_nothing_but_counts(root: Caller, as_user: As) -> None:
+    root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
+    bob = as_user("bob")
+    for field, value in {
+        "retention": 7,
+        "rewriteEnabled": True,
+        "writeId": 77,
+        "tableType": "EXTERNAL_TABLE",
+        "viewExpandedText": "x",
+    }.items():
+        changed = bob.get_table("shop", "orders")
+        setattr(changed, field, value)
+        assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "orders", changed)
+        assert "OBJECT OWNERSHIP" in refusal(
+            bob.alter_table_req, idl.AlterTableRequest(catName="hive", dbName="shop", tableName="orders", table=changed)
+        )
+    counted = bob.get_table("shop", "orders")
+    counted.parameters["numRows"] = "7"
+    counted.lastAccessTime, counted.temporary, counted.accessType, counted.retention = 5, False, 8, None
+    bob.alter_table("shop", "orders", counted)
+    assert root.get_table("shop", "orders").parameters["numRows"] == "7"
