@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.idl import GetTablesResult, PrincipalType, Table
+from metastore.idl import GetTablesResult, Table
 from metastore.rules.names import exact_name, normalize
 from metastore.service import tables
 from metastore.service.authorization import default_places, table_changes
@@ -39,9 +39,9 @@ from metastore.wire.authorization.rules import (
     found_by,
     get,
     hiding,
-    is_own_principal,
     named,
     needs,
+    put_caller,
     table,
 )
 from metastore.wire.methods import unpack
@@ -258,13 +258,22 @@ def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None
 
     def fill(decision: Decision, args: Any) -> None:
         new = get(args, path)
-        if new is None:
-            return
-        name, kind = getattr(new, owner), new.ownerType or PrincipalType.USER
-        if name is not None and (is_own_principal(decision, name, kind) or decision.is_admin):
-            return
-        setattr(new, owner, decision.who.user)
-        new.ownerType = PrincipalType.USER
+        if new is not None:
+            put_caller(decision, new, owner, "ownerType")
+
+    return fill
+
+
+def _made_table(path: str) -> Callable[[Decision, Any], None]:
+    """Let a table belong to the caller, and what is granted along be granted by the caller."""
+    own = owned(path, "owner")
+
+    def fill(decision: Decision, args: Any) -> None:
+        own(decision, args)
+        granted = get(args, f"{path}.privileges")
+        for by_name in (granted.userPrivileges, granted.groupPrivileges, granted.rolePrivileges) if granted is not None else ():
+            for each in (info for infos in (by_name or {}).values() for info in infos or () if info is not None):
+                put_caller(decision, each, "grantor", "grantorType")
 
     return fill
 
@@ -338,7 +347,7 @@ def _table_alone(args: Any, value: Any) -> Table | None:
 
 _SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
 
-_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=owned("tbl", "owner"), renews=True)
+_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=_made_table("tbl"), renews=True)
 
 ENTRIES: dict[str, Rule] = {
     "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
@@ -368,7 +377,7 @@ ENTRIES: dict[str, Rule] = {
     "create_table_with_environment_context": _CREATE_TABLE,
     "create_table_with_constraints": _CREATE_TABLE,
     "create_table_req": needs(
-        *_create_table("request.table", "request"), operation="CREATETABLE", fill=owned("request.table", "owner"), renews=True
+        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_made_table("request.table"), renews=True
     ),
     "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
     "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
@@ -421,7 +430,7 @@ ENTRIES: dict[str, Rule] = {
         found_by("ownership or DROP on the index table, CREATE on its database if it is not there", _index_table),
         *_create_table("index_table"),
         operation="CREATEINDEX",
-        fill=owned("index_table", "owner"),
+        fill=_made_table("index_table"),
         renews=True,
     ),
     "alter_index": needs(table(ALTER, "dbname", "base_tbl_name"), operation="ALTERINDEX_PROPS"),

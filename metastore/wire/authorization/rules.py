@@ -185,6 +185,14 @@ def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> 
     return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)
 
 
+def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
+    """Let fields name the caller or a role of the caller, whoever the request names; an admin may name anybody."""
+    given, of_kind = getattr(holder, name), getattr(holder, kind) or PrincipalType.USER
+    if given is None or not (is_own_principal(decision, given, of_kind) or decision.is_admin):
+        setattr(holder, name, decision.who.user)
+        setattr(holder, kind, PrincipalType.USER)
+
+
 def server(privilege: str = ADMINISTER) -> Ask:
     """Want something of the server as a whole."""
     return Ask(f"{_text((privilege,))} on the server", lambda _call, _args: [Want((privilege,), SERVER)])
@@ -245,6 +253,7 @@ __all__ = [
     "named_by_text",
     "needs",
     "put",
+    "put_caller",
     "server",
     "table",
 ]

@@ -29,6 +29,7 @@ from metastore.wire.authorization.rules import (
     is_own_principal,
     named,
     needs,
+    put_caller,
     server,
 )
 from metastore.wire.methods import resource_plans
@@ -131,8 +132,28 @@ def _kept_privileges(decision: Decision, _args: Any, value: list[Any]) -> list[A
     return [each for each in value if is_shown(each)]
 
 
-_GRANTS: dict[str, Any] = {"operation": "GRANT_PRIVILEGE", "renews": True}
-_ROLES: dict[str, Any] = {"operation": "GRANT_ROLE", "renews": True}
+def _grants(path: str) -> dict[str, Any]:
+    """Return what the entries of methods that grant the privileges at a path have in common: the caller is who grants them."""
+
+    def fill(decision: Decision, args: Any) -> None:
+        for each in getattr(get(args, path), "privileges", None) or ():
+            if each is not None and each.grantInfo is not None:
+                put_caller(decision, each.grantInfo, "grantor", "grantorType")
+
+    return {"operation": "GRANT_PRIVILEGE", "renews": True, "fill": fill}
+
+
+def _roles(path: str = "") -> dict[str, Any]:
+    """Return what the entries of methods that grant a role have in common: the caller is who grants it."""
+
+    def fill(decision: Decision, args: Any) -> None:
+        holder = get(args, path) if path else args
+        if holder is not None:
+            put_caller(decision, holder, "grantor", "grantorType")
+
+    return {"operation": "GRANT_ROLE", "renews": True, "fill": fill}
+
+
 _OF_PRINCIPAL = "what the caller, its groups and roles hold"
 
 _BY_LOGIN = needs(found_by("a login that may: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ()))
@@ -143,17 +164,20 @@ ENTRIES: dict[str, Rule] = {
     "drop_role": needs(server(), operation="DROPROLE", renews=True),
     "get_role_names": Rule(keep=_kept_role_names, shows="roles that the caller holds"),
     "list_roles": Rule(keep=_kept_roles, shows=_OF_PRINCIPAL),
-    "grant_role": needs(_role("role_name"), **_ROLES),
+    "grant_role": needs(_role("role_name"), **_roles()),
     "revoke_role": needs(_role("role_name"), operation="REVOKE_ROLE", renews=True),
-    "grant_revoke_role": needs(_role("request.roleName"), **_ROLES),
+    "grant_revoke_role": needs(_role("request.roleName"), **_roles("request")),
     "get_principals_in_role": needs(_role("request.roleName"), operation="SHOW_ROLE_PRINCIPALS"),
     "get_role_grants_for_principal": Rule(keep=_kept_role_grants, shows=_OF_PRINCIPAL),
-    "grant_privileges": needs(found_by("ownership, or the privilege with the option to grant it", _granted("privileges")), **_GRANTS),
+    "grant_privileges": needs(
+        found_by("ownership, or the privilege with the option to grant it", _granted("privileges")), **_grants("privileges")
+    ),
     "revoke_privileges": needs(found_by("ownership of the object", _revoked("privileges")), operation="REVOKE_PRIVILEGE", renews=True),
     "grant_revoke_privileges": needs(
-        found_by("to grant: ownership, or the privilege with the option to grant it; to revoke: ownership", _grant_or_revoke), **_GRANTS
+        found_by("to grant: ownership, or the privilege with the option to grant it; to revoke: ownership", _grant_or_revoke),
+        **_grants("request.privileges"),
     ),
-    "refresh_privileges": needs(server(), **_GRANTS),
+    "refresh_privileges": needs(server(), operation="GRANT_PRIVILEGE", renews=True),
     "list_privileges": Rule(keep=_kept_privileges, shows=f"{_OF_PRINCIPAL}, and what anybody holds on an object of the caller's"),
     "get_privilege_set": needs(found_by("any privilege on the object, the role `admin` for another user", _privilege_set)),
     "create_type": ADMIN,
