@@ -17,7 +17,7 @@ from metastore.service.browsing import Page
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, Rule, Want, database, found_by, needs
-from metastore.wire.authorization.transactions import seen
+from metastore.wire.authorization.transactions import seen, seen_events
 from metastore.wire.methods.table import Handler
 
 Names = Callable[[Any], tuple[str | None, str | None, str | None]]
@@ -71,11 +71,13 @@ def _shown_tables(decision: Decision, args: Any, rows: list[Any]) -> list[Any]:
     return seen(decision, rows, lambda row: (args.catalog, row.database, row.name))
 
 
-def _one_seen(names: Names, missing: Callable[[int], NoSuchObject]) -> Callable[[Decision, Any, Any], Any]:
+def _one_seen(
+    show: Callable[[Decision, list[Any]], list[Any]], missing: Callable[[int], NoSuchObject]
+) -> Callable[[Decision, Any, Any], Any]:
     """Keep one row, or answer as about a missing one."""
 
     def keep(decision: Decision, args: Any, value: Any) -> Any:
-        if not seen(decision, [value], names):
+        if not show(decision, [value]):
             raise missing(args.id)
         return value
 
@@ -117,7 +119,6 @@ def _table_name(args: Any) -> str:
 
 
 _NAMED: Names = lambda row: (row.catalog, row.database, row.table)  # noqa: E731  # of events and compactions
-_NOTIFICATION: Names = lambda event: (event.catName, event.dbName, event.tableName)  # noqa: E731
 _SHOWN_COMPACTIONS = _filled("before", _about(_NAMED), lambda row: row.id)
 _SHOWN_EVENTS = _filled("before", _about(_NAMED), lambda row: row.last)
 _SHOWN_TABLES = _filled("after", _shown_tables, lambda row: (row.database, row.name))
@@ -160,13 +161,13 @@ QUERIES: dict[str, Query] = {
     ),
     "show_compaction": Query(
         lambda call, args: browsing.compaction(call, args.id),
-        Rule(keep=_one_seen(_NAMED, browsing.no_compaction), operation="SHOW_COMPACTIONS"),
+        Rule(keep=_one_seen(lambda decision, rows: seen(decision, rows, _NAMED), browsing.no_compaction), operation="SHOW_COMPACTIONS"),
     ),
     "show_events_page": Query(
         lambda call, args: browsing.events(call, args.filters, args.before, args.most),
         Rule(around=_SHOWN_EVENTS),
     ),
-    "show_event": Query(lambda call, args: browsing.event(call, args.id), Rule(keep=_one_seen(_NOTIFICATION, browsing.no_event))),
+    "show_event": Query(lambda call, args: browsing.event(call, args.id), Rule(keep=_one_seen(seen_events, browsing.no_event))),
     "show_jobs": Query(lambda call, _args: browsing.leases(call), ADMIN),
     "show_settings": Query(lambda call, _args: call.metastore.config, ADMIN),
     "show_state": Query(lambda _call, args: args.look(), OPEN),

@@ -1,10 +1,11 @@
 """The notification log: an event row for every change, written inside the change's own transaction.
 
 `log.py` is the listener and makes the events of rows, `messages.py` says what each change tells, `thrift_json.py` writes the structs inside
-a message, `packing.py` puts many events of one change into a row. Readers give the rows their ids (`store/notifications.py`), so that
-writers never wait for each other here.
+a message, `named.py` reads which tables one names, `packing.py` puts many events of one change into a row. Readers give the rows their
+ids (`store/notifications.py`), so that writers never wait for each other here.
 """
 
 from metastore.listeners.notifications.log import NotificationLog, events_of, message_text
+from metastore.listeners.notifications.named import Named, named_beside
 
-__all__ = ["NotificationLog", "events_of", "message_text"]
+__all__ = ["Named", "NotificationLog", "events_of", "message_text", "named_beside"]

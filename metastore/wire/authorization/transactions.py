@@ -8,6 +8,8 @@ from functools import cache, partial
 from typing import Any
 
 from metastore.idl import DataOperationType, LockType
+from metastore.listeners.notifications import Named, named_beside
+from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.authorization.decision import LOCK, TRANSACTION
 from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
 from metastore.service.context import Call
@@ -217,13 +219,28 @@ def _kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
     return seen(decision, value, lambda each: (None, each.database, each.table))
 
 
+def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
+    """Return the events that may be shown: what they are about, and what their messages name beside it."""
+    shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
+    return [each for each in shown if all(_is_told(decision, named) for named in named_beside(each))]
+
+
+def _is_told(decision: Decision, named: Named) -> bool:
+    """Tell whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
+    where = named.catalog or decision.call.config.default_catalog, named.database
+    if not named.was_own:
+        return named.table in decision.tables(*where, [named.table])
+    asked = Access(SEE, TABLE, *where, named.table, owner=owner_of(named.owner, named.owner_type))
+    return decision.allowed([asked])[0]
+
+
 def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
     """Read on until there is an event to show, many at a time: a client takes an empty answer for the end of the log."""
     request, most = args.rqst, args.rqst.maxEvents
     while True:
         value = handler(decision.call, copy(args))
         events = value.events
-        shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
+        shown = seen_events(decision, events)
         value.events = shown[:most] if most is not None and most > 0 else shown
         if shown or not events:
             return value

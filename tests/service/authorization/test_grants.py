@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from thriftpy2.thrift import TApplicationException
 from metastore import idl
 from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
-from metastore.service.context import Metastore
+from metastore.service.context import Call, Client, Metastore
 from metastore.store.schema import tables
+from metastore.wire import browsing
+from metastore.wire.authorization.guard import Guard
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker
 
@@ -552,3 +555,52 @@ def test_who_grants_a_role_is_the_caller_or_a_role_of_the_caller(root: Caller, a
     bob.grant_role("readers", "dora", USER, "staff", ROLE, False)
     told = root.get_principals_in_role(idl.GetPrincipalsInRoleRequest(roleName="readers")).principalGrants
     assert {each.principalName: each.grantorName for each in told} == {"bob": "root", "eve": "bob", "carl": "bob", "dora": "staff"}
+
+
+def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
+    """Neither what a foreign key refers to, nor the old name of a table and what it was then."""
+    root.create_database(idl.Database(name="fin", ownerName="fred"))
+    root.grant_privileges(bag("CREATE", "olga", dbName="shop"))
+    root.grant_privileges(bag("CREATE", "olga", dbName="fin"))
+    olga, bob = as_user("olga"), as_user("bob")
+    for name in ("salaries", "plans"):
+        olga.create_table(table("fin", name))
+    primary = idl.SQLPrimaryKey(table_db="fin", table_name="salaries", column_name="a", key_seq=1, pk_name="pk")
+    olga.add_primary_key(idl.AddPrimaryKeyRequest([primary]))
+    start = root.get_current_notificationEventId().eventId
+    foreign = idl.SQLForeignKey(
+        pktable_db="fin", pktable_name="salaries", pkcolumn_name="a", fktable_db="shop", fktable_name="orders", fkcolumn_name="a",
+        key_seq=1,
+    )  # fmt: skip
+    olga.add_foreign_key(idl.AddForeignKeyRequest([foreign]))
+    moved = olga.get_table("fin", "plans")
+    moved.dbName, moved.tableName = "shop", "projects"
+    olga.alter_table("fin", "plans", moved)
+    same = olga.get_table("shop", "projects")
+    same.parameters["note"] = "x"
+    olga.alter_table("shop", "projects", same)
+    for name in ("orders", "projects"):
+        root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName=name))
+
+    def told(caller: Caller) -> list[str]:
+        request = idl.NotificationEventRequest(lastEvent=start, maxEvents=100)
+        return [each.eventType for each in caller.get_next_notification(request).events]
+
+    assert told(root) == told(olga) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
+    assert told(bob) == ["ALTER_TABLE"]
+    shown = [_shown_event(bob, start + number) for number in (1, 2, 3)]
+    assert shown == [False, False, True]
+    root.grant_privileges(bag("SELECT", "bob", dbName="fin"))
+    assert told(bob) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
+
+
+def _shown_event(caller: Caller, key: int) -> bool:
+    """Ask as the console does."""
+    authorizer = caller.metastore.authorizer
+    assert authorizer is not None
+    call = Call(caller.metastore, Client("127.0.0.1:1", user="bob"), "show_event")
+    try:
+        Guard(authorizer, browsing.RULES).run(browsing.QUERIES["show_event"].handler, call, SimpleNamespace(id=key))
+    except NoSuchObject:
+        return False
+    return True
