@@ -28,7 +28,7 @@ def test_calls_name_the_query_that_they_were_made_for(tmp_path: Path) -> None:
         calls = json.loads(get(server.uri, "/api/v1/slow-calls")[1])["slow_calls"]
     told = {method: {each["query"] for each in calls if each["method"] == method and each["query"]} for method in ("create_table", "lock")}
     assert len(told["create_table"]) == 1
-    assert len(told["lock"]) == 2, "of the insert and of the query"
+    assert len(told["lock"]) >= 2, "of the insert and of the query, and of each that had to wait for Trino's node and was run again"
     assert all(QUERY.fullmatch(query) for query in told["create_table"] | told["lock"])
     assert not told["create_table"] & told["lock"]
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
