@@ -104,6 +104,8 @@ class Replica:
                 self.look()
             except MetaError as error:
                 self._log.debug("the replica can not be looked at", reason=str(error))
+            except Exception:  # noqa: BLE001  # or reads would go to the primary for ever
+                self._log.exception("the replica can not be looked at; it is tried again")
             if self.is_fresh != was_fresh:
                 was_fresh = self.is_fresh
                 event = "reads go to the replica" if was_fresh else "reads go to the primary: the replica is too far behind, or gone"

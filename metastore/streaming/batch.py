@@ -124,13 +124,15 @@ class TransactionBatch:
     def _open(self, count: int) -> dict[int, int]:
         agent, table = self._connection.agent, self._connection.table
         request = OpenTxnRequest(num_txns=count, user=agent.user, hostname=agent.host, agentInfo=agent.name, txn_type=TxnType.DEFAULT)
-        opened = self._call(lambda client: client.open_txns(request)).txn_ids
-        wanted = AllocateTableWriteIdsRequest(dbName=table.dbName, tableName=table.tableName, txnIds=opened)
+        opened: list[int] = []
         try:
+            opened = self._call(lambda client: client.open_txns(request)).txn_ids
+            wanted = AllocateTableWriteIdsRequest(dbName=table.dbName, tableName=table.tableName, txnIds=opened)
             found = self._call(lambda client: client.allocate_table_write_ids(wanted)).txnToWriteIds
         except BaseException:
-            with suppress(Exception):
-                self._call(lambda client: client.abort_txns(AbortTxnsRequest(txn_ids=opened)))
+            if opened:
+                with suppress(Exception):
+                    self._call(lambda client: client.abort_txns(AbortTxnsRequest(txn_ids=opened)))
             self._client.close()
             raise
         return {each.txnId: each.writeId for each in found}

@@ -52,6 +52,14 @@ class StreamingConnection:
         self._writer = writer or Rows()
         database, _, name = table.lower().rpartition(".")
         self._name = (database or "default", name)
+        try:
+            self._read(partition, zone)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, partition: Mapping[str, str] | None, zone: str) -> None:
+        """Take from the metastore what a stream needs to know. NoSuchObjectException, NotStreamable."""
         self.table = self.load(self.client)
         self._check()
         self._partitions: dict[str, Partition] = {}

@@ -25,8 +25,8 @@ class LargeReply:
         self._compact = protocol == "compact"
         self._encode = encode
         self._framed = framed
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed when the reply is sent
         self._empty = encode([])
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed when the reply is sent
         self._at = -1
         """Where the list's size stands in the message; -1 while no element was taken."""
         self._count = self._written = 0

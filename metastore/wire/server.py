@@ -71,7 +71,7 @@ class Supervisor:
         Raises OSError if the port is taken or the certificate unreadable. Must run in the main thread.
         """
         self._tls = certificates(self._settings)
-        self._listeners = listen(self._settings)
+        self._sockets = listen(self._settings)
         self._alive_read, self._alive_write = os.pipe()
         self._ready_read, self._ready_write = os.pipe()
         wake, waker = socket.socketpair()
@@ -94,7 +94,7 @@ class Supervisor:
             signal.set_wakeup_fd(previous)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            for end in (wake, waker, self._listeners):
+            for end in (wake, waker, self._sockets):
                 end.close()
             for descriptor in (self._alive_read, self._alive_write, self._ready_read, self._ready_write):
                 os.close(descriptor)
@@ -115,7 +115,7 @@ class Supervisor:
             if waiting <= 0 and not announced:
                 announced = True
                 if self._ready is not None:
-                    host, port = self._listeners.thrift.getsockname()[:2]
+                    host, port = self._sockets.thrift.getsockname()[:2]
                     self._ready(host, port)
             for status in self._reap():
                 if not announced and status == _FAILED_TO_START:
@@ -174,7 +174,7 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  # whatever it is, the supervisor hears of it
             self._log.error("worker can not start", pid=os.getpid(), exc_info=error)
             return _FAILED_TO_START
-        worker = Worker(self._listeners, self._settings, metastore, self._methods, self._tls, self._telemetry)
+        worker = Worker(self._sockets, self._settings, metastore, self._methods, self._tls, self._telemetry)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         if not stop_early.is_set():
             os.write(self._ready_write, b"\0")
@@ -206,7 +206,7 @@ class Supervisor:
 
     def _terminate(self) -> None:
         """Drain the workers; a second signal, or the end of the time to drain, kills them."""
-        self._listeners.close()
+        self._sockets.close()
         for pid in self._workers:
             os.kill(pid, signal.SIGTERM)
         signals = self._stop_signals
@@ -225,10 +225,10 @@ class ServerThread:
 
     def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
         tls = certificates(settings)
-        self._listeners = listen(settings)
-        self.host, self.port = self._listeners.thrift.getsockname()[:2]
+        self._sockets = listen(settings)
+        self.host, self.port = self._sockets.thrift.getsockname()[:2]
         telemetry = Telemetry(slow_call_threshold=settings.slow_call_threshold)
-        self._worker = Worker(self._listeners, settings, metastore, methods, tls, telemetry)
+        self._worker = Worker(self._sockets, settings, metastore, methods, tls, telemetry)
         self._thread = threading.Thread(target=self._worker.run, daemon=True)
 
     @property

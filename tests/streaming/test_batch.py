@@ -358,11 +358,15 @@ def test_a_warehouse_that_can_not_be_written(client: Client, make_table: TableMa
     assert batch.write_ids.keys().isdisjoint(_open(client))
 
 
-def test_what_can_not_be_streamed_into(server: Server, make_table: TableMaker, stream: Connect) -> None:
+def test_what_can_not_be_streamed_into(server: Server, make_table: TableMaker, stream: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Client] = []
+    close = Client.close
+    monkeypatch.setattr(Client, "close", lambda self: (closed.append(self), close(self)))
     with pytest.raises(NotStreamable, match="insert-only"):
         stream(make_table("id int", suffix="1", parameters={"transactional_properties": "insert_only"}))
     with pytest.raises(NotStreamable, match="uniontype"):
         stream(make_table("id int, u uniontype<int,string>", suffix="2"))
+    assert len(closed) == 2, "neither connection stays open"
 
 
 WRITER = """

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -248,6 +249,20 @@ assert codec.IMPLEMENTATION == "pure"
 assert codec.DECODERS["binary"] is pure.BinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
 """
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)
+
+
+def test_a_compiled_codec_that_can_not_be_loaded_is_told(tmp_path: Path) -> None:
+    """A built module of another build of Python, say, or without a library that it needs."""
+    (tmp_path / "broken.py").write_text("raise ImportError('undefined symbol: PyLong_Of')")
+    code = """import sys, importlib
+real = importlib.import_module
+importlib.import_module = lambda name: real("broken" if "fast_" in name else name)
+from metastore.wire import codec
+assert codec.IMPLEMENTATION == "pure"
+"""
+    variables = {**os.environ, "METASTORE_CODEC": "", "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    assert "the compiled codec can not be loaded, the pure one serves: undefined symbol: PyLong_Of" in ended.stderr
 
 
 @pytest.mark.parametrize("seed", range(3))

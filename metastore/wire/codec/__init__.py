@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,24 +18,21 @@ Encode = Callable[[str, int, int, Any, bool], bytes]
 """From the method, the type of the message, its sequence id, its struct, and whether it has a frame."""
 
 
-def _compiled(name: str) -> Any:
-    """Return a compiled module; None where it is missing or not wanted."""
-    if os.environ.get("METASTORE_CODEC") == "pure":
-        return None
-    try:
-        return importlib.import_module(f"metastore.wire.codec.{name}")
-    except ImportError:
-        return None
+def _choose() -> tuple[str, type[pure.Decoder], Encode]:
+    """Return what the codec of the binary protocol is called, its decoder and its encoder. A compiled one that can not be loaded warns."""
+    if os.environ.get("METASTORE_CODEC") != "pure":
+        try:
+            decoder, encoder = (importlib.import_module(f"metastore.wire.codec.{name}") for name in ("fast_decoder", "fast_encoder"))
+        except ModuleNotFoundError:
+            pass  # it was not built
+        except ImportError as error:
+            warnings.warn(f"the compiled codec can not be loaded, the pure one serves: {error}", stacklevel=2)
+        else:
+            return "compiled", decoder.BinaryDecoder, encoder.encode_binary
+    return "pure", pure.BinaryDecoder, pure_encoder.encode_binary
 
 
-_decoder, _encoder = _compiled("fast_decoder"), _compiled("fast_encoder")
-IMPLEMENTATION = "compiled" if _decoder and _encoder else "pure"
-DECODERS: dict[str, type[pure.Decoder]] = {
-    "binary": _decoder.BinaryDecoder if IMPLEMENTATION == "compiled" else pure.BinaryDecoder,
-    "compact": pure.CompactDecoder,
-}
+IMPLEMENTATION, _decoder, _encode = _choose()
+DECODERS: dict[str, type[pure.Decoder]] = {"binary": _decoder, "compact": pure.CompactDecoder}
 """By protocol, as the next."""
-ENCODERS: dict[str, Encode] = {
-    "binary": _encoder.encode_binary if IMPLEMENTATION == "compiled" else pure_encoder.encode_binary,
-    "compact": pure_encoder.encode_compact,
-}
+ENCODERS: dict[str, Encode] = {"binary": _encode, "compact": pure_encoder.encode_compact}
