@@ -7,6 +7,7 @@ with StreamingConnection("thrift://host:9083", "sales.orders", StrictJson()) as 
 """
 
 from metastore.acid.bucket_files import CanNotWrite
+from metastore.acid.unchanged import TableChanged
 from metastore.streaming.batch import BatchEnded, Overtaken, TransactionBatch
 from metastore.streaming.connection import NotStreamable, StreamingConnection
 from metastore.streaming.records import BadRecord, Delimited, Rows, StrictJson
@@ -21,5 +22,6 @@ __all__ = [
     "Rows",
     "StreamingConnection",
     "StrictJson",
+    "TableChanged",
     "TransactionBatch",
 ]
