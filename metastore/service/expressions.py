@@ -36,6 +36,8 @@ from metastore.store.drivers.contract import Row
 
 EMPTY = (b"", b"\xff")
 """What clients send for "all partitions"."""
+MAX_NAMED = 10
+"""Partitions that one error names."""
 REFUSING = "DefaultPartitionExpressionProxy"
 
 
@@ -95,36 +97,49 @@ def drop_partitions_by_expressions(
     table = find_table(call, name)
     names: dict[str, None] = {}
     for (_, level), chosen in zip(dropped, _chosen(call, name, [each.expression for each in dropped]), strict=True):
-        if not chosen.is_certain:
+        if chosen.unjudged:
             raise MetaError(
                 f"Unexpected unknown partitions to drop: the expression does not tell of all partitions of {name} whether it selects "
-                "them; compare keys with constants"
+                f"them: {_some(chosen.unjudged)}; compare keys with constants, and drop by name what has a value that its key's type lacks"
             )
-        if not chosen.items and not if_exists:
+        if not chosen.found and not if_exists:
             raise NoSuchObject(f"Some partitions to drop are missing: an expression selects none of {name}")
         if level is not None:
-            _check_archives(table, chosen.items, level)
-        names.update(dict.fromkeys(each for each, _ in chosen.items))
+            _check_archives(table, chosen.found, level)
+        names.update(dict.fromkeys(each for each, _ in chosen.found))
     return drop_named(call, name, table, list(names), delete_data=delete_data, if_exists=True, environment=environment)
 
 
-def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[Found[list[tuple[str, str]]]]:
-    """Return (name, parameters as JSON) of the partitions that each expression selects; the table is read once for all of them."""
+class _Chosen(NamedTuple):
+    """The partitions that one expression selects."""
+
+    found: list[tuple[str, str]]
+    """Name, and parameters as JSON."""
+    unjudged: list[str]
+    """Names of those of them of which it does not tell."""
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:MAX_NAMED], *([f"and {len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else ())])
+
+
+def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_Chosen]:
+    """Return what each expression selects; the table is read once for all of them."""
     plans: list[Plan] = []
 
     def plan(call: Call, table: Table) -> Plan:
         plans[:] = [_plan(call, table, each, exactly=True) for each in expressions]
         return Plan(united_prefixes(each.prefixes for each in plans))
 
-    def select(_: Session, __: Table, rows: Sequence[Row]) -> list[list[Found[list[tuple[str, str]]]]]:
+    def select(_: Session, __: Table, rows: Sequence[Row]) -> list[list[_Chosen]]:
         selected = (selected_by(each, _beginning_so(each, rows)) for each in plans)
-        return [[Found([(row[1], row[6]) for row in found], is_certain=is_certain) for found, is_certain in selected]]
+        return [[_Chosen([(row[1], row[6]) for row in found], [row[1] for row in unjudged]) for found, unjudged in selected]]
 
-    out = [Found[list[tuple[str, str]]]([], is_certain=True) for _ in expressions]
+    out = [_Chosen([], []) for _ in expressions]
     for page in find_all(call, name, Query(plan, is_limited=False), select).items:
         for whole, part in zip(out, page, strict=True):
-            whole.items += part.items
-            whole.is_certain &= part.is_certain
+            whole.found.extend(part.found)
+            whole.unjudged.extend(part.unjudged)
     return out
 
 
@@ -158,11 +173,12 @@ def _plan(call: Call, table: Table, expression: bytes, default_name: str | None 
         tree = None
     judge = None if tree is None else compile_expression(tree, keys, default_name)
     if tree is None or judge is None:
-        return Plan(None, lambda many: Selection([*range(len(many))], is_certain=False))
+        return Plan(None, lambda many: Selection([*range(len(many))], range(len(many))))
 
     def select(many: Sequence[Sequence[str]]) -> Selection:
         verdicts = [judge(values) for values in many]
-        return Selection([at for at, verdict in enumerate(verdicts) if verdict is not False], is_certain=None not in verdicts)
+        possible = [at for at, verdict in enumerate(verdicts) if verdict is not False]
+        return Selection(possible, [at for at in possible if verdicts[at] is None])
 
     return Plan(leading_prefixes(weakened(tree, default_name), keys, default_name), select)
 

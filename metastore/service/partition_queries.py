@@ -141,12 +141,12 @@ def _find_at_once(call: Call, name: TableName, query: Query, make: Make[T]) -> F
                 rows += partitions.page(session, table, prefix, "", most - len(rows))
         if len(rows) > AT_ONCE:
             return None
-        selected, is_certain = selected_by(plan, rows)
+        selected, unjudged = selected_by(plan, rows)
         if query.limit >= 0:
             del selected[query.limit :]
         if query.is_limited:
             check_count(call, table, len(selected))
-        return Found(make(session, table, selected), is_certain=is_certain)
+        return Found(make(session, table, selected), is_certain=not unjudged)
 
     return with_table(call, name, work, query.missing)
 
@@ -156,13 +156,13 @@ def _pages(call: Call, session: Session, name: TableName, query: Query, make: Ma
     plan = query.plan(call, table)
     count = 0
     for rows in _rows_in_pages(session, table, plan):
-        selected, is_certain = selected_by(plan, rows)
+        selected, unjudged = selected_by(plan, rows)
         if query.limit >= 0:
             del selected[query.limit - count :]
         count += len(selected)
         if query.is_limited:
             check_count(call, table, count)
-        yield Found(make(session, table, selected), is_certain=is_certain)
+        yield Found(make(session, table, selected), is_certain=not unjudged)
         if count == query.limit:
             return
 
@@ -175,12 +175,12 @@ def _rows_in_pages(session: Session, table: Table, plan: Plan) -> Iterator[Seque
             rows = partitions.page(session, table, prefix, rows[-1][1], PAGE) if len(rows) == PAGE else ()
 
 
-def selected_by(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], bool]:
-    """Return the rows that a plan selects, of those whose names begin as it says, and whether all of them match."""
+def selected_by(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the rows that a plan selects, of those whose names begin as it says, and those of them that can not be evaluated."""
     if plan.select is None:
-        return list(rows), True
+        return list(rows), []
     found = plan.select([orjson.loads(row[2]) for row in rows])
-    return [rows[position] for position in found.positions], found.is_certain
+    return [rows[position] for position in found.positions], [rows[position] for position in found.unjudged]
 
 
 def _check_limit(call: Call, session: Session, table: Table, query: Query, plan: Plan) -> None:

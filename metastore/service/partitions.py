@@ -144,7 +144,7 @@ def by_values(values: Sequence[str] | None) -> Query:
         prefix, matches = _partial(call, table, values)
 
         def select(many: Sequence[Sequence[str]]) -> Selection:
-            return Selection([position for position, found in enumerate(many) if matches(found)], is_certain=True)
+            return Selection([position for position, found in enumerate(many) if matches(found)])
 
         return Plan([prefix] if prefix else None, select if any(values or ()) else None)
 

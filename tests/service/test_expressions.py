@@ -135,8 +135,14 @@ def test_a_filter_string_stands_for_an_expression(call: Call, table: TableName) 
 def test_a_drop_by_filter_takes_no_partition_that_can_not_be_judged(call: Call) -> None:
     name = make_table(call, "t", keys=[("my-key", "date"), ("größe", "int"), ("s", "string")])
     add_partitions(call, name, [["2020-01", "5", "abc"], ["2020-01-01", "5", "a.*"], ["2020-01-01", "x", "b"], ["2020-01-02", "6", "c"]])
-    for text in ("my-key = '2020-01-01'", "größe = 5", "my-key < +10000-01-01", "s like 'a.*'", "my-key = '2020-01-01' and s != 'c'"):
-        with pytest.raises(MetaError, match="Unexpected unknown partitions to drop"):
+    for text, unjudged in (
+        ("my-key = '2020-01-01'", "my-key=2020-01/größe=5/s=abc"),
+        ("größe = 5", "my-key=2020-01-01/größe=x/s=b"),
+        ("my-key < +10000-01-01", "my-key=2020-01-01/größe=5/s=a.%2A, .*"),
+        ("s like 'a.*'", "my-key=2020-01/größe=5/s=abc"),
+        ("my-key = '2020-01-01' and s != 'c'", "my-key=2020-01/größe=5/s=abc"),
+    ):
+        with pytest.raises(MetaError, match=f"Unexpected unknown partitions to drop: .* whether it selects them: {unjudged}; compare keys"):
             drop(call, text.encode())
         found = get_partitions_by_expression(call, name, text.encode())
         assert not found.is_certain

@@ -37,8 +37,8 @@ class Selection(NamedTuple):
 
     positions: list[int]
     """Positions of partitions that match or may match, ascending."""
-    is_certain: bool
-    """Whether all of them match."""
+    unjudged: Sequence[int] = ()
+    """Those of them that can not be evaluated."""
 
 
 def select_partitions(
@@ -50,9 +50,9 @@ def select_partitions(
     key, whether there are partitions or not.
     """
     if node is None:
-        return Selection([*range(len(partitions))], is_certain=True)
+        return Selection([*range(len(partitions))])
     sure, possible = _Evaluation(keys, partitions, default_name).of(node)
-    return Selection([position for position, bit in enumerate(reversed(f"{possible:b}")) if bit == "1"], sure == possible)
+    return Selection(_positions(possible), _positions(possible ^ sure))
 
 
 class _Found(NamedTuple):
@@ -79,6 +79,11 @@ def _bits(positions: Iterable[int], size: int) -> int:
     for position in positions:
         octets[position >> 3] |= 1 << (position & 7)
     return int.from_bytes(octets, "little")
+
+
+def _positions(bits: int) -> list[int]:
+    """Return what is in a set, ascending."""
+    return [position for position, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
 
 
 class _Texts:
