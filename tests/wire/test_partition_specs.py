@@ -149,6 +149,9 @@ def test_older_listings_share_descriptors_where_the_table_says_so(client: Client
         (by(BY_VALUES, "", "1"), [VALUES[0], VALUES[2]]),
         (by(BY_VALUES), VALUES),
         (by(BY_EXPR, "hr > 1", "ds = 'a' or ds = 'b'"), [VALUES[1], VALUES[3]]),
+        (by(BY_EXPR, "", "ds = 'a'", "  "), VALUES[:2]),
+        (by(BY_EXPR, ""), VALUES),
+        (by(BY_EXPR, " \n"), VALUES),
         (by(None, "ds = 'a'"), VALUES),
     ],
 )

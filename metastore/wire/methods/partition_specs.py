@@ -134,5 +134,7 @@ def _filtered(call: Call, name: TableName, by: GetPartitionsFilterSpec | None) -
     if mode == PartitionFilterMode.BY_VALUES:
         return partitions.get_partitions(call, name, partitions.by_values(filters))
     if mode == PartitionFilterMode.BY_EXPR:
-        return partitions.get_partitions(call, name, partitions.by_filter(" AND ".join(f"({each})" for each in filters)))
+        return partitions.get_partitions(
+            call, name, partitions.by_filter(" AND ".join(f"({each})" for each in filters if each and each.strip()))
+        )
     raise MetaError(f"{mode} is no PartitionFilterMode: send BY_NAMES, BY_VALUES or BY_EXPR")
