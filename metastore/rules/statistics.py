@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Decimal
@@ -23,6 +23,8 @@ KINDS = (
     "dateStats",
     "timestampStats",
 )
+STRUCT = 12
+"""Thrift's number of the type of a struct."""
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")
 
@@ -42,6 +44,25 @@ ORDERS: dict[str, Callable[[Any], Any]] = {
 def kind_of(data: ColumnStatisticsData) -> str | None:
     """Return the name of the field that is set, None for an empty union."""
     return next((kind for kind in KINDS if getattr(data, kind) is not None), None)
+
+
+@cache
+def _needed(struct: type) -> tuple[tuple[str, bool, bool], ...]:
+    """Return name, whether it is required and whether it is a struct, of the fields of a struct that are either."""
+    fields = ((field[1], field[-1], field[0] == STRUCT) for field in struct.thrift_spec.values())  # type: ignore[attr-defined]
+    return tuple(field for field in fields if field[1] or field[2])
+
+
+def missing_field(struct: Any) -> str | None:
+    """Return the first required field that a struct of statistics lacks, such as `longStats.numDVs`: Java's clients read none without it."""
+    for name, is_required, is_struct in _needed(type(struct)):
+        value = getattr(struct, name)
+        if value is None:
+            if is_required:
+                return name
+        elif is_struct and (inner := missing_field(value)):
+            return f"{name}.{inner}"
+    return None
 
 
 def merge(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> ColumnStatisticsObj:

@@ -18,7 +18,7 @@ from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.listeners.events import UpdateStatistics
 from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
-from metastore.rules.statistics import merge
+from metastore.rules.statistics import merge, missing_field
 from metastore.rules.statistics_validity import NOBODY, Writer
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
@@ -247,12 +247,15 @@ def _checked(
 
 
 def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, Columns]:
-    """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing."""
+    """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing, or too little."""
     columns = [column for each in structs.values() for column in each]
     encoded, now = statistics.encode(columns), int(time.time())
     if statistics.EMPTY in encoded:
         column = columns[encoded.index(statistics.EMPTY)]
         raise InvalidObject(f"Statistics of the column {column.colName} are empty: set the member of statsData for its type")
+    for column in columns:
+        if lacking := missing_field(column.statsData):
+            raise InvalidObject(f"Statistics of the column {column.colName} lack {lacking}, without which no client reads them: set it")
     texts = iter(encoded)
     return {key: Columns(each, texts, now) for key, each in structs.items()}
 

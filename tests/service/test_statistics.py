@@ -460,3 +460,24 @@ def test_statistics_that_say_nothing_are_refused_and_none_are_written(call: Call
             write_statistics.set_statistics(call, new, merged=merged)
     assert known(call, plain) == []
     assert known(call, parted, "k=1", "k=2") == []
+
+
+@pytest.mark.parametrize(
+    ("data", "lacking"),
+    [
+        (ColumnStatisticsData(longStats=LongColumnStatsData()), "longStats.numNulls"),
+        (ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=1)), "longStats.numDVs"),
+        (ColumnStatisticsData(stringStats=StringColumnStatsData()), "stringStats.maxColLen"),
+        (ColumnStatisticsData(binaryStats=BinaryColumnStatsData(maxColLen=1, avgColLen=1.0)), "binaryStats.numNulls"),
+        (ColumnStatisticsData(booleanStats=BooleanColumnStatsData()), "booleanStats.numTrues"),
+        (ColumnStatisticsData(dateStats=DateColumnStatsData(numNulls=0, numDVs=1, lowValue=Date())), "dateStats.lowValue.daysSinceEpoch"),
+    ],
+)
+def test_statistics_that_no_client_could_read_are_refused(call: Call, data: ColumnStatisticsData, lacking: str) -> None:
+    plain, parted = make_table(call, "t", [("a", "int")]), make_table(call, "p", [("a", "int")], keys=[("k", "int")])
+    add_partitions(call, parted, [["1"]])
+    wrong = ColumnStatisticsObj(colName="a", colType="int", statsData=data)
+    for new in (of(plain, wrong), of(parted, wrong, partition="k=1")):
+        with pytest.raises(InvalidObject, match=f"Statistics of the column a lack {lacking}"):
+            write_statistics.set_statistics(call, [new])
+    assert known(call, plain) == known(call, parted, "k=1") == []
