@@ -192,8 +192,8 @@ def invalid_column(columns: Sequence[FieldSchema]) -> str | None:
     inside. MetaError for a column without name or type.
     """
     for column in columns:
-        if column.name is None or column.type is None:
-            raise MetaError(f"Column {column.name} needs a name and a type; its type is {column.type}")
+        if column.name is None or not column.name.strip() or column.type is None:
+            raise MetaError(f"Column {column.name!r} needs a name and a type; its type is {column.type}")
         if "\0" in column.name:
             return f"name: {column.name}"
         if column.type != FROM_DESERIALIZER and type_name(column.type) not in PRIMITIVES | NESTED | FOREIGN:

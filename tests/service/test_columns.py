@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject
+from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import (
     ColumnStatistics,
     ColumnStatisticsData,
@@ -91,6 +91,25 @@ def test_no_alter_gives_a_table_a_column_twice(call: Call, options: dict[str, ob
         with pytest.raises(InvalidOperation, match="twice"):
             changed(call, change, **options)
     assert [column.name for column in tables.get_schema(call, NAME)] == ["a", "b", "k"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+def test_no_column_is_without_a_name(call: Call, blank: str) -> None:
+    for columns, keys in (([("a", "int"), (blank, "int")], [("k", "int")]), ([("a", "int")], [("k", "int"), (blank, "int")])):
+        for make in (create_table, lambda call, table: dry_run(call, table, capabilities=None, identifier=None)):
+            with pytest.raises(MetaError, match="needs a name and a type"):
+                make(call, described(columns, keys))
+    create_table(call, described([("a", "int"), ("b", "int")], [("k", "int")]))
+    add_partitions(call, NAME, [["1"]])
+    with pytest.raises(MetaError, match="needs a name and a type"):
+        changed(call, renamed("b", blank))
+    partition = deepcopy(partitions.get_partition(call, NAME, ["1"]))
+    partition.sd.cols[1].name = blank
+    with pytest.raises(MetaError, match="needs a name and a type"):
+        alter_partitions(call, NAME, [partition])
+    partition.values, partition.sd.location = ["2"], None  # type: ignore[assignment]  # the default place
+    with pytest.raises(MetaError, match="needs a name and a type"):
+        add(call, NAME, [partition])
 
 
 def test_no_partition_has_a_column_twice_or_of_an_unknown_type(call: Call) -> None:
