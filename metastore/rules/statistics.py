@@ -55,7 +55,7 @@ def _needed(struct: type) -> tuple[tuple[str, bool, bool], ...]:
 
 def missing_field(struct: Any) -> str | None:
     """Return the first required field that a struct of statistics lacks, such as `longStats.numDVs`: Java reads none without it."""
-    for name, is_required, is_struct in _needed(type(struct)):
+    for name, is_required, is_struct in _needed(type(struct)):  # type: ignore[arg-type]  # a class is hashable
         value = getattr(struct, name)
         if value is None:
             if is_required:
