@@ -335,6 +335,12 @@ def test_like_looks_at_the_texts_alone_that_may_match(monkeypatch: pytest.Monkey
     assert len(seen) <= looked_at
 
 
+@pytest.mark.parametrize("text", ["İl = 'x'", "'x' = İl", "`İl` = 'x'", "İL like 'x%'", "j = 1 and i\u0307l = 'x'", "(İl) in ('x')"])
+def test_a_key_whose_capital_is_one_character_and_its_small_letter_two(text: str) -> None:
+    columns = [("İl".lower(), "string"), ("j", "int")]
+    assert select_partitions(parse(text, [name for name, _ in columns]), columns, [["x", "1"], ["y", "1"]]).positions == [0]
+
+
 def test_no_filter_selects_all() -> None:
     assert select_partitions(None, [("k", "int")], [["x"]]) == ([0], ())
 

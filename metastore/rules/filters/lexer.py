@@ -63,11 +63,14 @@ class Names:
 
 @lru_cache(maxsize=256)
 def names_of(keys: Sequence[str]) -> Names | None:
-    """Return what finds those of the `keys` that are no words of the grammar; None when all are."""
+    """Return what finds those of the `keys` that are no words of the grammar; None when all are.
+
+    A key is stored in lower case, in which the Turkish capital I with a dot is two characters.
+    """
     unusual = sorted((key for key in keys if key and not _WORD.fullmatch(key)), key=len, reverse=True)
     if not unusual:
         return None
-    written = [re.escape(key) + (r"(?!\w)" if re.match(r"\w", key[-1]) else "") for key in unusual]
+    written = [re.escape(key).replace("i\u0307", "(?:i\u0307|\u0130)") + (r"(?!\w)" if re.match(r"\w", key[-1]) else "") for key in unusual]
     behind = [_BEHIND_A_KEY_LIKE_A_CONSTANT if _CONSTANT.fullmatch(key) else _BEHIND_A_KEY for key in unusual]
     first = "|".join(map("".join, zip(written, behind, strict=True)))
     return Names(
