@@ -10,7 +10,6 @@ from contextlib import suppress
 from copy import deepcopy
 
 from pyspark.sql import SparkSession
-from thriftpy2.thrift import TException
 
 from metastore.acid import buckets
 from metastore.client import Client
@@ -146,7 +145,8 @@ def _exchange(work: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
     try:
         work.txn.call(lambda client: client.drop_table(info.database, info.name, True))
     except BaseException as error:
-        if isinstance(error, TException) and _is_there(work, info):
+        has_answered = isinstance(error, Exception) and not isinstance(error, OSError)
+        if has_answered and _is_there(work, info):
             raise
         raise CanNotConvert(
             f"{kept}, and {info.full_name} may have been dropped ({error}): rename {beside} if it was, drop {beside} if not"

