@@ -89,7 +89,7 @@ def of_partitions(call: Call, name: TableName, many: Sequence[Sequence[str] | No
 def of_partition_name(call: Call, name: TableName, partition: str) -> Iterable[str]:
     """Return where a new partition of a name lies."""
     table = find_table(call, name)
-    return _in(call, table, [values_for_keys([key.name for key in table.partitionKeys], partition)])
+    return _in(call, table, [values_for_keys([key.name for key in table.partitionKeys], partition, may_have_more=True)])
 
 
 @_of_what_is_taken

@@ -170,6 +170,7 @@ def test_a_new_partition_is_laid_over_nothing_in_its_own_table(crowded: Caller) 
             lambda new=new: crowded.add_partitions_req(idl.AddPartitionsRequest(dbName="shop", tblName="orders", parts=[new])),
             lambda value=value: crowded.append_partition("shop", "orders", [value]),
             lambda value=value: crowded.append_partition_by_name("shop", "orders", f"k={value}"),
+            lambda value=value: crowded.append_partition_by_name("shop", "orders", f"k={value}/more=1"),
             lambda value=value: crowded.append_partition_req(
                 idl.AppendPartitionsRequest(catalogName="hive", dbName="shop", tableName="orders", partVals=[value])
             ),
