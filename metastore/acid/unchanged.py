@@ -16,7 +16,8 @@ class TableChanged(Exception):
 
 def check_unchanged(before: Table, now: Table) -> None:
     """Raise TableChanged unless two readings of a table agree in all that its files depend on."""
-    changed = [what for what, value in _facts(before).items() if _facts(now)[what] != value]
+    found = _facts(now)
+    changed = [what for what, value in _facts(before).items() if found[what] != value]
     if changed:
         raise TableChanged(
             f"{before.dbName}.{before.tableName} changed while its lock was waited for ({', '.join(changed)}): run the statement again"

@@ -118,11 +118,13 @@ class Runner:
         elif _runs(state):
             state.due = now + min(state.interval, state.lease / 4)
         else:
-            state.thread = threading.Thread(target=self._run, args=(state,), name=f"job {state.job.name}", daemon=True)
+            thread = threading.Thread(target=self._run, args=(state,), name=f"job {state.job.name}", daemon=True)
             try:
-                state.thread.start()
+                thread.start()
             except RuntimeError:
                 log.exception("no thread for a job; it is tried again", job=state.job.name)
+            else:
+                state.thread = thread
 
     def _lease(self, state: _State) -> float:
         """Take or extend the lease, and note whether it is held; return the seconds after which it may be tried again."""

@@ -122,6 +122,28 @@ def test_a_job_that_fails_is_logged_and_tried_again(make: Callable[..., Metastor
     assert told["exc_info"] is True
 
 
+@pytest.mark.parametrize("most", [1, 1_000_000], ids=["once", "always"])
+def test_a_job_that_the_system_has_no_thread_for_is_tried_again(
+    make: Callable[..., Metastore], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """The runner ends also where none ever had one."""
+    run = Counting()
+    runner = Runner(make(compactor_cleaner_interval=0.1), [job(run)])
+    refused: list[str] = []
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("job ") and len(refused) < most:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    runner.start()
+    until(lambda: run.runs if most == 1 else len(refused) > 1)
+    runner.stop()
+
+
 def test_a_long_run_keeps_its_lease_and_holds_up_no_other_job(make: Callable[..., Metastore]) -> None:
     gate = threading.Event()
     slow, quick, other = Counting(waits=gate), Counting(), Counting()

@@ -203,6 +203,29 @@ def test_an_exchange_that_breaks_off_keeps_the_rows(
         client.drop_table("default", f"{name}__plain", True)
 
 
+def test_names_of_buckets_stay_when_nobody_knows_whether_the_table_changed(
+    spark: SparkSession, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table may be transactional by then, and Hive reads no other names; a plain table is read by any."""
+    location = make_plain(client, "unsure", "orc")
+    spark.range(3).selectExpr("cast(id as int) id", "'x' name").coalesce(1).write.mode("append").orc(location)
+    with monkeypatch.context() as patched:
+        call = Client.__getattr__
+
+        def answer_lost(self: Client, called: str) -> Any:
+            real = call(self, called)
+            return real if called != "alter_table_with_environment_context" else lambda *arguments: lost(real(*arguments))
+
+        patched.setattr(Client, "__getattr__", answer_lost)
+        with pytest.raises(ConnectionError, match="the answer was lost"):
+            to_transactional(spark, "default.unsure")
+    names = [path.name for path in Path(location.removeprefix("file:")).iterdir() if path.name[0] not in "._"]
+    assert names == ["000000_0"]
+    table = AcidTable.forName(spark, "default.unsure")
+    assert rows(table) == [(number, "x") for number in range(3)]
+    client.drop_table("default", "unsure", True)
+
+
 @pytest.mark.parametrize("insert_only", [False, True])
 def test_partitions_of_a_plain_table_have_hives_names(
     spark: SparkSession, client: Client, make_table: TableMaker, *, insert_only: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -203,6 +205,16 @@ def test_without_a_note_nothing_is_made(local: Warehouse, tmp_path: Path, monkey
     monkeypatch.undo()
     journal.end(first)
     assert file.read_bytes() == b""
+
+
+def test_a_journal_that_can_not_be_locked_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(MetaError, match="journal of directories can not be written"):
+        Journal(tmp_path).begin((), [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_journal_leaves_a_file_only_for_what_is_open(tmp_path: Path) -> None:

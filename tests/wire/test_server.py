@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -30,6 +31,7 @@ from tests.wire.test_calls import wait_until
 
 PROGRAM = """
 import ctypes, os, sys, threading, time
+from types import SimpleNamespace
 from typing import cast
 from metastore import log
 from metastore.wire.server import Supervisor
@@ -149,6 +151,18 @@ def test_a_worker_that_the_system_has_no_process_for_comes_later(run: Callable[.
     server = run("full")
     assert connect(server.uri, timeout=10).getStatus() == 2
     assert len(server.children()) == 2
+
+
+def test_a_connection_that_is_reset_while_it_is_accepted_is_closed(server: ServerThread) -> None:
+    closed: list[bool] = []
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError("Invalid argument")  # as macOS has it
+
+    reset = SimpleNamespace(setsockopt=refuse, close=lambda: closed.append(True))
+    server._worker._accept(SimpleNamespace(accept=lambda: (reset, ("127.0.0.1", 1))))
+    assert closed == [True]
+    assert connect(server.uri, timeout=10).getStatus() == 2
 
 
 def test_a_worker_whose_interpreter_is_held_is_replaced(run: Callable[..., Running]) -> None:

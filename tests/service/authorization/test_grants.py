@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from thriftpy2.thrift import TApplicationException
 from metastore import idl
 from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.context import Metastore
 from metastore.store.schema import tables
-from metastore.wire import browsing
-from metastore.wire.authorization.guard import Guard
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker
 
@@ -298,15 +295,6 @@ def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monk
     assert as_user("carl").get_all_tables("shop") == as_user("carl").get_tables("shop", "*") == []
 
 
-def test_events_are_read_on_until_there_is_one_to_show(root: Caller, as_user: As) -> None:
-    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
-    found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=0, maxEvents=1)).events
-    assert [(each.dbName, each.tableName) for each in found] == [("shop", None)]
-    found = as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
-    assert [(each.dbName, each.tableName) for each in found] == [("shop", "prices")]
-    assert as_user("bob").get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events == []
-
-
 def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Metastore) -> None:
     """As rows may have it that came from a metastore before Hive 3."""
     root.create_table(table("shop", "old", "una"))
@@ -314,20 +302,6 @@ def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Me
     server.database.write(lambda session: session.execute(untyped))
     assert as_user("una").get_all_databases() == ["default", "shop"]
     assert as_user("una").get_all_tables("shop") == ["old"]
-
-
-def test_many_hidden_events_are_passed_over_together(root: Caller, as_user: As, server: Metastore) -> None:
-    for number in range(30):
-        root.create_table(table("shop", f"hidden{number}", "olga"))
-    root.create_table(table("shop", "shown", "bob"))
-    root.create_table(table("shop", "shown_too", "bob"))
-    bob, statements = as_user("bob"), list[str]()
-    bob.get_all_tables("shop")
-    server.database.observer = statements.append
-    found = bob.get_next_notification(idl.NotificationEventRequest(lastEvent=0, maxEvents=1)).events
-    first = bob.get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
-    assert [each.tableName for each in (*found, *first)] == [None, "shown"]
-    assert len(statements) < 30
 
 
 def test_a_refusal_names_some_of_what_it_is_about(root: Caller, as_user: As) -> None:
@@ -511,96 +485,3 @@ def test_who_inserts_changes_nothing_but_counts(root: Caller, as_user: As) -> No
     counted.lastAccessTime, counted.temporary, counted.accessType, counted.retention = 5, False, 8, None
     bob.alter_table("shop", "orders", counted)
     assert root.get_table("shop", "orders").parameters["numRows"] == "7"
-
-
-def test_who_grants_is_the_caller(root: Caller, as_user: As) -> None:
-    """An admin may name anybody: HiveServer2 grants in the name of its users."""
-    bob, ref = as_user("bob"), idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="shop", objectName="orders")
-    root.grant_privileges(bag("SELECT", "bob", option=True, dbName="shop", objectName="orders"))
-    given = bag("SELECT", "eve", dbName="shop", objectName="orders")
-    bob.grant_privileges(given)
-    given.privileges[0].principalName = "carl"
-    bob.grant_revoke_privileges(idl.GrantRevokePrivilegeRequest(requestType=idl.GrantRevokeType.GRANT, privileges=given))
-    found = {each.principalName: each.grantInfo.grantor for each in root.list_privileges(None, None, ref)}
-    assert found == {"bob": "root", "eve": "bob", "carl": "bob"}
-    given.privileges[0].principalName, given.privileges[0].grantInfo.grantor = "dora", "olga"
-    root.grant_privileges(given)
-    assert {each.grantInfo.grantor for each in root.list_privileges("dora", USER, ref)} == {"olga"}
-
-
-def test_what_is_granted_with_a_table_the_caller_grants(root: Caller, as_user: As) -> None:
-    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
-    info = idl.PrivilegeGrantInfo(privilege="SELECT", grantor="root", grantorType=USER, grantOption=True)
-    made = table("shop", "given")
-    made.privileges = idl.PrincipalPrivilegeSet(userPrivileges={"eve": [info]}, groupPrivileges={}, rolePrivileges={})
-    for name, method in (("given", "create_table"), ("given2", "create_table_req")):
-        made.tableName = name
-        getattr(as_user("bob"), method)(made if method == "create_table" else idl.CreateTableRequest(table=made))
-        ref = idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="shop", objectName=name)
-        assert [each.grantInfo.grantor for each in root.list_privileges("eve", USER, ref)] == ["bob"]
-
-
-def test_who_grants_a_role_is_the_caller_or_a_role_of_the_caller(root: Caller, as_user: As) -> None:
-    for role in ("readers", "staff"):
-        root.create_role(idl.Role(roleName=role))
-    for role in ("readers", "staff"):
-        root.grant_role(role, "bob", USER, "root", USER, True)
-    bob = as_user("bob")
-    bob.grant_role("readers", "eve", USER, "olga", USER, False)
-    bob.grant_revoke_role(
-        idl.GrantRevokeRoleRequest(
-            requestType=idl.GrantRevokeType.GRANT, roleName="readers", principalName="carl", principalType=USER, grantor="root"
-        )
-    )
-    bob.grant_role("readers", "dora", USER, "staff", ROLE, False)
-    told = root.get_principals_in_role(idl.GetPrincipalsInRoleRequest(roleName="readers")).principalGrants
-    assert {each.principalName: each.grantorName for each in told} == {"bob": "root", "eve": "bob", "carl": "bob", "dora": "staff"}
-
-
-def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
-    """Neither what a foreign key refers to, nor the old name of a table and what it was then."""
-    root.create_database(idl.Database(name="fin", ownerName="fred"))
-    root.grant_privileges(bag("CREATE", "olga", dbName="shop"))
-    root.grant_privileges(bag("CREATE", "olga", dbName="fin"))
-    olga, bob = as_user("olga"), as_user("bob")
-    for name in ("salaries", "plans"):
-        olga.create_table(table("fin", name))
-    primary = idl.SQLPrimaryKey(table_db="fin", table_name="salaries", column_name="a", key_seq=1, pk_name="pk")
-    olga.add_primary_key(idl.AddPrimaryKeyRequest([primary]))
-    start = root.get_current_notificationEventId().eventId
-    foreign = idl.SQLForeignKey(
-        pktable_db="fin", pktable_name="salaries", pkcolumn_name="a", fktable_db="shop", fktable_name="orders", fkcolumn_name="a",
-        key_seq=1,
-    )  # fmt: skip
-    olga.add_foreign_key(idl.AddForeignKeyRequest([foreign]))
-    moved = olga.get_table("fin", "plans")
-    moved.dbName, moved.tableName = "shop", "projects"
-    olga.alter_table("fin", "plans", moved)
-    same = olga.get_table("shop", "projects")
-    same.parameters["note"] = "x"
-    olga.alter_table("shop", "projects", same)
-    for name in ("orders", "projects"):
-        root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName=name))
-
-    def told(caller: Caller) -> list[str]:
-        request = idl.NotificationEventRequest(lastEvent=start, maxEvents=100)
-        return [each.eventType for each in caller.get_next_notification(request).events]
-
-    assert told(root) == told(olga) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
-    assert told(bob) == ["ALTER_TABLE"]
-    shown = [_shown_event(bob, start + number) for number in (1, 2, 3)]
-    assert shown == [False, False, True]
-    root.grant_privileges(bag("SELECT", "bob", dbName="fin"))
-    assert told(bob) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
-
-
-def _shown_event(caller: Caller, key: int) -> bool:
-    """Ask as the console does."""
-    authorizer = caller.metastore.authorizer
-    assert authorizer is not None
-    call = Call(caller.metastore, Client("127.0.0.1:1", user="bob"), "show_event")
-    try:
-        Guard(authorizer, browsing.RULES).run(browsing.QUERIES["show_event"].handler, call, SimpleNamespace(id=key))
-    except NoSuchObject:
-        return False
-    return True
