@@ -98,7 +98,7 @@ def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, d
 def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     """Make a transactional table a plain managed one of the same format, by writing its rows anew.
 
-    LockTimeout, TableChanged, TransactionLost, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is what it
+    LockTimeout, TableChanged, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is what it
     was, and what was written beside it is removed. CanNotConvert when the exchange at the end broke off: it says where the rows are.
     """
     work = SparkTransaction(spark, uri)
