@@ -16,7 +16,7 @@ from metastore.rules.table_kinds import is_external, is_full_acid, is_insert_onl
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from metastore.idl import Table
+    from metastore.idl import StorageDescriptor, Table
 
 INSERT_ONLY_TABLES = "INSERT_ONLY_TABLES"
 FULL_ACID_WRITE = "HIVEFULLACIDWRITE"
@@ -24,7 +24,10 @@ FULL_ACID_READ = "HIVEFULLACIDREAD"
 INSERT_ONLY_WRITE = "HIVEMANAGEDINSERTWRITE"
 INSERT_ONLY_READ = "HIVEMANAGEDINSERTREAD"
 CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
-RAW_METADATA = "MANAGE_RAW_METADATA"
+RAW_METADATA = frozenset({"MANAGERAWMETADATA", "MANAGE_RAW_METADATA"})
+"""What Hive's server reads, and what its transformer does."""
+BUCKETS = "HIVEBUCKET2"
+MATERIALIZED_VIEWS = "HIVEMQT"
 TABLE_CAPABILITIES = "OBJCAPABILITIES"
 """Parameter of a table that lists what it needs, instead of what its kind needs."""
 
@@ -49,7 +52,7 @@ def check_capabilities(table: Table, capabilities: Collection[str] | None, clien
     the others too. Hive asks nothing for full ACID tables: their files do not look like data to such a client.
     """
     known = set(capabilities or ())
-    if not is_insert_only(table) or known & {INSERT_ONLY_TABLES, INSERT_ONLY_READ, CONNECTOR_READ, RAW_METADATA}:
+    if not is_insert_only(table) or known & {INSERT_ONLY_TABLES, INSERT_ONLY_READ, CONNECTOR_READ, *RAW_METADATA}:
         return
     raise MetaError(
         "Your client does not appear to support insert-only tables. To skip capability checks, set "
@@ -77,6 +80,10 @@ def access(table: Table, capabilities: Collection[str]) -> Access:
     reads, writes = required(table)
     missing_read = () if not reads or known & set(reads) else reads
     missing_write = () if not writes or known & set(writes[:1] + writes[-1:]) else writes
+    if table.tableType == "MATERIALIZED_VIEW":
+        missing_read = () if MATERIALIZED_VIEWS in known and known & {CONNECTOR_READ, FULL_ACID_READ} else reads
+    elif writes and not missing_write and not is_external(table):
+        missing_read = ()  # who may write a managed table may read it
     stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
     if stated is not None:
         missing_read = tuple(name for name in reads if name not in known)
@@ -91,8 +98,8 @@ def access(table: Table, capabilities: Collection[str]) -> Access:
 def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the capabilities that reading and writing a table need.
 
-    Any one of those for reading is enough; the first or last of those for writing. What the table itself states
-    (`OBJCAPABILITIES`) is needed entirely.
+    Any one of those for reading is enough, but for a materialized view, which needs the last and one that reads transactional tables; the
+    first or last of those for writing. What the table itself states (`OBJCAPABILITIES`) is needed entirely.
     """
     stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
     if stated is not None:
@@ -102,12 +109,21 @@ def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if table.tableType == "VIRTUAL_VIEW":
         return ("HIVESQL", CONNECTOR_READ), ()
     if table.tableType == "MATERIALIZED_VIEW":
-        return (CONNECTOR_READ, FULL_ACID_READ), ()
+        return (CONNECTOR_READ, MATERIALIZED_VIEWS), ()
     if is_insert_only(table):
         return (CONNECTOR_READ, INSERT_ONLY_READ), (INSERT_ONLY_WRITE, *_ACID_WRITE)
     if is_full_acid(table):
         return (CONNECTOR_READ, FULL_ACID_READ), (FULL_ACID_WRITE, *_ACID_WRITE)
     if is_external(table):
-        bucketed = table.sd is not None and (table.sd.numBuckets or 0) > 0
-        return ("EXTREAD",) if not bucketed else (), ("HIVEBUCKET2",) if bucketed else ("EXTWRITE",)
+        bucketed = is_bucketed(table.sd)
+        return ("EXTREAD",) if not bucketed else (), (BUCKETS,) if bucketed else ("EXTWRITE",)
     return (), ()
+
+
+def is_bucketed(sd: StorageDescriptor | None) -> bool:
+    return sd is not None and (sd.numBuckets or 0) > 0
+
+
+def hides_buckets(table: Table, capabilities: Collection[str]) -> bool:
+    """Tell whether a client would misread the buckets of an external table: it does not know by which hash rows were laid into them."""
+    return is_external(table) and BUCKETS not in capabilities

@@ -8,9 +8,9 @@ from itertools import count
 from typing import cast
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
-from metastore.idl import ClientCapabilities, ClientCapability, Database, Table
+from metastore.idl import ClientCapabilities, ClientCapability, Database, Partition, StorageDescriptor, Table
 from metastore.rules import table_types
-from metastore.rules.capabilities import RAW_METADATA, access
+from metastore.rules.capabilities import RAW_METADATA, access, hides_buckets, is_bucketed
 from metastore.rules.names import directory_name
 from metastore.rules.table_kinds import TRANSLATED, VIEWS, table_label
 from metastore.rules.table_types import Mode, Roots
@@ -146,12 +146,34 @@ def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | 
 
 
 def on_get(table: Table, capabilities: Sequence[str] | None) -> Table:
-    """Tell a client that declares its capabilities what it may do with the table; others see it as it is stored."""
-    if capabilities is None or RAW_METADATA in capabilities:
+    """Tell a client that declares its capabilities what it may do with the table; others see it as it is stored.
+
+    Buckets of an external table that it would misread are hidden. Source: Hive's MetastoreDefaultTransformer.
+    """
+    if not capabilities or RAW_METADATA & {*capabilities}:
         return table
     allowed = access(table, capabilities)
     seen = copy(table)
     seen.accessType = allowed.type
     seen.requiredReadCapabilities = list(allowed.missing_read) or None
     seen.requiredWriteCapabilities = list(allowed.missing_write) or None
+    if hides_buckets(table, capabilities) and is_bucketed(table.sd):
+        seen.sd = _without_buckets(table.sd)
     return seen
+
+
+def on_get_partitions(table: Table, found: list[Partition], capabilities: Sequence[str]) -> list[Partition]:
+    """Hide from a client what it would misread of a table's partitions: their buckets."""
+    if RAW_METADATA & {*capabilities} or not hides_buckets(table, capabilities):
+        return found
+    seen = [copy(partition) for partition in found]
+    for partition in seen:
+        if is_bucketed(partition.sd):
+            partition.sd = _without_buckets(partition.sd)
+    return seen
+
+
+def _without_buckets(sd: StorageDescriptor) -> StorageDescriptor:
+    slim = copy(sd)
+    slim.numBuckets = -1
+    return slim

@@ -357,6 +357,13 @@ def test_insert_only_tables_are_kept_from_clients_that_do_not_know_them() -> Non
         (table(parameters={"EXTERNAL": "TRUE"}), ["EXTREAD", "EXTWRITE"], (8, (), ())),
         (table("VIRTUAL_VIEW"), ["HIVESQL"], (2, (), ())),
         (table("VIRTUAL_VIEW"), [], (1, "HIVESQL", ())),
+        (table(parameters=INSERT_ONLY), ["HIVEMANAGEDINSERTWRITE"], (8, (), ())),
+        (table(parameters=FULL), ["CONNECTORWRITE"], (8, (), ())),
+        (table(parameters={"EXTERNAL": "TRUE"}), ["EXTWRITE"], (1, "EXTREAD", ())),
+        (table("MATERIALIZED_VIEW"), ["HIVEMQT", "HIVEFULLACIDREAD"], (2, (), ())),
+        (table("MATERIALIZED_VIEW"), ["HIVEMQT", "CONNECTORREAD"], (2, (), ())),
+        (table("MATERIALIZED_VIEW"), ["HIVEMQT"], (1, "CONNECTORREAD", ())),
+        (table("MATERIALIZED_VIEW"), ["HIVEFULLACIDREAD", "CONNECTORREAD"], (1, "HIVEMQT", ())),
         (table(parameters={"OBJCAPABILITIES": "aread, bwrite"}), ["AREAD"], (2, (), "BWRITE")),
     ],
 )

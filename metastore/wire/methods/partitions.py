@@ -26,7 +26,7 @@ from metastore.idl import (
 from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import partitions, statistics_validity, tables
+from metastore.service import partitions, statistics_validity, tables, translation
 from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call
@@ -67,7 +67,8 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
 def _form(request: Any) -> partitions.Form:
     """Return what a reply is made of: structs where `_project` or something else changes them."""
     changed = request.skipColumnSchemaForPartition or validity_rules.seen_by(getattr(request, "validWriteIdList", None)) is not None
-    return partitions.STRUCTS if changed or getattr(request, "get_col_stats", False) else partitions.TUPLES
+    added = getattr(request, "get_col_stats", False) or getattr(request, "processorCapabilities", None)
+    return partitions.STRUCTS if changed or added else partitions.TUPLES
 
 
 def _with_columns(call: Call, name: TableName, sent: list[Partition], request: Any) -> list[Partition]:
@@ -259,6 +260,8 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
         raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
+    if request.processorCapabilities:
+        found = translation.on_get_partitions(tables.find_table(call, name), found, request.processorCapabilities)
     return GetPartitionsByNamesResult(partitions=found)
 
 
