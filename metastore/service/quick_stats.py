@@ -50,7 +50,8 @@ def from_directory(
 ) -> dict[str, str]:
     """Return parameters with numFiles and totalSize of a directory; unchanged if it is not reached, or has them and `force` is not set.
 
-    COLUMN_STATS_ACCURATE goes unless the request says that a task made the statistics.
+    COLUMN_STATS_ACCURATE goes unless the request says that a task made the statistics: what a user wrote down (`ALTER TABLE .. UPDATE
+    STATISTICS`) answers no query.
     """
     if not force and all(key in parameters for key in FAST):
         return dict(parameters)
@@ -58,7 +59,7 @@ def from_directory(
     if summary is None:
         return dict(parameters)
     out = {**parameters, "numFiles": str(summary.files), "totalSize": str(summary.size)}
-    if not are_given(environment):
+    if environment.get("STATS_GENERATED") != "TASK":
         out.pop(ACCURATE, None)
     return out
 

@@ -434,6 +434,22 @@ def test_statistics_that_come_with_a_new_location_are_of_its_data(call: Call, tm
     assert "rawDataSize" not in get_table(call, plain).parameters
 
 
+@pytest.mark.parametrize(("who", "stays"), [("TASK", True), ("USER", False)])
+def test_a_number_of_rows_that_a_user_writes_down_is_not_called_exact(call: Call, who: str, stays: bool) -> None:
+    """Hive answers count(*) from it otherwise; a task has counted."""
+    exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "5"}
+    name, plain = make_table(call, "t", keys=[("k", "int")]), make_table(call, "plain")
+    add_partitions(call, name, [["1"]])
+    partition, table = deepcopy(get_partition(call, name, ["1"])), deepcopy(get_table(call, plain))
+    for each in (partition, table):
+        each.parameters.update(exact)
+    alter_partitions(call, name, [partition], environment={"STATS_GENERATED": who})
+    alter_table(call, plain, table, environment={"STATS_GENERATED": who})
+    for found in (get_partition(call, name, ["1"]), get_table(call, plain)):
+        assert found.parameters["numRows"] == "5"
+        assert ("COLUMN_STATS_ACCURATE" in found.parameters) is stays
+
+
 def test_a_new_location_of_a_partitioned_or_an_iceberg_table_is_of_the_same_data(call: Call, tmp_path: Path) -> None:
     for name in (make_table(call, "t", keys=[("k", "int")]), make_table(call, "i", parameters={"table_type": "ICEBERG"})):
         analyzed(call, name)
