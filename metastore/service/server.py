@@ -26,7 +26,7 @@ WITHOUT_EFFECT = {
     "hive.metastore.partition.order.expr": '"PART_NAME" asc',
 }
 """The settings of a connection that only Java's server heeds, with their defaults: they are kept for who asks."""
-READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
+READABLE = re.compile(r"(hive|hdfs|mapred|metastore).*")
 
 
 def get_config_value(call: Call, name: str | None, default: str | None) -> str | None:

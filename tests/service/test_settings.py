@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.errors import InvalidOperation, MetaError
+from metastore.errors import ConfigValueSecurity, InvalidOperation, MetaError
 from metastore.service import tables
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
@@ -51,6 +51,17 @@ def test_a_taken_place_may_be_prohibited_for_translated_tables_only(make_metasto
 def test_clients_learn_how_much_to_ask_for_at_once(make_metastore: MetastoreMaker, call: Call, name: str) -> None:
     assert get_config_value(call, name, "7") == "300"
     assert get_config_value(call_of(make_metastore(batch_retrieve_max=2)), name, "7") == "2"
+
+
+@pytest.mark.parametrize("name", ["mapreduce.job.name", "hive", "metastorex"])
+def test_a_name_that_begins_as_hive_s_do_has_the_default(call: Call, name: str) -> None:
+    assert get_config_value(call, name, "x") == "x"
+
+
+@pytest.mark.parametrize("name", ["javax.jdo.option.ConnectionURL", "fs.s3a.secret.key", "metastore.dbPassword", " hive.x"])
+def test_a_name_of_another_kind_or_of_a_password_is_refused(call: Call, name: str) -> None:
+    with pytest.raises(ConfigValueSecurity, match="can.?not be accessed"):
+        get_config_value(call, name, "x")
 
 
 TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
