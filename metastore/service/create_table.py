@@ -17,6 +17,7 @@ from metastore.rules.types import validate_columns
 from metastore.service import constraints as constraint_service
 from metastore.service import privileges, quick_stats, translation
 from metastore.service.change import change
+from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.store import databases, tables
@@ -80,9 +81,11 @@ def _claimed_name(call: Call, table: Table) -> TableName:
 
 
 def _complete(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
-    """Give a table its time, its type of owner and the parameters to store; tell whether its basic statistics are to be gathered."""
+    """Give a table its times, its type of owner and the parameters to store; tell whether its basic statistics are to be gathered."""
     table.createTime = int(time.time())
     table.ownerType = table.ownerType or PrincipalType.USER
+    if table.creationMetadata is not None:
+        table.creationMetadata.materializationTime = now_ms()
     table.parameters = {key: value for key, value in (table.parameters or {}).items() if key not in CREATION_MARKS}
     table.parameters.setdefault("transient_lastDdlTime", str(table.createTime))
     gathers = quick_stats.wanted(call, table.parameters, environment) and not table.partitionKeys

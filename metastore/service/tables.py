@@ -16,6 +16,7 @@ from metastore.rules.names import exact_name, is_class_name, normalize, pattern_
 from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
 from metastore.service import deletion, soft_drops
 from metastore.service.change import change
+from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.databases import get_databases, skips_trash, views_told
 from metastore.service.names import TableName
@@ -346,11 +347,15 @@ def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def update_creation_metadata(call: Call, name: TableName, metadata: CreationMetadata) -> None:
-    """Change what a materialized view was made from. NoSuchObject, MetaError."""
+    """Change what a materialized view was made from, and note that it was made now. NoSuchObject, MetaError.
+
+    Hive compares that time with the window in which a view may lag behind (`rewriting.time.window`).
+    """
     table = find_table(call, name)
     if table.tableType != "MATERIALIZED_VIEW" or table.id is None:
         raise MetaError(f"{name} is not a materialized view")
     key = table.id
+    metadata.materializationTime = now_ms()
     call.database.write(lambda session: view_sources.set_sources(session, key, metadata))
 
 

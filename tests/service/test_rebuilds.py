@@ -7,16 +7,23 @@ from metastore.idl import (
     CompactionRequest,
     CompactionType,
     CreationMetadata,
+    FieldSchema,
     LockState,
     Materialization,
+    SerDeInfo,
     SourceTable,
+    StorageDescriptor,
+    Table,
     TxnType,
     UpdateTransactionalStatsRequest,
 )
 from metastore.rules.snapshots import WriteIds, format_transactions, of_reply, of_table_reply
 from metastore.service import compactions, rebuilds, transactions, write_ids
 from metastore.service.alter_table import alter_table
+from metastore.service.clock import now_ms
 from metastore.service.context import Call
+from metastore.service.create_table import create_table
+from metastore.service.names import TableName
 from metastore.service.tables import drop_table, get_table, update_creation_metadata
 from metastore.store import schema
 from tests.support.catalog import make_database, make_table
@@ -171,3 +178,27 @@ def test_changed_rows_are_noted_in_the_views_made_from_a_table(call: Call) -> No
 def test_changed_rows_cost_little_where_there_are_no_views(call: Call, counts: StatementCounts) -> None:
     counts("add changed rows", lambda: rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(1, 3, 0, 0)))
     counts("add none", lambda: rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(1, 0, 0, 0)))
+
+
+def made_at(call: Call, view: TableName) -> int:
+    made = get_table(call, view).creationMetadata
+    assert made is not None
+    return made.materializationTime or 0
+
+
+def test_a_view_tells_when_it_was_made_last(call: Call) -> None:
+    """Hive answers from a view that lags behind as long as that is within its window (`rewriting.time.window`)."""
+    made = CreationMetadata(catName="hive", dbName="default", tblName="v", tablesUsed=["default.s"], materializationTime=7)
+    begun = now_ms()
+    sd = StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}))
+    create_table(call, Table(tableName="v", dbName="default", tableType="MATERIALIZED_VIEW", sd=sd, creationMetadata=made))
+    view = TableName("hive", "default", "v")
+    first = made_at(call, view)
+    assert begun <= first <= now_ms()
+    table = get_table(call, view)
+    table.rewriteEnabled = False
+    alter_table(call, view, table)
+    assert made_at(call, view) == first
+    made.materializationTime = None
+    update_creation_metadata(call, view, made)
+    assert first <= made_at(call, view) <= now_ms()
