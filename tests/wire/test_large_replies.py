@@ -103,6 +103,7 @@ LISTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "by filter, none": ("get_partitions_by_filter", {**WHERE, "filter": "n = 99 and k < 'm'", "max_parts": -1}),
     "request": ("get_partitions_req", {"req": idl.PartitionsRequest(**REQUEST)}),
     "request without columns": ("get_partitions_req", {"req": idl.PartitionsRequest(**REQUEST, skipColumnSchemaForPartition=True)}),
+    "request without parameters": ("get_partitions_req", {"req": idl.PartitionsRequest(**REQUEST, excludeParamKeyPattern="%")}),
     "request by filter": ("get_partitions_by_filter_req", {"req": idl.GetPartitionsByFilterRequest(**REQUEST, filter="n > 7")}),
     "request by values": ("get_partitions_ps_with_auth_req", {"req": idl.GetPartitionsPsWithAuthRequest(**REQUEST, partVals=["a"])}),
     "by expression": ("get_partitions_by_expr", {"req": idl.PartitionsByExprRequest(**CERTAIN)}),

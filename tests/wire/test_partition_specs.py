@@ -13,13 +13,18 @@ from metastore.binary import from_bytes, to_bytes
 from metastore.client import Client, connect
 from metastore.config import Config
 from metastore.idl import (
+    GetPartitionsByFilterRequest,
+    GetPartitionsByNamesRequest,
     GetPartitionsFilterSpec,
+    GetPartitionsPsWithAuthRequest,
     GetPartitionsRequest,
     GetProjectionsSpec,
     MetaException,
     Partition,
     PartitionFilterMode,
+    PartitionsByExprRequest,
     PartitionSpec,
+    PartitionsRequest,
     StorageDescriptor,
 )
 from metastore.service.alter_partitions import alter_partitions
@@ -195,6 +200,34 @@ def test_only_the_fields_that_are_named_come_back(client: Client) -> None:
 def test_parameters_are_chosen_by_patterns(client: Client, wanted: GetProjectionsSpec, expected: set[str]) -> None:
     for partition in together(ask(client, wanted=wanted)):
         assert set(partition.parameters) == expected
+
+
+WHERE = {"dbName": "default", "tblName": "t"}
+REQUESTS: dict[str, tuple[type, dict[str, object]]] = {
+    "get_partitions_req": (PartitionsRequest, WHERE),
+    "get_partitions_by_filter_req": (GetPartitionsByFilterRequest, {**WHERE, "filter": "hr > 0"}),
+    "get_partitions_by_names_req": (GetPartitionsByNamesRequest, {"db_name": "default", "tbl_name": "t", "names": ["ds=a/hr=1"]}),
+    "get_partitions_ps_with_auth_req": (GetPartitionsPsWithAuthRequest, {**WHERE, "partVals": ["a", ""]}),
+    "get_partitions_by_expr": (PartitionsByExprRequest, {**WHERE, "expr": b""}),
+}
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+def test_the_requests_of_hive_4_choose_parameters_by_patterns_too(client: Client, all_parts: list[Partition], method: str) -> None:
+    kind, arguments = REQUESTS[method]
+
+    def asked(include: str | None, exclude: str | None) -> set[str]:
+        reply = client.call(method, kind(**arguments, includeParamKeyPattern=include, excludeParamKeyPattern=exclude))
+        found = reply if isinstance(reply, list) else reply.partitions
+        assert found
+        assert all(each.sd.cols for each in found)
+        return {name for each in found for name in each.parameters}
+
+    everything = {*all_parts[0].parameters}
+    assert asked(None, None) == asked("", "") == everything
+    assert asked("num%", None) == {"numFiles", "numRows"}
+    assert asked("num%", "%Rows") == {"numFiles"}
+    assert asked(None, "num%") == everything - {"numFiles", "numRows"}
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from metastore.idl import (
     PartitionValuesRow,
     RenamePartitionResponse,
 )
+from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
@@ -51,9 +52,11 @@ def _name(call: Call, args: Any) -> TableName:
 
 
 def _project(found: list[Partition], request: Any) -> list[Partition]:
-    """Judge statistics by the query's snapshot, if it is sent; leave the columns out of partitions when a 4.1+ client asks for that."""
+    """Judge statistics by the query's snapshot, if it is sent; leave out columns and parameters that a 4.x client does not want."""
     if (seen := validity_rules.seen_by(getattr(request, "validWriteIdList", None))) is not None:
         statistics_validity.show_validity_of_partitions(found, seen)
+    if any(patterns := _patterns(request)):
+        found = projection.project(found, None, *patterns)
     if not request.skipColumnSchemaForPartition:
         return found
     slim = [copy(partition) for partition in found]
@@ -64,11 +67,16 @@ def _project(found: list[Partition], request: Any) -> list[Partition]:
     return slim
 
 
+def _patterns(request: Any) -> tuple[str | None, str | None]:
+    """Return which keys of parameters a request wants, and which not."""
+    return getattr(request, "includeParamKeyPattern", None), getattr(request, "excludeParamKeyPattern", None)
+
+
 def _form(request: Any) -> partitions.Form:
     """Return what a reply is made of: structs where `_project` or something else changes them."""
     changed = request.skipColumnSchemaForPartition or validity_rules.seen_by(getattr(request, "validWriteIdList", None)) is not None
     added = getattr(request, "get_col_stats", False) or getattr(request, "processorCapabilities", None)
-    return partitions.STRUCTS if changed or added else partitions.TUPLES
+    return partitions.STRUCTS if changed or added or any(_patterns(request)) else partitions.TUPLES
 
 
 def _with_columns(call: Call, name: TableName, sent: list[Partition], request: Any) -> list[Partition]:
