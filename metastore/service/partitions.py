@@ -242,7 +242,8 @@ def _facts_by_filter(text: str | None) -> Query:
 def get_partition_values(
     call: Call, name: TableName, wanted: Sequence[FieldSchema] | None, text: str | None, *, distinct: bool, ascending: bool, limit: int
 ) -> list[list[str]]:
-    """Return the values of some of the partition keys, sorted as text. MetaError for a missing table or key."""
+    """Return the values of some partition keys, sorted as text, null as the default partition. MetaError for a missing table or key."""
+    null = call.config.default_partition_name
     if not wanted:
         raise MissingArgument(f"{name}: the list of partition keys is null or empty: name the keys whose values are wanted")
 
@@ -252,7 +253,7 @@ def get_partition_values(
             if normalize(key.name) not in positions:
                 raise MetaError(f"{key.name} is not a partitioning key of {name}")
         places = [positions[normalize(key.name)] for key in wanted]
-        found = [tuple(values[place] for place in places) for values in (orjson.loads(row[2]) for row in rows)]
+        found = [tuple(values[place] or null for place in places) for values in (orjson.loads(row[2]) for row in rows)]
         return list(dict.fromkeys(found)) if distinct else found
 
     try:

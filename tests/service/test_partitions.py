@@ -1,12 +1,13 @@
 import datetime
 from collections.abc import Sequence
 from copy import copy
+from types import SimpleNamespace
 
 import pytest
 
 from metastore.binary import each_to_bytes
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
-from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet
+from metastore.idl import FieldSchema, Partition, PartitionValuesRequest, PrincipalPrivilegeSet
 from metastore.service import partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.add_partitions import append_partition, append_partition_by_name
@@ -20,6 +21,7 @@ from metastore.service.expressions import (
     get_partitions_by_expression,
 )
 from metastore.service.names import TableName
+from metastore.wire.methods import METHODS
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 from tests.support.replies import in_structs
 
@@ -273,6 +275,22 @@ def test_values_of_keys_are_listed(call: Call) -> None:
     assert rows == [["10"], ["8"], ["9"]]
     rows = partitions.get_partition_values(call, name, keys, "ds = '2024-01-01'", distinct=False, ascending=False, limit=2)
     assert rows == [["9"], ["8"]]
+
+
+def test_a_value_that_is_null_is_listed_once_however_it_was_spelled(call: Call) -> None:
+    name = make_table(call, "t", keys=[("ds", "string"), ("hr", "string")])
+    add_partitions(call, name, [["", "1"], ["__HIVE_DEFAULT_PARTITION__", "2"], ["a", ""]])
+    ds, hr = FieldSchema("ds", "string"), FieldSchema("hr", "string")
+    rows = partitions.get_partition_values(call, name, [ds], None, distinct=True, ascending=True, limit=-1)
+    assert rows == [["__HIVE_DEFAULT_PARTITION__"], ["a"]]
+    rows = partitions.get_partition_values(call, name, [ds, hr], None, distinct=False, ascending=False, limit=1)
+    assert rows == [["a", "__HIVE_DEFAULT_PARTITION__"]]
+    request = SimpleNamespace(request=PartitionValuesRequest("default", "t", [hr], maxParts=0))
+    assert [each.row for each in METHODS["get_partition_values"](call, request).partitionValues] == [
+        ["1"],
+        ["2"],
+        ["__HIVE_DEFAULT_PARTITION__"],
+    ]
 
 
 def test_append_makes_a_partition_like_the_table(call: Call) -> None:

@@ -395,7 +395,7 @@ def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
         request.filter,
         distinct=request.applyDistinct is not False,
         ascending=request.ascending is not False,
-        limit=unpack.limit(request.maxParts),
+        limit=unpack.limit(request.maxParts) or -1,  # Hive's server takes none for all here
     )
     return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 
