@@ -27,6 +27,7 @@ CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
 RAW_METADATA = frozenset({"MANAGERAWMETADATA", "MANAGE_RAW_METADATA"})
 """What Hive's server reads, and what its transformer does."""
 BUCKETS = "HIVEBUCKET2"
+UNMODIFIED = "ACCEPTS_UNMODIFIED_METADATA"
 MATERIALIZED_VIEWS = "HIVEMQT"
 TABLE_CAPABILITIES = "OBJCAPABILITIES"
 """Parameter of a table that lists what it needs, instead of what its kind needs."""
@@ -125,5 +126,8 @@ def is_bucketed(sd: StorageDescriptor | None) -> bool:
 
 
 def hides_buckets(table: Table, capabilities: Collection[str]) -> bool:
-    """Tell whether a client would misread the buckets of an external table: it does not know by which hash rows were laid into them."""
-    return is_external(table) and BUCKETS not in capabilities
+    """Tell whether a client would misread the buckets of an external table: it does not know by which hash rows were laid into them.
+
+    One that wants metadata as they are looks at its `accessType` instead.
+    """
+    return is_external(table) and not {BUCKETS, UNMODIFIED} & {*capabilities}

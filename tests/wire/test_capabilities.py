@@ -77,6 +77,11 @@ def test_who_knows_the_hash_sees_buckets(client: Client) -> None:
     assert buckets_of_partition(client, ["HIVEBUCKET2"]) == 4
 
 
+def test_who_wants_metadata_as_they_are_is_told_not_to_write_but_sees_buckets(client: Client) -> None:
+    table = seen(client, "t", ["ACCEPTS_UNMODIFIED_METADATA", "EXTREAD", "EXTWRITE"])
+    assert (table.accessType, table.requiredWriteCapabilities, table.sd.numBuckets) == (2, ["HIVEBUCKET2"], 4)
+
+
 def test_hiding_buckets_leaves_what_is_stored(client: Client) -> None:
     seen(client, "t", ["EXTREAD"])
     buckets_of_partition(client, ["EXTREAD"])
