@@ -131,7 +131,7 @@ def tables_of(session: Session, catalog: str, database: str, names: Sequence[str
     if names is None:
         rows = session.rows(TABLES, catalog_key=catalog, database_key=database)
     else:
-        rows = session.rows(NAMED[session.kind], catalog_key=catalog, database_key=database, names=ascending(names))
+        rows = session.rows(NAMED, catalog_key=catalog, database_key=database, names=ascending(names))
     return {name: (key, owner(who, kind)) for name, key, who, kind in rows}
 
 

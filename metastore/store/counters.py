@@ -8,17 +8,16 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from metastore.store.answer import Answer, Later
+from metastore.store.clauses import PerDatabase
 from metastore.store.database import Session
 from metastore.store.schema import counters
 
 TRANSACTION = "transaction"
 """The counter of transaction ids."""
 
-ClauseByKind = dict[str, Any]
 
-
-def taking(table: sa.Table, column: str, first: int, raised: str | None = None) -> ClauseByKind:
-    """Return the statement, by kind of database, that adds `count` to the column of a row, which begins at `first`, and yields the sum.
+def taking(table: sa.Table, column: str, first: int, raised: str | None = None) -> PerDatabase:
+    """Return the statement that adds `count` to the column of a row, which begins at `first`, and yields the sum.
 
     Parameters are the columns of the table's key and `count`, and a value that the column `raised` is not below from then on. `take`
     runs it.
@@ -32,20 +31,19 @@ def taking(table: sa.Table, column: str, first: int, raised: str | None = None) 
         return {} if raised is None else {raised: getattr(sa.func, greatest)(table.c[raised], new[raised])}
 
     added = mysql.insert(table).values({**given, column: sa.func.last_insert_id(start)})
-    made: ClauseByKind = {
-        "mysql": added.on_duplicate_key_update({column: sa.func.last_insert_id(value + count), **raising("greatest", added.inserted)})
-    }
+    own: dict[str, sa.ClauseElement] = {}
     for kind, insert, greatest in (("postgresql", postgresql.insert, "greatest"), ("sqlite", sqlite.insert, "max")):
         clause: Any = insert(table).values({**given, column: start})
-        made[kind] = clause.on_conflict_do_update(
+        own[kind] = clause.on_conflict_do_update(
             index_elements=list(keys), set_={column: value + count, **raising(greatest, clause.excluded)}
         ).returning(value)
-    return made
+    usual = added.on_duplicate_key_update({column: sa.func.last_insert_id(value + count), **raising("greatest", added.inserted)})
+    return PerDatabase(usual, **own)
 
 
-def take(session: Session, clauses: ClauseByKind, count: int, **keys: str | int) -> Answer:
+def take(session: Session, clause: PerDatabase, count: int, **keys: str | int) -> Answer:
     """Run a statement that `taking` made, together with the next one; `taken` reads the answer."""
-    return session.enqueue(clauses[session.kind], count=count, **keys)
+    return session.enqueue(clause, count=count, **keys)
 
 
 def taken(answer: Answer) -> int:

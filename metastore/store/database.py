@@ -86,11 +86,6 @@ class Session:
         """Whether fast paths go by numbers of changes, which have to be kept then (see `Driver`)."""
         return self._database.driver.notes_changes
 
-    @property
-    def kind(self) -> str:
-        """The kind of database (sqlite, postgresql, mysql), for statements of which each has its own."""
-        return self._database.driver.name
-
     def lowest(self, prefix: str) -> str:
         """Return what no text is below that begins with a prefix."""
         return self._database.driver.lowest(prefix)

@@ -271,7 +271,7 @@ def insert_below(session: Session, answer: Answer, lock: NewLock, parts: Sequenc
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
     """Note that a lock's owner lives, in a unit of work of its own; tell whether the lock is there."""
-    return session.execute(HEARTBEAT[session.kind], key=key, now=now) > 0
+    return session.execute(HEARTBEAT, key=key, now=now) > 0
 
 
 def acquire(session: Session, key: int, now: int) -> bool:
@@ -286,7 +286,7 @@ def exists(session: Session, key: int) -> bool:
 
 def release(session: Session, key: int) -> bool:
     """Remove a lock that waits or belongs to no transaction, in a unit of work of its own; tell whether it was there."""
-    return session.execute(RELEASE[session.kind], key=key) > 0
+    return session.execute(RELEASE, key=key) > 0
 
 
 def expired(session: Session, since: int, most: int) -> list[int]:

@@ -97,7 +97,7 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     """Return those of the names that the table has."""
-    return {*session.column(EXISTING[session.kind], table_id=table_id, names=ascending(names))}
+    return {*session.column(EXISTING, table_id=table_id, names=ascending(names))}
 
 
 def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
@@ -116,7 +116,7 @@ def find(database: Database, session: Session, table: Table, name: str) -> Parti
 
 def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence[Row]:
     """Return the rows (`FIELDS`) of those of the names that are there, ascending by name."""
-    return session.rows(NAMED[session.kind], table_id=table.id, names=ascending(names))
+    return session.rows(NAMED, table_id=table.id, names=ascending(names))
 
 
 def named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
@@ -160,7 +160,7 @@ class Locking:
 
 
 def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answer:
-    return session.enqueue(LOCK_NAMED[session.kind], table_id=table.id, names=ascending(names))
+    return session.enqueue(LOCK_NAMED, table_id=table.id, names=ascending(names))
 
 
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:

@@ -128,7 +128,7 @@ def of_table(session: Session, table_id: int, engine: str) -> Encoded:
 
 def of_partitions(session: Session, table_id: int, names: Sequence[str], engine: str) -> dict[str, Encoded]:
     """Return the statistics of the named partitions that have any, by name and ascending."""
-    return _by_name(session.rows(READ_PARTITIONS[session.kind], key=table_id, names=ascending(names), engine_key=engine))
+    return _by_name(session.rows(READ_PARTITIONS, key=table_id, names=ascending(names), engine_key=engine))
 
 
 def of_other_columns(
@@ -136,7 +136,7 @@ def of_other_columns(
 ) -> Later[dict[str, Encoded]]:
     """Like `of_partitions`, together with the next statement, but without partitions that have statistics of just those columns."""
     named = _named(tuple(columns))
-    answer = session.enqueue(READ_OTHERS[session.kind], key=table_id, names=ascending(names), engine_key=engine, named=named)
+    answer = session.enqueue(READ_OTHERS, key=table_id, names=ascending(names), engine_key=engine, named=named)
     return lambda: _by_name(answer.rows)
 
 
@@ -149,7 +149,7 @@ def states_of_partitions(
     session: Session, table_id: int, names: Sequence[str], engine: str
 ) -> dict[str, tuple[Encoded, dict[str, str], int]]:
     """Return statistics by name as `of_partitions` does, each with the partition's parameters and write id."""
-    rows = session.rows(READ_STATES[session.kind], key=table_id, names=ascending(names), engine_key=engine)
+    rows = session.rows(READ_STATES, key=table_id, names=ascending(names), engine_key=engine)
     return {
         name: (orjson.loads(columns), orjson.loads(parameters), write_id)
         for name, columns, parameters, write_id in rows

@@ -206,7 +206,7 @@ def find_and_cache(database: Database, session: Session, catalog: str, database_
 
 def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
     """Return those of the named tables that are there, ascending by name."""
-    rows = session.rows(FIND_MANY[session.kind], catalog_key=catalog, database_key=database_name, names=ascending(names))
+    rows = session.rows(FIND_MANY, catalog_key=catalog, database_key=database_name, names=ascending(names))
     return [_struct(database, row) for row in rows]
 
 

@@ -18,7 +18,6 @@ from metastore.store import counters
 from metastore.store.answer import Later
 from metastore.store.clauses import Among, bare, constant, listed, unsynced
 from metastore.store.database import Session
-from metastore.store.drivers import DRIVERS
 from metastore.store.schema import counters as counter_rows
 from metastore.store.schema import locks, materialization_rebuilds, min_history, replicated_transactions, transactions
 
@@ -126,12 +125,12 @@ _MARK = "m"
 """Stands for a state in the row of the mark."""
 
 
-def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
+def _snapshot(*where: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
     """Return the query of a row with the mark and the lowest open id, and one for each state: how many there are, and all ids as one text.
 
     A row for each would take ten times as long where there are a hundred thousand.
     """
-    ids = listed(kind, sa.cast(TRANSACTION.id, sa.String()))
+    ids = listed(sa.cast(TRANSACTION.id, sa.String()))
     return sa.union_all(
         sa.select(constant(_MARK), COUNTER.value, sa.cast(LOWEST_OPEN.scalar_subquery(), sa.String())).where(
             COUNTER.name == sa.bindparam("counter")
@@ -143,8 +142,8 @@ def _snapshot(kind: str, *where: sa.ColumnElement[bool]) -> sa.CompoundSelect[An
     )
 
 
-SNAPSHOT = {kind: _snapshot(kind) for kind in DRIVERS}
-SNAPSHOT_WITHOUT = {kind: _snapshot(kind, sa.not_(Among(TRANSACTION.type, "types"))) for kind in DRIVERS}
+SNAPSHOT = _snapshot()
+SNAPSHOT_WITHOUT = _snapshot(sa.not_(Among(TRANSACTION.type, "types")))
 INFO = (
     sa.select(COUNTER.value, *SHOWN)
     .select_from(counter_rows.outerjoin(transactions, TRANSACTION.state.in_([constant(OPEN), constant(ABORTED)])))
@@ -247,7 +246,7 @@ def end(session: Session, ended: Sequence[Transaction], state: str, now: int, co
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
     """Note that a transaction's owner lives, in a unit of work of its own; tell whether it is open."""
-    return session.execute(HEARTBEAT[session.kind], key=key, now=now) > 0
+    return session.execute(HEARTBEAT, key=key, now=now) > 0
 
 
 def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:
@@ -282,9 +281,9 @@ def timed_out(session: Session, since: int, since_replicated: int, most: int) ->
 def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
     """Return the highest id and all that are open or aborted, but those of the types `without`, as they are at one moment."""
     if without:
-        rows = session.rows(SNAPSHOT_WITHOUT[session.kind], counter=counters.TRANSACTION, types=list(without))
+        rows = session.rows(SNAPSHOT_WITHOUT, counter=counters.TRANSACTION, types=list(without))
     else:
-        rows = session.rows(SNAPSHOT[session.kind], counter=counters.TRANSACTION)
+        rows = session.rows(SNAPSHOT, counter=counters.TRANSACTION)
     found = {state: (number, text) for state, number, text in rows}
     mark, lowest = found.get(_MARK, (0, None))
     return Exceptions(int(mark), None if lowest is None else int(lowest), _numbers(*found[OPEN]), _numbers(*found[ABORTED]))

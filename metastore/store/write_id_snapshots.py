@@ -57,15 +57,13 @@ _SETTLED_BELOW = (
 )
 
 
-def _unsettled(kind: str) -> sa.ScalarSelect[str | None]:
+def _unsettled() -> sa.ScalarSelect[str | None]:
     """Return the ranges of a table that are not settled, as one text: first and last transaction and first write id of each."""
     first, last, number = (sa.cast(WRITE_ID_RANGE[name], sa.String()) for name in RANGE_COLUMNS[len(NAMES) :])
     comma: sa.ColumnElement[str] = constant(",")
     text = first.concat(comma).concat(last).concat(comma).concat(number)
     return (
-        sa.select(listed(kind, text))
-        .where(*same(WRITE_ID_RANGE, WRITE_ID_COUNTER), WRITE_ID_RANGE.last_transaction > _SETTLED)
-        .scalar_subquery()
+        sa.select(listed(text)).where(*same(WRITE_ID_RANGE, WRITE_ID_COUNTER), WRITE_ID_RANGE.last_transaction > _SETTLED).scalar_subquery()
     )
 
 
@@ -74,7 +72,7 @@ _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 
 
 @cache
-def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
+def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
     """Return the query of a snapshot with or without exceptions, for one table or many: first a row for each table, then write ids.
 
     What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
@@ -105,7 +103,7 @@ def snapshot_query(kind: str, *, one: bool, excepts: bool) -> sa.CompoundSelect[
             _BELOW.label("below"),
             sa.func.coalesce(seen, _NO).label("seen"),
             _SETTLED_BELOW.label("settled_below"),
-            _unsettled(kind).label("ranges"),
+            _unsettled().label("ranges"),
         ).where(*(COUNTER if one else (AMONG,))),
         *(
             sa.select(
@@ -171,7 +169,7 @@ def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions
     if below:
         values["exceptions"] = below
     settled = below[0] - 1 if below else mark
-    query = snapshot_query(session.kind, one=len(keys) == 1, excepts=bool(below))
+    query = snapshot_query(one=len(keys) == 1, excepts=bool(below))
     for row in session.rows(query, mark=mark, settled=settled, **values):
         key = TableKey(*row[:3])
         if row[3]:

@@ -57,7 +57,7 @@ def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Cal
             if not begun and current_thread() is own:
                 database.driver.sync(cursor)
                 begun.append(pool.submit(other))
-                while not waited_for(Session(database, cursor)):
+                while not waited_for(database, Session(database, cursor)):
                     assert not begun[0].done(), "it did not wait"
             real(database, cursor)
 
@@ -172,7 +172,7 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
         session.cursor.execute("UPDATE write_id_counters SET next = next")
         call.database.driver.sync(session.cursor)
         done.append(pool.submit(lambda: commit(call, key)))
-        while not waited_for(session):
+        while not waited_for(call.database, session):
             assert not done[0].done()
         return pool.submit(lambda: begin_one(of_another(call))).result(20)
 

@@ -282,7 +282,7 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000)[::2])
-    text, *_ = call.database.compiled[snapshot_query("postgresql", one=one, excepts=True)]
+    text, *_ = call.database.compiled[snapshot_query(one=one, excepts=True)]
     values = {
         "mark": 3000,
         "settled": 6,
@@ -300,19 +300,17 @@ def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_withou
 
 
 @pytest.mark.parametrize(
-    "statement_of",
+    "statement",
     [
-        lambda _: write_id_rows.LOCK_COUNTERS,
-        lambda _: write_id_rows.LOCK_COUNTER,
-        *(partial(snapshot_query, one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+        write_id_rows.LOCK_COUNTERS,
+        write_id_rows.LOCK_COUNTER,
+        *(snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     ],
 )
-def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(
-    call: Call, statement_of: Callable[[str], sa.Select[Any]]
-) -> None:
+def test_counters_of_tables_are_found_by_their_keys_however_many_tables_there_are(call: Call, statement: sa.Select[Any]) -> None:
     rows = [("hive", f"db{number % 7}", f"t{number}", 1) for number in range(3000)]
     call.database.write(lambda session: session.insert_many(schema.write_id_counters, ("catalog", "database", "table", "next"), rows))
-    text, literals, _ = call.database.compiled[statement_of(call.database.driver.name)]
+    text, literals, _ = call.database.compiled[statement]
     convert = call.database.driver.convert
     lists = {name: convert([value]) for name, value in {"catalogs": "hive", "databases": "db1", "tables": "t1", "exceptions": 7}.items()}
     names = {"catalog_key": "hive", "database_key": "db1", "table_key": "t1"}

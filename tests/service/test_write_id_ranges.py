@@ -224,7 +224,7 @@ class TestTogether:
                 if list(wanted) != keys:  # the first
                     assert answer() == {}
                     started.append(pool.submit(lambda: allocate(call, keys)))
-                    while not waited_for(session):
+                    while not waited_for(call.database, session):
                         assert not started[0].done()
                 return answer
 
@@ -321,7 +321,7 @@ BY_TABLE: tuple[Any, ...] = (
     write_id_rows.OVERLAPPING,
     write_id_rows.OWNER,
     *write_id_rows.FORGET,
-    *(snapshot_query("postgresql", one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
+    *(snapshot_query(one=one, excepts=excepts) for one in (True, False) for excepts in (True, False)),
     *house_keeping_rows.DELETE_WRITE_IDS,
     compaction_sources.UNSETTLED,
     compactions.WATERMARK,

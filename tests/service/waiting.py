@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from metastore.service.context import Call
-from metastore.store.database import Session
+from metastore.store.database import Database, Session
 
 T = TypeVar("T")
 WAITING = {
@@ -21,10 +21,10 @@ WAITING = {
 """How many wait for the transaction that asks; MariaDB reads the first comment, MySQL the second."""
 
 
-def waited_for(session: Session) -> bool:
+def waited_for(database: Database, session: Session) -> bool:
     """Tell whether another transaction waits for this one. MariaDB looks anew for who did not ask for a tenth of a second."""
-    time.sleep(0 if session.kind == "postgresql" else 0.15)
-    session.cursor.execute(WAITING[session.kind])
+    time.sleep(0 if database.driver.name == "postgresql" else 0.15)
+    session.cursor.execute(WAITING[database.driver.name])
     found: int = session.cursor.fetchone()[0]
     return found > 0
 
@@ -41,11 +41,11 @@ def beside(
 
         def work(session: Session) -> None:
             change(session)
-            if session.kind == "sqlite":  # only one writes
+            if call.database.driver.name == "sqlite":  # only one writes
                 return
             call.database.driver.sync(session.cursor)
             started.append(pool.submit(then))
-            while not waited_for(session):
+            while not waited_for(call.database, session):
                 assert not started[0].done()
             meanwhile(session)
 

@@ -93,7 +93,7 @@ MARK = {
     for batch in (True, False)
 }
 """With True also one of a batch, which may be within a range."""
-TAKE_IF_FOUND_ONE = write_ids.NEXT["mysql"].values(catalog=_if_found_one(sa.bindparam("catalog")))
+TAKE_IF_FOUND_ONE = write_ids.NEXT.of("mysql").values(catalog=_if_found_one(sa.bindparam("catalog")))
 GIVE = sa.insert(write_id_rows).values(
     {
         **bound(WRITE_ID_COLUMNS[:-1]),
