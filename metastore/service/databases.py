@@ -86,6 +86,20 @@ def get_database(call: Call, catalog: str, name: str | None) -> Database:
     return found
 
 
+def refuse_remote(call: Call, catalog: str, name: str) -> None:
+    """Raise MetaError if a database is there and of type REMOTE: its tables are in another system, from where nobody fetches them.
+
+    Hive's server asks the system that the data connector names. Where it can not, it answers so too to who asks for one table or by
+    `get_tables`, and other listings are empty.
+    """
+    found = call.database.read(lambda session: databases.find(session, catalog, name))
+    if found is not None and found.type == DatabaseType.REMOTE:
+        raise MetaError(
+            f"Database {catalog}.{name} is of type REMOTE: its tables are reached by the data connector {found.connector_name}, "
+            "and this server does not fetch them"
+        )
+
+
 def get_databases(call: Call, catalog: str, pattern: str | None) -> list[str]:
     """Return the names that match a pattern, ascending; all without one."""
     matches = pattern_matcher(pattern)

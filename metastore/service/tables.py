@@ -18,7 +18,7 @@ from metastore.service import deletion, soft_drops
 from metastore.service.change import change
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
-from metastore.service.databases import get_databases, skips_trash, views_told
+from metastore.service.databases import get_databases, refuse_remote, skips_trash, views_told
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
@@ -61,8 +61,12 @@ def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> 
 
 
 def get_table(call: Call, name: TableName) -> Table:
-    """Return a table. NoSuchObject."""
-    table = find_table(call, name)
+    """Return a table. NoSuchObject; MetaError for one of a database of type REMOTE."""
+    try:
+        table = find_table(call, name)
+    except NoSuchObject:
+        refuse_remote(call, name.catalog, name.database)
+        raise
     if call.listeners.pre:
         call.listeners.before(ReadTable(client=call.info, table=table))
     return table
@@ -95,12 +99,20 @@ def get_table_objects_by_pattern(call: Call, catalog: str, database_pattern: str
     matching = get_databases(call, catalog, database_pattern)
     if not matching and exact_name(database_pattern) is not None:
         raise UnknownDatabase(f"Could not find database {catalog}.{database_pattern}")
-    listed = [(name, get_tables(call, catalog, name, pattern)) for name in matching]
+    listed = [(name, matching_tables(call, catalog, name, pattern)) for name in matching]
     return [table for name, names in listed for table in get_table_objects_by_name(call, catalog, name, names)]
 
 
-def get_tables(call: Call, catalog: str, database: str | None, pattern: str | None, table_type: str | None = None) -> list[str]:
-    """Return the names of the tables that match a pattern and, if given, a type; empty for a missing database."""
+def get_tables(call: Call, catalog: str, database: str | None, pattern: str | None) -> list[str]:
+    """Return the names of the tables that match a pattern; empty for a missing database. MetaError for one of type REMOTE."""
+    found = matching_tables(call, catalog, database, pattern)
+    if not found and database is not None:
+        refuse_remote(call, catalog, database)
+    return found
+
+
+def matching_tables(call: Call, catalog: str, database: str | None, pattern: str | None, table_type: str | None = None) -> list[str]:
+    """Return the names of the tables that match a pattern and, if given, a type; empty for a missing database, and one of type REMOTE."""
     if database is None:
         raise MetaError("Database name cannot be null.")
     matches = pattern_matcher(pattern)

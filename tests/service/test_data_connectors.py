@@ -11,7 +11,7 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Database, DatabaseType, DataConnector, NotificationEventRequest, PrincipalType
 from metastore.listeners import PostEventListener, PreEventListener, TransactionalListener
 from metastore.listeners.events import AlterDataConnector, CreateDataConnector, DropDataConnector, Event
-from metastore.service import data_connectors, databases, notifications, remote_databases, tables
+from metastore.service import data_connectors, databases, notifications, tables
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from tests.support.catalog import MetastoreMaker, call_of, make_table
@@ -110,12 +110,12 @@ def test_a_remote_database_keeps_what_it_names_and_has_no_tables_here(call: Call
     with pytest.raises(MetaError, match="Create table in REMOTE database far is not allowed"):
         make_table(call, "t", database="far")
     for ask in (
-        lambda: remote_databases.get_table(call, TableName("hive", "far", "t")),
-        lambda: remote_databases.get_tables(call, "hive", "far", "*"),
+        lambda: tables.get_table(call, TableName("hive", "far", "t")),
+        lambda: tables.get_tables(call, "hive", "far", "*"),
     ):
         with pytest.raises(MetaError, match=r"hive\.far is of type REMOTE: its tables are reached by the data connector PG"):
             ask()
-    assert tables.get_tables(call, "hive", "far", None) == []
+    assert tables.matching_tables(call, "hive", "far", None) == []
     databases.drop_database(call, "hive", "far", delete_data=True, cascade=False)
     with pytest.raises(NoSuchObject):
         databases.get_database(call, "hive", "far")
@@ -129,11 +129,11 @@ def test_a_remote_database_names_a_connector(call: Call) -> None:
 def test_tables_of_other_databases_are_missed_as_ever(call: Call) -> None:
     for database in ("default", "nope"):
         with pytest.raises(NoSuchObject, match="t table not found"):
-            remote_databases.get_table(call, TableName("hive", database, "t"))
-        assert remote_databases.get_tables(call, "hive", database, "*") == []
+            tables.get_table(call, TableName("hive", database, "t"))
+        assert tables.get_tables(call, "hive", database, "*") == []
     name = make_table(call, "t")
-    assert remote_databases.get_table(call, name).tableName == "t"
-    assert remote_databases.get_tables(call, "hive", "default", "*") == ["t"]
+    assert tables.get_table(call, name).tableName == "t"
+    assert tables.get_tables(call, "hive", "default", "*") == ["t"]
 
 
 class Seen(PreEventListener, TransactionalListener, PostEventListener):

@@ -176,7 +176,7 @@ def test_tables_are_listed_by_pattern_and_type(call: Call) -> None:
     make_table(call, "out", database="d", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE", "comment": "c"})
     assert tables.get_tables(call, "hive", "d", None) == ["hr", "out", "sales_a", "sales_b"]
     assert tables.get_tables(call, "hive", "d", "SALES*") == ["sales_a", "sales_b"]
-    assert tables.get_tables(call, "hive", "d", None, "EXTERNAL_TABLE") == ["out"]
+    assert tables.matching_tables(call, "hive", "d", None, "EXTERNAL_TABLE") == ["out"]
     assert tables.get_tables(call, "hive", "nope", None) == []
     meta = tables.get_table_meta(call, "hive", "d|nope", "*", ["EXTERNAL_TABLE"])
     assert [(each.dbName, each.tableName, each.tableType, each.comments) for each in meta] == [("d", "out", "EXTERNAL_TABLE", "c")]

@@ -151,7 +151,7 @@ def _by_pattern(decision: Decision, args: Any, handler: Handler, catalog: str) -
         return handler(decision.call, args)
     pattern, request.tablesPattern = request.tablesPattern, None
     for each in matching:
-        seen = decision.tables(catalog, each, tables.get_tables(decision.call, catalog, each, pattern))
+        seen = decision.tables(catalog, each, tables.matching_tables(decision.call, catalog, each, pattern))
         request.dbName, request.tblNames = each, sorted(seen)
         found += handler(decision.call, args).tables
     return GetTablesResult(tables=found)

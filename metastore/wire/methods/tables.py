@@ -20,7 +20,7 @@ from metastore.idl import (
 )
 from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
-from metastore.service import remote_databases, statistics_validity, tables, translation
+from metastore.service import statistics_validity, tables, translation
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table, dry_run
@@ -70,7 +70,7 @@ def _create_table_req(call: Call, args: Any) -> None:
 
 
 def _get_table(call: Call, args: Any) -> Table:
-    table = remote_databases.get_table(call, unpack.table(call, args.dbname, args.tbl_name))
+    table = tables.get_table(call, unpack.table(call, args.dbname, args.tbl_name))
     translation.check_readable(call, table, None)
     return table
 
@@ -78,7 +78,7 @@ def _get_table(call: Call, args: Any) -> Table:
 def _get_table_req(call: Call, args: Any) -> GetTableResult:
     request = args.req
     name = unpack.target(call, request)
-    table = remote_databases.get_table(call, name)
+    table = tables.get_table(call, name)
     if (seen := validity_rules.seen_by(request.validWriteIdList)) is not None:
         statistics_validity.show_validity_of_table(table, seen)
     if request.getColumnStats:
@@ -109,15 +109,15 @@ def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
 
 
 def _get_tables(call: Call, args: Any) -> list[str]:
-    return remote_databases.get_tables(call, *unpack.database(call, args.db_name), args.pattern)
+    return tables.get_tables(call, *unpack.database(call, args.db_name), args.pattern)
 
 
 def _get_tables_by_type(call: Call, args: Any) -> list[str]:
-    return tables.get_tables(call, *unpack.database(call, args.db_name), args.pattern, args.tableType)
+    return tables.matching_tables(call, *unpack.database(call, args.db_name), args.pattern, args.tableType)
 
 
 def _get_all_tables(call: Call, args: Any) -> list[str]:
-    return tables.get_tables(call, *unpack.database(call, args.db_name), None)
+    return tables.matching_tables(call, *unpack.database(call, args.db_name), None)
 
 
 def _get_table_meta(call: Call, args: Any) -> list[TableMeta]:
@@ -133,7 +133,7 @@ def _get_table_names_by_filter(call: Call, args: Any) -> list[str]:
 def _get_tables_ext(call: Call, args: Any) -> list[ExtendedTableInfo]:
     request = args.req
     catalog, database = unpack.database(call, request.database, request.catalog)
-    names = tables.get_tables(call, catalog, database, request.tableNamePattern)
+    names = tables.matching_tables(call, catalog, database, request.tableNamePattern)
     limit = unpack.limit(request.limit)
     found = tables.get_table_objects_by_name(call, catalog, database, names if limit < 0 else names[:limit])
     translated = [translation.on_get(table, request.processorCapabilities) for table in found]
