@@ -15,7 +15,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from metastore.acid.buckets import Bucket
+from metastore.acid.buckets import Bucket, of_original
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import State, base_name, delta_name
@@ -146,16 +146,20 @@ def _write_by_spark(work: SparkTransaction, job: Job, part: str, bucket: Bucket,
 
 
 def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) -> None:
-    """Write the rows of insert-only files into few files of the same format."""
-    paths = [*selected.originals, *selected.inserts]
-    target = f"{job.folder.location}/{name}"
-    found: list[str] = []
-    if paths:
-        rows, source, options = _lines(work, paths) if job.table.format[0] in LINES else _rows(work, job, selected, paths)
-        rows = rows.coalesce(selected.bytes // ROWS_OF_A_FILE + 1)
-        found = [status.path for _, status in writing.write_staged(work, job.table, rows, "rows", source, options)]
-    writing.place(work, job.table, target, [(path, number) for number, path in enumerate(found)])
-    writing.remove_staged(work, job.table, "rows")
+    """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
+    by_bucket: dict[int, list[str]] = {}
+    for path in [*selected.originals, *selected.inserts]:
+        by_bucket.setdefault(of_original(path.rpartition("/")[2])[0] if job.table.buckets else 0, []).append(path)
+    found: list[tuple[str, int]] = []
+    for bucket, paths in by_bucket.items():
+        part = replace(selected, originals=[], inserts=paths)
+        rows, source, options = _lines(work, paths) if job.table.format[0] in LINES else _rows(work, job, part)
+        rows = rows.coalesce(1 if job.table.buckets else selected.bytes // ROWS_OF_A_FILE + 1)
+        written = writing.write_staged(work, job.table, rows, f"rows_{bucket}", source, options)
+        found += [(status.path, bucket + number) for number, (_, status) in enumerate(written)]
+    writing.place(work, job.table, f"{job.folder.location}/{name}", found)
+    for bucket in by_bucket:
+        writing.remove_staged(work, job.table, f"rows_{bucket}")
 
 
 def _lines(work: SparkTransaction, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
@@ -164,8 +168,8 @@ def _lines(work: SparkTransaction, paths: list[str]) -> tuple[DataFrame, str, di
     return work.spark.read.options(**options).text(paths), "text", options
 
 
-def _rows(work: SparkTransaction, job: Job, selected: Selected, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+def _rows(work: SparkTransaction, job: Job, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
     """Return the rows of other files, with what Spark writes them by. CanNotKeep."""
     faithful.check_plain(work.spark, job.table, selected)
-    found = [each.drop(FOLDER) for each in plain_scans(work.spark, job.table, [(job.folder, paths)])]
+    found = [each.drop(FOLDER) for each in plain_scans(work.spark, job.table, [(job.folder, selected.inserts)])]
     return to_write(job.table, reduce(lambda left, right: left.unionByName(right), found), [], time_zone(work.spark))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.acid import buckets
 from metastore.acid.hashing import CanNotHash, buckets_of
@@ -123,3 +124,26 @@ def test_a_nested_bucket_column_is_refused(spark: SparkSession, client: Client, 
     table = make_table("id int, k array<int>", buckets=COUNT, bucketed_by=("k",))
     with pytest.raises(CanNotHash, match=r"bucketed by k, which is array<int>"):
         table.insert(spark.createDataFrame([(1, [1])], "id int, k array<int>"))
+
+
+@pytest.mark.parametrize("file_format", ["orc", "text"])
+def test_compactions_of_insert_only_tables_keep_buckets(spark: SparkSession, make_table: TableMaker, file_format: str) -> None:
+    """Hive reads of a bucketed table the files of one bucket alone, where a query asks for no other."""
+    table = make_table("id int, name string", buckets=COUNT, bucketed_by=("id",), insert_only=True, file_format=file_format)
+    for first in (0, 50):
+        table.insert(spark.sql(f"select cast(id as int) id, 'n' name from range({first}, {first + 50})"))
+    found = compacted_files(spark, table)
+    expected_buckets = {number: bucket([number], [pa.int32()], ["int"], "2") for number in range(100)}
+    assert found == {each: {number for number, place in expected_buckets.items() if place == each} for each in range(COUNT)}
+
+
+def compacted_files(spark: SparkSession, table: AcidTable) -> dict[int, set[int]]:
+    """Compact; return the ids in each file of the base by the number in its name."""
+    compact(spark, table, "major")
+    found: dict[int, set[int]] = {}
+    for row in table.toDF().withColumn("file", F.input_file_name()).collect():
+        directory, name = row.file.split("/")[-2:]
+        assert directory.startswith("base_")
+        found.setdefault(buckets.of_original(name)[0], set()).add(row.id)
+    table.close()
+    return found
