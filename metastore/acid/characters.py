@@ -39,6 +39,11 @@ def unpadded(values: Any, kind: str) -> Any:
     return _changed(values, kind, _unpadded) if is_limited(kind, char_only=True) else values
 
 
+def shown(values: Any, kind: str) -> Any:
+    """Return an Arrow array of a Hive type as Hive shows it: cut to n characters, where a column was longer before, and without padding."""
+    return _changed(values, kind, _shown) if is_limited(kind) else values
+
+
 def fitted(values: Any, kind: str) -> Any:
     """Return an Arrow array of a Hive type as it is to be written. TooLong for a text whose first n characters are not all but blanks."""
     return _changed(values, kind, _fitted) if is_limited(kind) else values
@@ -60,6 +65,11 @@ def fit(text: str, kind: str) -> str:
 def _unpadded(values: Any, kind: str) -> Any:
     limit = limit_of(kind)
     return pc.utf8_rtrim(values, characters=" ") if limit is not None and limit[0] else values
+
+
+def _shown(values: Any, kind: str) -> Any:
+    limit = limit_of(kind)
+    return values if limit is None else _unpadded(pc.utf8_slice_codeunits(values, 0, limit[1]), kind)
 
 
 def _fitted(values: Any, kind: str) -> Any:

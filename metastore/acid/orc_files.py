@@ -5,7 +5,8 @@ Values come as they are stored, or as Spark's: then timestamps, which are wall-c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ from pyarrow import orc
 from metastore.acid import buckets
 from metastore.acid.buckets import Original
 from metastore.acid.calendars import as_read
-from metastore.acid.characters import is_limited, unpadded
+from metastore.acid.characters import is_limited, shown
 from metastore.acid.files import open_path
 from metastore.acid.nested import lists, maps, structs
+from metastore.rules.partition_values import text_of
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
 
@@ -80,12 +82,19 @@ Columns = Sequence[tuple[str, str]]
 
 
 def by_place(row: pa.StructArray, columns: Columns) -> pa.StructArray:
-    """Return rows whose columns have a table's names, by position as Hive takes them, and chars without padding; further columns go."""
+    """Return rows whose columns have a table's names, by position as Hive takes them; further columns go."""
     fields = [row.type.field(place).with_name(name) for place, (name, _) in zip(range(row.type.num_fields), columns, strict=False)]
-    if not fields or (fields == list(row.type) and not any(is_limited(kind, char_only=True) for _, kind in columns)):
+    if not fields or fields == list(row.type):
         return row
-    values = [unpadded(row.field(place), kind) for place, (_, kind) in zip(range(len(fields)), columns, strict=False)]
-    return pa.StructArray.from_arrays(values, fields=fields, mask=pc.is_null(row))
+    return pa.StructArray.from_arrays([row.field(place) for place in range(len(fields))], fields=fields, mask=pc.is_null(row))
+
+
+def each_column(row: pa.StructArray, columns: Columns, change: Callable[[Any, str], Any]) -> pa.StructArray:
+    """Return rows of a table's columns, or some of them, with the texts of chars and varchars changed by `change(values, Hive type)`."""
+    kinds = dict(columns)
+    if not any(is_limited(kinds[field.name]) for field in row.type):
+        return row
+    return structs(row, [change(row.field(place), kinds[field.name]) for place, field in enumerate(row.type)], row.type)
 
 
 def read_events(path: str, schema: pa.Schema, zone: str, *, columns: Columns, length: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -101,7 +110,8 @@ def read_original(original: Original, schema: pa.Schema, zone: str, *, columns: 
 def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str, columns: Columns) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         events = zip([*batch.columns[:-1], by_place(batch.column("row"), columns)], schema, strict=True)
-        yield pa.record_batch([cast(as_read(values), field.type, zone) for values, field in events], schema=schema)
+        *ids, row = (cast(as_read(values), field.type, zone) for values, field in events)
+        yield pa.record_batch([*ids, each_column(row, columns, shown)], schema=schema)
 
 
 def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
@@ -129,4 +139,27 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
         return pc.local_timestamp(values.cast(pa.timestamp(kind.unit, zone))).cast(wanted)
     if pa.types.is_timestamp(wanted):
         return values.cast(wanted, safe=False)
+    if pa.types.is_string(wanted):
+        return _as_texts(values)
+    if pa.types.is_decimal(wanted) and not pa.types.is_null(kind):
+        return pa.array([_as_decimal(value, wanted) for value in values.to_pylist()], wanted)
     return values.cast(wanted)
+
+
+def _as_texts(values: Any) -> Any:
+    """Return the texts of values in columns that have become strings, as ORC's reader makes them."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        return pc.replace_substring_regex(values.cast(pa.string()), r"\.?0*$", "")
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        name = "double" if pa.types.is_floating(kind) else "decimal"
+        return pa.array([None if value is None else text_of(name, value) for value in values.to_pylist()], pa.string())
+    return values.cast(pa.string())
+
+
+def _as_decimal(value: Any, wanted: pa.Decimal128Type) -> Decimal | None:
+    """Return a number rounded to the digits of a decimal, as ORC's reader does; None where it has too many before the point."""
+    if value is None:
+        return None
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-wanted.scale), ROUND_HALF_UP, Context(prec=100))
+    return rounded if rounded.adjusted() < wanted.precision - wanted.scale else None

@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from metastore.acid.buckets import Bucket
 from metastore.acid.calendars import GREGORIAN
+from metastore.acid.characters import unpadded
 from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
 from metastore.acid.nested import times
-from metastore.acid.orc_files import Columns, by_place, event_schema, open_orc, stored_events, stored_originals
+from metastore.acid.orc_files import Columns, by_place, each_column, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.acid_directories import WriteIds
@@ -161,7 +162,7 @@ def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
 
 def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Call the columns as the table does, and add those that were added to it later."""
-    row, wanted = by_place(batch.column("row"), columns), list(schema.field("row").type)
+    row, wanted = each_column(by_place(batch.column("row"), columns), columns, unpadded), list(schema.field("row").type)
     there = row.type.num_fields
     if there < len(wanted):
         added = [pa.nulls(len(row), each.type) for each in wanted[there:]]

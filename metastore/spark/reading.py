@@ -21,12 +21,14 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from metastore.acid.buckets import Original
+from metastore.acid.characters import is_limited, limit_of
 from metastore.acid.transactions import TableSnapshot
+from metastore.acid.types import parts
 from metastore.rules.acid_directories import WriteIds
 from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
-from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
 from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
 from metastore.spark.plain_files import columns_read, format_to_read
 from metastore.spark.selecting import Selected, numbered
@@ -74,13 +76,28 @@ def rows(
     keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
         return _plain_rows(spark, table, selected, keys)
-    columns = [F.col("row")[name].alias(name) for name in table.columns.names]
+    columns = [_shown(F.col("row")[column.name], column.type).alias(column.name) for column in table.table.sd.cols]
     columns += keys
     if row_id:
         columns.append(_row_id().alias(ROW_ID))
     if folder:
         columns.append(F.col(FOLDER))
     return _live(spark, table, selected, snapshot).select(*columns)
+
+
+def _shown(value: Column, kind: str) -> Column:
+    """Return a value with texts of chars and varchars that the table has shortened cut to their length, as Hive shows them."""
+    if not is_limited(kind):
+        return value
+    if (limit := limit_of(kind)) is not None:
+        cut = value.substr(1, limit[1])
+        return F.rtrim(cut) if limit[0] else cut
+    inner = parts(kind)
+    if kind.strip().lower().startswith("array"):
+        return F.transform(value, lambda each: _shown(each, inner[0][1]))
+    if kind.strip().lower().startswith("map"):
+        return F.transform_values(value, lambda _, each: _shown(each, inner[1][1]))
+    return F.when(value.isNotNull(), F.struct(*(_shown(value[name], each).alias(name) for name, each in inner)))
 
 
 def live_events(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> DataFrame:
@@ -250,7 +267,7 @@ def _value(text: str, wanted: DataType, kind: str, zone: str) -> str:
         return f"rtrim({value})"
     if name == "timestamp":
         value = f"concat({value}, if(length({text}) <= {len('2024-07-01')}, ' 00:00:00', ''), ' {zone}')"
-    return value if isinstance(wanted, StringType) else f"try_cast({value} as {wanted.simpleString()})"
+    return value if isinstance(wanted, StringType) else f"try_cast({value} as {ddl_type(kind)})"
 
 
 def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
@@ -260,7 +277,7 @@ def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
 
 def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected], keys: Sequence[Column]) -> DataFrame:
     files = [(each.folder, [*each.originals, *each.inserts]) for each in selected]
-    columns = [F.col(f"`{name}`") for name in table.columns.names]
+    columns = [_shown(F.col(f"`{column.name}`"), column.type).alias(column.name) for column in table.table.sd.cols]
     parts = [found.select(*columns, *keys) for found in plain_scans(spark, table, files)]
     return reduce(lambda left, right: left.unionByName(right), parts) if parts else spark.createDataFrame([], table.schema)
 

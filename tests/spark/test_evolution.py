@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, FieldSchema
@@ -180,3 +181,67 @@ def test_the_format_goes_by_position(spark: SparkSession, client: Client, make_t
     read = spark.read.format("hive_acid").option("table", table.name)
     assert [tuple(row) for row in read.load().collect()] == [(1, "v1", Row(y="y", x=1, z=None), 0, None)]
     assert [tuple(row) for row in read.option("columns", "k,b").load().collect()] == [(0, "v1")]
+
+
+SHORTENED: Columns = [
+    ("id", "int"),
+    ("c", "char(3)"),
+    ("v", "varchar(3)"),
+    ("l", "array<varchar(2)>"),
+    ("m", "map<string,struct<f:char(2)>>"),
+]
+
+
+@pytest.mark.parametrize("insert_only", [False, True])
+def test_texts_of_shortened_columns_are_cut_as_hive_does(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, insert_only: bool
+) -> None:
+    table = make_table("id int, c string, v varchar(9), l array<string>, m map<string,struct<f:string>>", insert_only=insert_only)
+    table.insert(spark.sql("select 1 id, 'abcdef' c, 'ä  def' v, array('abc', null) l, map('key', named_struct('f', 'x y')) m"))
+    table.insert(spark.sql("select 2 id, 'ab' c, null v, null l, map('key', null) m"))
+    altered(client, table, SHORTENED)
+    want = [
+        (1, "abc", "ä  ", ["ab", None], {"key": Row(f="x")}),
+        (2, "ab", None, None, {"key": None}),
+    ]
+    assert rows(table) == want
+    assert [row.id for row in table.toDF().where("c = 'abc'").collect()] == [1]
+    if not insert_only:
+        assert sorted((tuple(row) for row in by_format(spark, table).collect()), key=repr) == want
+    assert outcome(spark, server, table)[0] == "compacted"
+    assert rows(table) == want
+
+
+def by_format(spark: SparkSession, table: AcidTable) -> DataFrame:
+    data_source = pytest.importorskip("metastore.spark.data_source", exc_type=ImportError)
+    data_source.register(spark)
+    return spark.read.format("hive_acid").option("table", table.name).load()
+
+
+PROMOTED = (
+    ("double", "string", "1e20D", "1.0E20"),
+    ("float", "string", "cast(0.1 as float)", "0.10000000149011612"),
+    ("decimal(10,2)", "string", "1.10BD", "1.1"),
+    ("timestamp", "string", "timestamp'2024-01-01 10:00:00.12'", r"2024-01-0\d \d\d:00:00\.12"),
+    ("timestamp", "string", "timestamp'2024-01-01 10:00:00'", r"2024-01-0\d \d\d:00:00"),
+    ("decimal(10,4)", "decimal(10,2)", "1.5555BD", "1.56"),
+    ("decimal(10,2)", "decimal(4,2)", "123.45BD", None),
+    ("bigint", "decimal(5,2)", "7L", "7.00"),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "value", "shown"), PROMOTED, ids=[f"{old} to {new}" for old, new, *_ in PROMOTED])
+def test_readers_agree_on_values_of_another_type(
+    spark: SparkSession, client: Client, make_table: TableMaker, old: str, new: str, value: str, shown: str | None
+) -> None:
+    """What they make of them is what Hive 4.0.1 shows."""
+    table = make_table(f"id int, c {old}")
+    table.insert(spark.sql(f"select 1 id, {value} c"))
+    altered(client, table, [("id", "int"), ("c", new)])
+    [(found,)] = rows(table, "cast(c as string)")
+    if shown is None or old != "timestamp":
+        assert found == shown
+    else:  # a wall-clock time of the JVM's zone
+        assert isinstance(found, str)
+        assert re.fullmatch(shown, found)
+    assert [row.c for row in by_format(spark, table).selectExpr("cast(c as string) c").collect()] == [found]
