@@ -31,7 +31,7 @@ URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _NAME = re.compile(rf"(?:{_NAME_PART.pattern})(?:\.(?:{_NAME_PART.pattern}))*")
 _CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
-_LOCAL_TIME = re.compile(r"\btimestamp with local time zone\b", re.IGNORECASE)
+_TIME = re.compile(r"(?<![\w`])timestamp(?: with local time zone)?(?![\w`])(?!\s*:)", re.IGNORECASE)
 
 FORMATS: tuple[tuple[str, str], ...] = (
     ("parquet", "parquet"),
@@ -89,8 +89,8 @@ def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
 
 
 def ddl_type(text: str) -> str:
-    """Return one of Hive's types as Spark writes it; char and varchar are strings."""
-    return _LOCAL_TIME.sub("timestamp", _CHARACTERS.sub("string", text))
+    """Return one of Hive's types as Spark writes it, whatever a timestamp is in the session; char and varchar are strings."""
+    return _TIME.sub("timestamp_ltz", _CHARACTERS.sub("string", text))
 
 
 def spark_type(text: str) -> DataType:

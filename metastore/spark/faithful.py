@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 
 from metastore.acid.evolution import loss
 from metastore.acid.transactions import TableSnapshot
-from metastore.spark.catalog import AcidTableInfo, ddl_type
+from metastore.spark.catalog import AcidTableInfo, spark_type
 from metastore.spark.physical import columns_of, not_of_spark
 from metastore.spark.reading import FOLDER, ROW_ID, inserted_events, plain_scans
 from metastore.spark.selecting import Selected
@@ -78,7 +78,7 @@ def _check_parquet_columns(spark: SparkSession, table: AcidTableInfo, paths: Seq
         if kind is None:
             reason: str | None = f"there are files with a column {field.name}, which the table does not have: Parquet goes by name"
         else:
-            reason = loss([(field.name, ddl_of(field.dataType))], [(field.name, ddl_type(kind))])
+            reason = loss([(field.name, ddl_of(field.dataType))], [(field.name, ddl_of(spark_type(kind)))])
         if reason is not None:
             raise CanNotKeep(f"{table.full_name}: {reason}; nothing was changed")
 

@@ -33,7 +33,12 @@ LINE = "__metastore_line"
 LINES = ("text", "json", "csv")
 """Formats of which a line is a row."""
 _TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-_REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
+_PARQUET = {
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.outputTimestampType": "INT96",  # of which Hive makes times of its zone, and which has all digits
+}
+"""Settings with which Spark writes Parquet as Hive does."""
 _guard = threading.Lock()
 
 
@@ -85,19 +90,19 @@ def to_write(table: AcidTableInfo, rows: DataFrame, others: Sequence[str], zone:
 
 @contextmanager
 def as_hive_writes(spark: SparkSession, source: str) -> Iterator[None]:
-    """Have Spark write Parquet in Hive's calendar, for which it has a setting alone; one write at a time."""
+    """Have Spark write Parquet's days and times as Hive does, for which it has settings alone; one write at a time."""
     if source != "parquet":
         yield
         return
     with _guard:
-        before = {name: spark.conf.get(name) for name in _REBASE}
+        before = {name: spark.conf.get(name) for name in _PARQUET}
         try:
-            for name in _REBASE:
-                spark.conf.set(name, "LEGACY")
+            for name, value in _PARQUET.items():
+                spark.conf.set(name, value)
             yield
         finally:
-            for name, value in before.items():
-                spark.conf.set(name, value or "EXCEPTION")
+            for name in _PARQUET:
+                spark.conf.set(name, before[name] or "EXCEPTION")
 
 
 class _Form:

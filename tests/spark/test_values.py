@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ def _rules(spark: SparkSession, ansi: str) -> Iterator[None]:
     spark.conf.set("spark.sql.ansi.enabled", before)
 
 
-def rows(table: AcidTable) -> list[tuple[object, ...]]:
-    found = sorted((tuple(row) for row in table.toDF().collect()), key=repr)
+def rows(table: AcidTable, *columns: str) -> list[tuple[object, ...]]:
+    found = sorted((tuple(row) for row in table.toDF().selectExpr(*columns or ["*"]).collect()), key=repr)
     table.close()
     return found
 
@@ -262,3 +263,30 @@ def test_nested_columns_of_text_are_refused(spark: SparkSession, make_table: Tab
     table = make_table("id int, l array<int>", insert_only=True, file_format="text")
     with pytest.raises(DoesNotFit, match="column l is array<int>, which is not read and written as text"):
         table.insert(spark.sql("select 1 id, array(1) l"))
+
+
+@pytest.mark.parametrize("insert_only", [False, True])
+def test_times_are_times_whatever_the_session_calls_a_timestamp(spark: SparkSession, make_table: TableMaker, insert_only: bool) -> None:
+    table = make_table("id int, at timestamp", "p timestamp", insert_only=insert_only)
+    moment = "to_timestamp_ltz('2024-07-01 12:30:00.5')"
+    with setting(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
+        table.insert(spark.sql(f"select 1 id, {moment} at, {moment} p"))
+        assert rows(table, "id", f"at = {moment}", f"p = {moment}") == [(1, True, True)]
+    assert rows(table, "id", f"at = {moment}", f"p = {moment}") == [(1, True, True)]
+
+
+def test_parquet_keeps_microseconds_whatever_the_session_writes(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, at timestamp", insert_only=True, file_format="parquet")
+    with setting(spark, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
+        table.insert(spark.sql("select 1 id, timestamp'2024-07-01 12:30:00.123456' at"))
+        assert spark.conf.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MILLIS"
+    assert rows(table, "cast(at as string)") == [("2024-07-01 12:30:00.123456",)]
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
