@@ -24,7 +24,7 @@ from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.orc_metadata import describe
-from metastore.spark.plain_files import LINES, to_write
+from metastore.spark.plain_files import LINES, skipped, to_write
 from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
 from metastore.spark.selecting import Selected, select, state_of
 from metastore.spark.spark_transaction import SparkTransaction
@@ -153,7 +153,7 @@ def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) 
     found: list[tuple[str, int]] = []
     for bucket, paths in by_bucket.items():
         part = replace(selected, originals=[], inserts=paths)
-        rows, source, options = _lines(work, paths) if job.table.format[0] in LINES else _rows(work, job, part)
+        rows, source, options = _lines(work, job, paths) if job.table.format[0] in LINES else _rows(work, job, part)
         rows = rows.coalesce(1 if job.table.buckets else selected.bytes // ROWS_OF_A_FILE + 1)
         written = writing.write_staged(work, job.table, rows, f"rows_{bucket}", source, options)
         found += [(status.path, bucket + number) for number, (_, status) in enumerate(written)]
@@ -162,8 +162,10 @@ def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) 
         writing.remove_staged(work, job.table, f"rows_{bucket}")
 
 
-def _lines(work: SparkTransaction, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
-    """Return files of which a line is a row as they are, line by line."""
+def _lines(work: SparkTransaction, job: Job, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+    """Return files of which a line is a row as they are, line by line. CanNotKeep."""
+    if skipped(job.table) is not None:
+        raise faithful.CanNotKeep(f"{job.table.full_name}: its files begin or end with lines that are no rows; nothing was changed")
     options = {"lineSep": "\n"}
     return work.spark.read.options(**options).text(paths), "text", options
 

@@ -16,7 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
+    IntegralType,
     MapType,
     StringType,
     StructField,
@@ -45,14 +47,37 @@ _guard = threading.Lock()
 def format_to_read(table: AcidTableInfo, zone: str) -> tuple[str, dict[str, str], StructType]:
     """Return Spark's format, its options and the columns of the files; `zone` is the JVM's. NotTransactional, DoesNotFit."""
     source, options = table.format
+    _check(table)
     if source == "text":
-        _check_types(table)
-        return source, {}, StructType([StructField(LINE, StringType())])
+        whole = {"wholetext": "true"} if skipped(table) else {}
+        return source, whole, StructType([StructField(LINE, StringType())])
     if source == "json":
         return source, {"timestampFormat": "yyyy-MM-dd[ HH:mm:ss[.SSSSSSSSS]]", "timeZone": zone}, table.columns
     if source == "parquet":
         return source, {"datetimeRebaseMode": "LEGACY", "int96RebaseMode": "LEGACY"}, table.columns
     return source, options, table.columns
+
+
+def skipped(table: AcidTableInfo) -> tuple[int, int] | None:
+    """Return how many lines at the begin and at the end of each file are no rows; None where all are. DoesNotFit."""
+    given = [table.parameters.get(f"skip.{part}.line.count") or "0" for part in ("header", "footer")]
+    if table.format[0] not in LINES or given == ["0", "0"]:
+        return None
+    try:
+        return int(given[0]), int(given[1])
+    except ValueError as error:
+        raise DoesNotFit(f"{table.full_name}: skip.header.line.count and skip.footer.line.count must be numbers: {error}") from error
+
+
+def lines_read(table: AcidTableInfo, found: DataFrame) -> DataFrame:
+    """Return what `format_to_read` reads with a row for each line of text that is one. DoesNotFit."""
+    lines = skipped(table)
+    if lines is None:
+        return found
+    head, foot = lines
+    every = F.split(F.regexp_replace(F.col(LINE), r"(?:\r\n|\r|\n)\z", ""), r"\r\n|\r|\n", -1)
+    rows = F.slice(every, F.lit(head + 1), F.greatest(F.size(every) - (head + foot), F.lit(0)))
+    return found.withColumn(LINE, F.explode(F.when(F.length(LINE) > 0, rows)))
 
 
 def columns_read(table: AcidTableInfo, zone: str) -> list[Column]:
@@ -78,8 +103,13 @@ def columns_read(table: AcidTableInfo, zone: str) -> list[Column]:
 def to_write(table: AcidTableInfo, rows: DataFrame, others: Sequence[str], zone: str) -> tuple[DataFrame, str, dict[str, str]]:
     """Return rows of the table's columns, and `others`, as Spark writes them, with the format and its options. DoesNotFit."""
     source, options = table.format
+    _check(table)
+    if skipped(table) is not None:
+        raise DoesNotFit(
+            f"{table.full_name} skips lines at the begin or end of its files (skip.header.line.count, skip.footer.line.count), which rows "
+            "written here would be; unset these properties, or load files that have such lines"
+        )
     if source == "text":
-        _check_types(table)
         form = _Form(table)
         texts = [F.coalesce(_text(form, table, column, zone), F.lit(form.null)) for column in table.columns]
         return rows.select(F.concat_ws(form.separator, *texts).alias(LINE), *others), source, {}
@@ -113,19 +143,32 @@ class _Form:
         self.separator = _letter(given.get("field.delim") or given.get("serialization.format") or "\x01")
         self.escape = _letter(given["escape.delim"]) if given.get("escape.delim") else ""
         self.null = given.get("serialization.null.format", "\\N")
+        takes_rest = given.get("serialization.last.column.takes.rest", "").lower() == "true"
+        self.most = len(table.columns) if takes_rest else -1
+        """Fields of a line, the last of which has what is left; -1: each is a column's."""
+        self.has_short_booleans = given.get("hive.lazysimple.extended_boolean_literal", "").lower() == "true"
+        if takes_rest and self.escape:
+            raise DoesNotFit(f"{table.full_name}: serialization.last.column.takes.rest with escape.delim is not read here; use Hive")
 
     def split(self, line: Column) -> Column:
         """Return the fields of a line, escaped as they stand there."""
         separator = _pattern(self.separator)
         if not self.escape:
-            return F.split(line, separator, -1)
+            return F.split(line, separator, self.most)
         escape = _pattern(self.escape)
+        # An escape at the end stands for itself.
+        line = F.when(line.rlike(rf"(?<!{escape})(?:{escape}{escape})*{escape}\z"), F.concat(line, F.lit(self.escape))).otherwise(line)
         pattern = rf"((?:{escape}[\s\S]|[^{escape}{separator}])*){separator}"
         return F.regexp_extract_all(F.concat(line, F.lit(self.separator)), F.lit(pattern), F.lit(1))
 
     def unescaped(self, text: Column) -> Column:
         """Return a field as it is meant."""
-        return F.regexp_replace(text, rf"{_pattern(self.escape)}([\s\S])", "$1") if self.escape else text
+        if not self.escape:
+            return text
+        escape = _pattern(self.escape)
+        for letter, meant in (("n", "\n"), ("r", "\r")):
+            text = F.regexp_replace(text, rf"((?<!{escape})(?:{escape}{escape})*){escape}{letter}", f"$1{meant}")
+        return F.regexp_replace(text, rf"{escape}([\s\S])", "$1")
 
     def escaped(self, text: Column) -> Column:
         """Return a field as it is to stand in a line."""
@@ -148,9 +191,14 @@ def _pattern(letter: str) -> str:
     return f"\\x{{{ord(letter):x}}}"
 
 
-def _check_types(table: AcidTableInfo) -> None:
-    """Raise DoesNotFit for columns that lines of text are not read and written with here."""
-    for column in table.columns:
+def _check(table: AcidTableInfo) -> None:
+    """Raise DoesNotFit for what lines are not read and written with here."""
+    source = table.format[0]
+    if source == "csv" or (source == "json" and skipped(table) is not None):
+        library = table.table.sd.serdeInfo.serializationLib
+        what = "" if source == "csv" else " with lines at the begin or end of files that are no rows"
+        raise DoesNotFit(f"{table.full_name}: {library}{what} is not read and written here as Hive does it; use Hive")
+    for column in table.columns if source == "text" else ():
         if isinstance(column.dataType, (ArrayType, MapType, StructType)):
             kind = table.kinds[column.name.lower()]
             raise DoesNotFit(f"{table.full_name}: column {column.name} is {kind}, which is not read and written as text here; use Hive")
@@ -183,4 +231,8 @@ def _value(form: _Form, field: Column, wanted: DataType, kind: str, zone: str) -
     if isinstance(wanted, TimestampType):
         day = F.length(present) <= len("2024-07-01")
         return tried(F.concat(present, F.when(day, F.lit(" 00:00:00")).otherwise(F.lit("")), F.lit(f" {zone}")), wanted)
+    if isinstance(wanted, IntegralType):
+        return F.when(present.rlike(r"^[+-]?[0-9]+(\.[0-9]*)?\z"), tried(F.substring_index(present, ".", 1), wanted))
+    if isinstance(wanted, BooleanType) and not form.has_short_booleans:
+        return F.when(F.lower(present).isin("true", "false"), tried(present, wanted))
     return tried(present, wanted)

@@ -30,7 +30,7 @@ from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
 from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
-from metastore.spark.plain_files import columns_read, format_to_read
+from metastore.spark.plain_files import columns_read, format_to_read, lines_read
 from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple
     source, options, columns = format_to_read(table, zone)
     if source != "orc":
         if (found := _scan(spark, table, files, columns, source, options)) is not None:
-            yield found.select(*columns_read(table, zone), FOLDER)
+            yield lines_read(table, found).select(*columns_read(table, zone), FOLDER)
         return
     for names, listed in by_names(spark, files, events=False):
         same = is_called_so(table.columns, names)

@@ -16,8 +16,11 @@ from pyspark.sql import Row, SparkSession
 
 from metastore.acid import buckets
 from metastore.acid.orc_files import event_schema
+from metastore.client import Client
+from metastore.idl import AlterTableRequest, ClientCapabilities, GetTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.assignment import DoesNotFit
+from metastore.spark.catalog import CAPABILITIES
 from metastore.spark.compactor import Compactor
 from metastore.spark.faithful import CanNotKeep
 from tests.support.acid_tables import TableMaker
@@ -263,6 +266,78 @@ def test_nested_columns_of_text_are_refused(spark: SparkSession, make_table: Tab
     table = make_table("id int, l array<int>", insert_only=True, file_format="text")
     with pytest.raises(DoesNotFit, match="column l is array<int>, which is not read and written as text"):
         table.insert(spark.sql("select 1 id, array(1) l"))
+
+
+ESCAPED = {"field.delim": ",", "escape.delim": "\\"}
+LINES: tuple[tuple[str, dict[str, str], str, list[tuple[object, ...]]], ...] = (
+    ("id int, s string", {"field.delim": ","}, "1.7,a\n 7,b\n+5,c\n1e3,d\n", [(1, "a"), (5, "c"), (None, "b"), (None, "d")]),
+    ("id int, b boolean", {"field.delim": ","}, "1,TRUE\n2,t\n3,1\n4,yes\n", [(1, True), (2, None), (3, None), (4, None)]),
+    ("id int, b boolean", {"field.delim": ",", "hive.lazysimple.extended_boolean_literal": "true"}, "1,T\n2,0\n", [(1, True), (2, False)]),
+    ("id int, c char(3), v varchar(3)", {"field.delim": ","}, "1,abcd,abcd\n2,a  ,a  \n", [(1, "abc", "abc"), (2, "a", "a  ")]),
+    ("id int, s string", ESCAPED, "1,x\\\n2,a\\nb\n3,a\\\\nb\n4,\\r\\n\n", [(1, "x\\"), (2, "a\nb"), (3, "a\\nb"), (4, "\r\n")]),
+    ("id int, s string", {"field.delim": ",", "serialization.last.column.takes.rest": "true"}, "1,a,b\n2\n", [(1, "a,b"), (2, None)]),
+)
+
+
+def text_table(
+    client: Client, make_table: TableMaker, columns: str, serde: dict[str, str], files: dict[str, str], **more: str
+) -> AcidTable:
+    """Return an insert-only table of text in which the lines of others lie."""
+    table = make_table(columns, insert_only=True, file_format="text", parameters=more)
+    found = client.get_table_req(
+        GetTableRequest("default", table.name.split(".")[1], ClientCapabilities([2]), processorCapabilities=CAPABILITIES)
+    ).table
+    found.sd.serdeInfo.parameters = serde
+    client.alter_table_req(AlterTableRequest(dbName="default", tableName=found.tableName, table=found, processorCapabilities=CAPABILITIES))
+    root = Path(table.detail().first().location.removeprefix("file:"))
+    for name, text in files.items():
+        (root / name).write_bytes(text.encode())
+    return table
+
+
+@pytest.mark.parametrize(("columns", "serde", "text", "want"), LINES)
+def test_lines_of_others_are_read_as_hive_reads_them(
+    client: Client, make_table: TableMaker, columns: str, serde: dict[str, str], text: str, want: list[tuple[object, ...]]
+) -> None:
+    """What Hive 4.0.1 shows of the same lines."""
+    table = text_table(client, make_table, columns, serde, {"000000_0": text})
+    assert rows(table) == want
+
+
+def test_lines_that_are_no_rows_are_passed_over(spark: SparkSession, server: Server, client: Client, make_table: TableMaker) -> None:
+    files = {"000000_0": "id,s\n1,a\n2,b\nend", "000001_0": "id,s\r\n3,c\r\n\r\nend\r\n", "000002_0": "id,s\n", "000003_0": ""}
+    skip = {"skip.header.line.count": "1", "skip.footer.line.count": "1"}
+    table = text_table(client, make_table, "id int, s string", {"field.delim": ","}, files, **skip)
+    want = [(1, "a"), (2, "b"), (3, "c"), (None, None)]
+    assert rows(table) == want
+    with pytest.raises(DoesNotFit, match=r"skips lines at the begin or end of its files \(skip.header.line.count"):
+        table.insert(spark.sql("select 4 id, 'd' s"))
+    table.compact("major")
+    done = Compactor(spark, server.uri).run_once()
+    assert done is not None
+    assert (done.state, "begin or end with lines that are no rows" in done.detail) == ("refused", True), done
+    assert rows(table) == want
+
+
+@pytest.mark.parametrize(
+    ("more", "serde", "reason"),
+    [
+        ({"skip.header.line.count": "one"}, {}, "must be numbers"),
+        ({}, {**ESCAPED, "serialization.last.column.takes.rest": "true"}, "takes.rest with escape.delim is not read here"),
+    ],
+)
+def test_text_that_is_not_understood_is_refused(
+    client: Client, make_table: TableMaker, more: dict[str, str], serde: dict[str, str], reason: str
+) -> None:
+    table = text_table(client, make_table, "id int, s string", serde, {"000000_0": "1,a\n"}, **more)
+    with pytest.raises(DoesNotFit, match=reason):
+        rows(table)
+
+
+def test_json_with_header_lines_is_refused(make_table: TableMaker) -> None:
+    table = make_table("id int", insert_only=True, file_format="json", parameters={"skip.header.line.count": "1"})
+    with pytest.raises(DoesNotFit, match="with lines at the begin or end of files that are no rows is not read"):
+        rows(table)
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
