@@ -7,9 +7,10 @@ with fields of structs behind it (`address.city`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import DataType, StructType
 
@@ -21,6 +22,8 @@ Expression = str | Column
 """SQL text or a column."""
 TARGET = "target"
 """The name by which expressions may call the table unless it has an alias of its own."""
+_NULL_IN_LIST = re.compile(r"\bin\b.*\bnull\b", re.IGNORECASE | re.DOTALL)
+_PUSHDOWN = "spark.sql.orc.filterPushdown"
 Path = tuple[str, ...]
 """A column's name, in lower case, and those of fields within it."""
 
@@ -146,6 +149,23 @@ def _with_field(struct: Column, kind: DataType, path: Path, value: Column) -> Co
             for each in kind.fields
         )
     )
+
+
+@contextmanager
+def judged_by_spark(spark: SparkSession, conditions: Iterable[Expression | None]) -> Iterator[None]:
+    """Keep ORC's reader from conditions such as `id in (1, null)`, for which Spark's own conversion fails; plans are made within.
+
+    Spark has a setting for it alone.
+    """
+    if not any(_NULL_IN_LIST.search(str(each)) for each in conditions if each is not None):
+        yield
+        return
+    before = spark.conf.get(_PUSHDOWN)
+    spark.conf.set(_PUSHDOWN, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_PUSHDOWN, before or "true")
 
 
 def first_that_holds(conditions: Sequence[Expression | None]) -> Column:

@@ -25,6 +25,7 @@ from metastore.spark.clauses import (
     first_that_holds,
     fitting,
     inserted_columns,
+    judged_by_spark,
     quoted,
     set_columns,
     wholly_set,
@@ -112,6 +113,10 @@ class MergeBuilder:
         return self._run(self._execute)
 
     def _execute(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
+        with judged_by_spark(work.spark, self._expressions()):
+            return self._done(work, info)
+
+    def _done(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
         statement = writing.lock_to_change(work, info, *self._operations())
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:

@@ -22,7 +22,7 @@ from metastore.idl import CompactionRequest, CompactionType, DataOperationType, 
 from metastore.spark import writing
 from metastore.spark.assignment import naming_the_column, stored
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
-from metastore.spark.clauses import TARGET, Expression, field, quoted, set_columns, wholly_set
+from metastore.spark.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.readers import LEASE, Reader, give_way
@@ -178,11 +178,12 @@ class AcidTable:
         """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
         statement = writing.lock_to_change(work, info, operation)
         rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
-        found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            yield found, statement
-        finally:
-            found.unpersist()
+        with judged_by_spark(self._spark, [condition]):
+            found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
+            try:
+                yield found, statement
+            finally:
+                found.unpersist()
 
     def _run(self, operation: Callable[[SparkTransaction, AcidTableInfo], T]) -> T:
         """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
