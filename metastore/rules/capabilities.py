@@ -125,9 +125,9 @@ def is_bucketed(sd: StorageDescriptor | None) -> bool:
     return sd is not None and (sd.numBuckets or 0) > 0
 
 
-def hides_buckets(table: Table, capabilities: Collection[str]) -> bool:
-    """Tell whether a client would misread the buckets of an external table: it does not know by which hash rows were laid into them.
+def misreads_buckets(capabilities: Collection[str] | None) -> bool:
+    """Tell whether a client would misread the buckets of external tables: it declares what it can, and not that it knows their hash.
 
-    One that wants metadata as they are looks at its `accessType` instead.
+    One that wants metadata as they are looks at `accessType` instead.
     """
-    return is_external(table) and not {BUCKETS, UNMODIFIED} & {*capabilities}
+    return bool(capabilities) and not {BUCKETS, UNMODIFIED, *RAW_METADATA} & {*(capabilities or ())}

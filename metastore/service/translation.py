@@ -10,9 +10,9 @@ from typing import cast
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Partition, StorageDescriptor, Table
 from metastore.rules import table_types
-from metastore.rules.capabilities import RAW_METADATA, access, hides_buckets, is_bucketed
+from metastore.rules.capabilities import RAW_METADATA, access, is_bucketed, misreads_buckets
 from metastore.rules.names import directory_name
-from metastore.rules.table_kinds import TRANSLATED, VIEWS, table_label
+from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import is_root, join, parse, same_place
@@ -157,14 +157,14 @@ def on_get(table: Table, capabilities: Sequence[str] | None) -> Table:
     seen.accessType = allowed.type
     seen.requiredReadCapabilities = list(allowed.missing_read) or None
     seen.requiredWriteCapabilities = list(allowed.missing_write) or None
-    if hides_buckets(table, capabilities) and is_bucketed(table.sd):
+    if misreads_buckets(capabilities) and is_external(table) and is_bucketed(table.sd):
         seen.sd = _without_buckets(table.sd)
     return seen
 
 
-def on_get_partitions(table: Table, found: list[Partition], capabilities: Sequence[str]) -> list[Partition]:
-    """Hide from a client what it would misread of a table's partitions: their buckets."""
-    if RAW_METADATA & {*capabilities} or not hides_buckets(table, capabilities):
+def on_get_partitions(table: Table, found: list[Partition]) -> list[Partition]:
+    """Hide the buckets of an external table's partitions from a client that would misread them (`capabilities.misreads_buckets`)."""
+    if not is_external(table):
         return found
     seen = [copy(partition) for partition in found]
     for partition in seen:

@@ -25,6 +25,7 @@ from metastore.idl import (
 )
 from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
+from metastore.rules.capabilities import misreads_buckets
 from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
 from metastore.service import partitions, statistics_validity, tables, translation
@@ -75,7 +76,7 @@ def _patterns(request: Any) -> tuple[str | None, str | None]:
 def _form(request: Any) -> partitions.Form:
     """Return what a reply is made of: structs where `_project` or something else changes them."""
     changed = request.skipColumnSchemaForPartition or validity_rules.seen_by(getattr(request, "validWriteIdList", None)) is not None
-    added = getattr(request, "get_col_stats", False) or getattr(request, "processorCapabilities", None)
+    added = getattr(request, "get_col_stats", False) or misreads_buckets(getattr(request, "processorCapabilities", None))
     return partitions.STRUCTS if changed or added or any(_patterns(request)) else partitions.TUPLES
 
 
@@ -268,8 +269,8 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
         raise InvalidObject(error.message) from error
     if request.get_col_stats:
         statistics_validity.add_to_partitions(call, name, found, request.engine, validity_rules.seen_by(request.validWriteIdList))
-    if request.processorCapabilities:
-        found = translation.on_get_partitions(tables.find_table(call, name), found, request.processorCapabilities)
+    if misreads_buckets(request.processorCapabilities):
+        found = translation.on_get_partitions(tables.find_table(call, name), found)
     return GetPartitionsByNamesResult(partitions=found)
 
 
