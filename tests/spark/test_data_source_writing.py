@@ -20,10 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.acid.transactions import TransactionLost
 from metastore.client import Client
 from metastore.idl import TxnState
-from metastore.spark import AcidTable, data_source_writing
+from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.compactor import Compactor
-from metastore.spark.data_source_writing import Request
 from metastore.spark.streaming_sink import committed
 from tests.spark.test_streaming_sink import feed, ids
 from tests.support.acid_tables import TableMaker
@@ -174,9 +173,12 @@ def test_a_committed_write_succeeds_whatever_stays_aside(
     spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error after the commit would make Spark, or its user, write the rows once more."""
+    from metastore.spark import data_source_writing  # which Spark 3.5 can not import
+
     table = make_table("id int")
     info = AcidTableInfo.load(client, *table.name.split("."))
-    plan = Request.of(table._uri, info, spark.range(1).selectExpr("cast(id as int) id").schema, "UTC", {}, overwrite=True).begin()
+    schema = spark.range(1).selectExpr("cast(id as int) id").schema
+    plan = data_source_writing.Request.of(table._uri, info, schema, "UTC", {}, overwrite=True).begin()
 
     def refuse(*_arguments: object) -> None:
         raise PermissionError("the storage lists nothing")
