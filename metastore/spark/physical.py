@@ -25,11 +25,31 @@ Located = list[tuple[Folder, list[str]]]
 """Paths of files by the folder that they belong to."""
 
 
+class CaseMatters(ValueError):
+    """Spark is set to tell names apart by their case, and would not find columns of files. The text says what to do."""
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Tell whether Spark tells names apart by their case."""
+    return str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+
+
+def check_case(spark: SparkSession, files: str, columns: str) -> None:
+    """Raise CaseMatters where files have columns, or fields of structs, that are not in lower case as a table's are."""
+    if columns != columns.lower() and is_case_sensitive(spark):
+        raise CaseMatters(
+            f"{files}: there are columns {columns}, which Spark would not find and take for null; set spark.sql.caseSensitive to false, as "
+            "names of Hive's columns have no case"
+        )
+
+
 def by_names(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]], *, events: bool) -> list[tuple[Names, Located]]:
-    """Group files by the names of their columns; those within `row` where they are files of events. FileError."""
+    """Group files by the names of their columns; those within `row` where they are files of events. FileError, CaseMatters."""
     first = {_sample(folder, path): path for folder, paths in files for path in paths}
-    found = in_parallel(lambda item: (item[0], tuple(name for name, _ in columns_of(spark, item[1], events=events))), first.items())
-    names = dict(found)
+    found = in_parallel(lambda item: (item[0], columns_of(spark, item[1], events=events)), first.items())
+    for sample, columns in found:
+        check_case(spark, first[sample], str(columns))
+    names = {sample: tuple(name for name, _ in columns) for sample, columns in found}
     out: dict[Names, Located] = {}
     for folder, paths in files:
         of_folder: dict[Names, list[str]] = {}

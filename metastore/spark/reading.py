@@ -29,7 +29,7 @@ from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
-from metastore.spark.physical import Names, as_called, by_names, is_called_so, is_nameless
+from metastore.spark.physical import Names, as_called, by_names, check_case, is_called_so, is_case_sensitive, is_nameless
 from metastore.spark.plain_files import columns_read, format_to_read, lines_read
 from metastore.spark.selecting import Selected, numbered
 
@@ -286,6 +286,9 @@ def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple
     """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
     zone = time_zone(spark)
     source, options, columns = format_to_read(table, zone)
+    if source == "parquet" and is_case_sensitive(spark) and (paths := [path for _, listed in files for path in listed]):
+        there = spark.read.option("mergeSchema", "true").parquet(*paths).schema
+        check_case(spark, f"Parquet files of {table.full_name}", there.simpleString())
     if source != "orc":
         if (found := _scan(spark, table, files, columns, source, options)) is not None:
             yield lines_read(table, found).select(*columns_read(table, zone), FOLDER)

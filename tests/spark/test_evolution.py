@@ -14,6 +14,7 @@ from metastore.idl import AlterTableRequest, FieldSchema
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES, AcidTableInfo
 from metastore.spark.compactor import Compactor
+from metastore.spark.physical import CaseMatters
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server
@@ -245,3 +246,27 @@ def test_readers_agree_on_values_of_another_type(
         assert isinstance(found, str)
         assert re.fullmatch(shown, found)
     assert [row.c for row in by_format(spark, table).selectExpr("cast(c as string) c").collect()] == [found]
+
+
+@pytest.mark.parametrize("file_format", ["orc", "parquet"])
+def test_files_with_upper_case_where_case_matters(
+    spark: SparkSession, server: Server, make_table: TableMaker, file_format: str, tmp_path: Path
+) -> None:
+    """They are refused, by compactions too, which would write null in the place of their values."""
+    place = tmp_path / "old"
+    spark.sql("select 1 ID, named_struct('X', 'a') s").coalesce(1).write.format(file_format).save(str(place))
+    next(path for path in place.glob("part-*")).rename(place / "000000_0")
+    table = make_table("id int, s struct<x:string>", insert_only=True, file_format=file_format, location=place)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(CaseMatters, match="names of Hive.s columns have no case"):
+            rows(table)
+        table.compact("major")
+        done = Compactor(spark, server.uri).run_once()
+        assert done is not None
+        assert (done.state, "CaseMatters" in done.detail) == ("failed", True), done
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert rows(table, "id", "s.x") == [(1, "a")]
+    assert outcome(spark, server, table)[0] == "compacted"
+    assert rows(table, "id", "s.x") == [(1, "a")]
