@@ -17,11 +17,16 @@ _ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_(\d+))?", re.ASCII)
 
 
 class Original(NamedTuple):
-    """A file from before the table was transactional, whose rows are numbered from `first_row` on."""
+    """A file of rows alone, numbered from `first_row` on: from before the table was transactional, or loaded by Hive's LOAD DATA.
+
+    The latter lies in a directory of a write id and a statement, which its rows have; the former's have write id 0.
+    """
 
     path: str
     bucket: int
     first_row: int
+    write_id: int = 0
+    statement: int = 0
 
 
 @dataclass(frozen=True)

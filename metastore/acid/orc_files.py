@@ -57,7 +57,7 @@ def stored_events(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
 
 
 def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file from before the table was transactional as if write id 0 had inserted them, values as they are stored."""
+    """Yield the rows of a file of rows alone as events of its write id, values as they are stored."""
     first = original.first_row
     for number in range(file.nstripes):
         stripe = file.read_stripe(number)
@@ -66,10 +66,10 @@ def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.Recor
         yield pa.record_batch(
             [
                 pa.repeat(pa.scalar(0, pa.int32()), count),
-                pa.repeat(pa.scalar(0, pa.int64()), count),
-                pa.repeat(pa.scalar(buckets.encode(original.bucket), pa.int32()), count),
+                pa.repeat(pa.scalar(original.write_id, pa.int64()), count),
+                pa.repeat(pa.scalar(buckets.encode(original.bucket, original.statement), pa.int32()), count),
                 pa.array(range(first, first + count), pa.int64()),
-                pa.repeat(pa.scalar(0, pa.int64()), count),
+                pa.repeat(pa.scalar(original.write_id, pa.int64()), count),
                 row,
             ],
             schema=event_schema(row.type),
@@ -103,7 +103,7 @@ def read_events(path: str, schema: pa.Schema, zone: str, *, columns: Columns, le
 
 
 def read_original(original: Original, schema: pa.Schema, zone: str, *, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file from before the table was transactional as `read_events` does."""
+    """Yield the rows of a file of rows alone as `read_events` does."""
     return _as_spark(stored_originals(open_orc(original.path), original), schema, zone, columns)
 
 

@@ -26,7 +26,7 @@ from metastore.spark.hadoop import in_parallel
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import LINES, skipped, to_write
 from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
-from metastore.spark.selecting import Selected, select, state_of
+from metastore.spark.selecting import Selected, is_loaded, select, state_of
 from metastore.spark.spark_transaction import SparkTransaction
 
 ROWS_OF_A_FILE = 256 << 20
@@ -104,14 +104,19 @@ def _minor(work: SparkTransaction, job: Job, state: State, selected: Selected) -
     names = [name]
     if in_deltas.deletes:
         deletes = delta_name(low, high, is_delete=True, visibility=work.txn.id)
-        _write_buckets(work, job, DELETES, deletes, replace(in_deltas, inserts=[], growing=[]))
+        _write_buckets(work, job, DELETES, deletes, replace(in_deltas, inserts=[], originals=[], growing=[]))
         names.append(deletes)
     return names
 
 
 def _without_base(selected: Selected, state: State) -> Selected:
     base = f"/{state.base.name}/" if state.base is not None else None
-    return replace(selected, originals=[], inserts=[path for path in selected.inserts if base is None or base not in path])
+
+    def in_delta(path: str) -> bool:
+        return base is None or base not in path
+
+    loaded = [path for path in selected.originals if is_loaded(path) and in_delta(path)]
+    return replace(selected, originals=loaded, inserts=[path for path in selected.inserts if in_delta(path)])
 
 
 def _write_buckets(work: SparkTransaction, job: Job, part: str, name: str, selected: Selected) -> None:

@@ -1,7 +1,7 @@
 """Tell how ORC files themselves call their columns: Hive takes a table's columns by position, Spark by name. This module reads ends of
 files alone.
 
-All files of one base or delta directory are written by one statement, so that one of them tells it for all.
+All files of events in one base or delta directory are written by one statement, so that one of them tells it for all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_case(spark: SparkSession, files: str, columns: str) -> None:
 
 def by_names(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]], *, events: bool) -> list[tuple[Names, Located]]:
     """Group files by the names of their columns; those within `row` where they are files of events. FileError, CaseMatters."""
-    first = {_sample(folder, path): path for folder, paths in files for path in paths}
+    first = {_sample(folder, path, events=events): path for folder, paths in files for path in paths}
     found = in_parallel(lambda item: (item[0], columns_of(spark, item[1], events=events)), first.items())
     for sample, columns in found:
         check_case(spark, first[sample], str(columns))
@@ -54,14 +54,16 @@ def by_names(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]],
     for folder, paths in files:
         of_folder: dict[Names, list[str]] = {}
         for path in paths:
-            of_folder.setdefault(names[_sample(folder, path)], []).append(path)
+            of_folder.setdefault(names[_sample(folder, path, events=events)], []).append(path)
         for each, listed in of_folder.items():
             out.setdefault(each, []).append((folder, listed))
     return list(out.items())
 
 
-def _sample(folder: Folder, path: str) -> str:
-    """Return what a file shares its columns' names with: its directory, or nothing if it is from before the table was transactional."""
+def _sample(folder: Folder, path: str, *, events: bool) -> str:
+    """Return what a file shares its columns' names with: its directory; nothing where it has rows alone, which may have been loaded."""
+    if not events:
+        return path
     directory = path.rpartition("/")[0]
     return directory if f"{directory[len(folder.location) :]}/".startswith(("/base_", "/delta_", "/delete_delta_")) else path
 

@@ -13,7 +13,7 @@ from metastore.acid.buckets import Bucket, Original
 from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
-from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide
+from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide, parse
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, Files, in_parallel
 
@@ -30,6 +30,7 @@ class Selected:
     inserts: list[str] = field(default_factory=list)
     deletes: list[str] = field(default_factory=list)
     originals: list[str] = field(default_factory=list)
+    """Files of rows alone, from before the table was transactional, or loaded into a base or delta by Hive's LOAD DATA."""
     growing: list[tuple[str, int]] = field(default_factory=list)
     """Files that a stream still appends to, with the length up to which they are readable."""
     mixed: bool = False
@@ -107,6 +108,9 @@ def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
 def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
     found = files.list(directory.path)
     if not insert_only:
+        for status in found:
+            if kind is out.inserts and not status.is_directory and buckets.is_original(status.name):
+                _add_originals(files, status, out)
         for status, length in _readable(files, directory, found):
             out.bytes += length
             if length == status.length:
@@ -162,19 +166,32 @@ def _add_originals(files: Lister, status: Status, out: Selected) -> None:
         out.bytes += status.length
 
 
+def is_loaded(path: str) -> bool:
+    """Tell whether a file of rows alone lies in a base or delta."""
+    return parse(path.split("/")[-2]) is not None
+
+
 def numbered(paths: Sequence[str]) -> list[Original]:
-    """Number the files of each bucket, the row numbers of which go on from one file to the next."""
+    """Number the files of each bucket, the row numbers of which go on from one file to the next; those of each base or delta apart."""
     from metastore.acid.orc_files import count_rows
 
-    by_bucket: dict[int, list[tuple[int, str]]] = {}
+    by_bucket: dict[tuple[str, int], list[tuple[int, str]]] = {}
     for path in sorted(paths):
         bucket, copy = buckets.of_original(path.rpartition("/")[2])
-        by_bucket.setdefault(bucket, []).append((copy, path))
+        by_bucket.setdefault((path.split("/")[-2] if is_loaded(path) else "", bucket), []).append((copy, path))
     out = []
-    for bucket, found in by_bucket.items():
+    for (directory, bucket), found in by_bucket.items():
         row = 0
         for _, path in sorted(found):
-            out.append(Original(path, bucket, row))
+            out.append(Original(path, bucket, row, *_writer(directory)))
             if len(found) > 1:
                 row += count_rows(path)
     return out
+
+
+def _writer(directory: str) -> tuple[int, int]:
+    """Return write id and statement of a base or delta; zeros of none."""
+    found = parse(directory)
+    if isinstance(found, Delta):
+        return found.low, max(found.statement, 0)
+    return (0, 0) if found is None else (found.write_id, 0)

@@ -270,3 +270,48 @@ def test_files_with_upper_case_where_case_matters(
     assert rows(table, "id", "s.x") == [(1, "a")]
     assert outcome(spark, server, table)[0] == "compacted"
     assert rows(table, "id", "s.x") == [(1, "a")]
+
+
+def loaded(spark: SparkSession, table: AcidTable, *selects: str) -> None:
+    """Put files of rows alone into the delta of an insert, as Hive's LOAD DATA does, one for each select."""
+    table.insert(spark.createDataFrame([(0, "gone")], "id int, v string").coalesce(1))
+    root = Path(table.detail().first().location.removeprefix("file:"))
+    (delta,) = root.glob("delta_*")
+    for path in delta.iterdir():
+        path.unlink()
+    for number, select in enumerate(selects):
+        spark.sql(select).coalesce(1).write.orc(str(root / f".aside{number}"))
+        next((root / f".aside{number}").glob("part-*")).rename(delta / f"00000{number // 2}_0{'_copy_1' if number % 2 else ''}")
+
+
+LOADED = ("select 1 id, 'a' v union all select 2, 'b'", "select 3 x, 'c' y", "select 4 id, 'd' v")
+
+
+@pytest.mark.parametrize("kind", ["minor", pytest.param("major", marks=pytest.mark.slow)])
+def test_files_that_hive_has_loaded(spark: SparkSession, server: Server, make_table: TableMaker, kind: str) -> None:
+    """LOAD DATA moves files into a delta as they are; their rows are numbered by their places, as in files from before."""
+    table = make_table("id int, v string")
+    loaded(spark, table, *LOADED)
+    assert rows(table) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+    assert rows(table, "id") == sorted((row.id,) for row in by_format(spark, table).collect())
+    with table:
+        ids = {(row.row__id.writeid, row.row__id.bucketid >> 16 & 0xFFF, row.row__id.rowid) for row in table.toDF(row_id=True).collect()}
+    assert ids == {(1, 0, 0), (1, 0, 1), (1, 0, 2), (1, 1, 0)}
+    assert table.update("id = 1", {"v": "'new'"}) == 1
+    assert table.delete("id in (3, 4)") == 2
+    table.insert(spark.sql("select 5 id, 'e' v"))
+    want = [(1, "new"), (2, "b"), (5, "e")]
+    assert rows(table) == want
+    assert outcome(spark, server, table, kind)[0] == "compacted"
+    assert rows(table) == want
+    assert sorted((tuple(row) for row in by_format(spark, table).collect()), key=repr) == want
+
+
+def test_loaded_files_that_call_their_columns_otherwise(spark: SparkSession, server: Server, make_table: TableMaker) -> None:
+    table = make_table("id int, v string", insert_only=True)
+    loaded(spark, table, *LOADED)
+    table.insert(spark.sql("select 5 id, 'e' v"))
+    want = [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
+    assert rows(table) == want
+    assert outcome(spark, server, table, "minor")[0] == "compacted"
+    assert rows(table) == want
