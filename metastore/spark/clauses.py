@@ -56,7 +56,8 @@ def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: st
     """
     if not values:
         raise WrongColumns(f"{info.full_name}: the update sets no column")
-    paths = {_path(info, name, alias): column(value) for name, value in values.items()}
+    # Within another expression Spark refuses what makes several rows of one, such as `explode`.
+    paths = {_path(info, name, alias): F.coalesce(column(value)) for name, value in values.items()}
     _check_apart(info, list(values), list(paths))
     fixed = {*info.partition_columns.names, *info.bucket_columns}
     out: dict[str, Column] = {}

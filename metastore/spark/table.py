@@ -146,7 +146,8 @@ class AcidTable:
             with self._matched(work, info, condition, DataOperationType.UPDATE) as (rows, statement):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
                 given = rows.select(
-                    *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names)
+                    *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names),
+                    ROW_ID,  # beside which Spark refuses an aggregate, which would make one row of all
                 )
                 changed = given.select(
                     *(

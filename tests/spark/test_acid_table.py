@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
@@ -296,6 +297,16 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(spark: SparkSession, ma
     table.close()
     mine = [txn for txn in client.get_open_txns_info().open_txns if (txn.agentInfo or "").startswith("tests ")]
     assert not [txn for txn in mine if txn.state == idl.TxnState.OPEN]
+
+
+@pytest.mark.parametrize(("value", "reason"), [("explode(array(id, id))", "GENERATOR"), ("max(id)", "GROUP_BY")])
+def test_an_update_makes_one_row_of_one(spark: SparkSession, make_table: TableMaker, value: str, reason: str) -> None:
+    table = make_table("id int")
+    table.insert(spark.sql("select cast(id as int) id from range(3)"))
+    with pytest.raises(AnalysisException, match=reason):
+        table.update(None, {"id": value})
+    assert [row.id for row in table.toDF().orderBy("id").collect()] == [0, 1, 2]
+    table.close()
 
 
 @pytest.mark.parametrize(

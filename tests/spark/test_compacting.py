@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def rows(table: AcidTable) -> list[Any]:
 
 
 def leftovers(table: AcidTable) -> list[str]:
-    return [path.name for path in root(table).rglob(".staging*")]
+    """Return what lies aside; a cleaner may delete directories meanwhile."""
+    return [name for _, directories, _ in os.walk(root(table)) for name in directories if name.startswith(".staging")]
 
 
 def root(table: AcidTable) -> Path:
