@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import idl
-from metastore.client_connections import Connection, HttpConnection, SocketConnection
+from metastore.client_connections import ClientConnection, HttpConnection, SocketConnection
 from metastore.client_login import Bearer, ClientLogin, LoginError, Plain, from_environment
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.settings import WireSettings
@@ -34,11 +34,11 @@ class Client:
     unknown method or an internal error, OSError when no server answers.
     """
 
-    def __init__(self, places: list[Callable[[], Connection]], dialect: Dialect) -> None:
+    def __init__(self, places: list[Callable[[], ClientConnection]], dialect: Dialect) -> None:
         """Each of `places` opens a connection to one server; they are tried in turn."""
         self._places = places
         self._dialect = dialect
-        self._connection: Connection | None = None
+        self._connection: ClientConnection | None = None
         self._seqid = 0
 
     def __enter__(self) -> Client:  # noqa: PYI034  # Self needs Python 3.11
@@ -93,7 +93,7 @@ class Client:
             raise
         return _unpack(message.body)
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> ClientConnection:
         failures = []
         for place in () if self._connection is not None else self._places:
             try:
@@ -152,14 +152,16 @@ def connect(
     return Client([_place(part.strip(), timeout, tls, chosen) for part in uri.split(",")], Dialect(protocol, framed))
 
 
-def _place(uri: str, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | Bearer | None) -> Callable[[], Connection]:
+def _place(
+    uri: str, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | Bearer | None
+) -> Callable[[], ClientConnection]:
     """Return what opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the scheme."""
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     if split.scheme not in ("thrift", "http", "https") or not split.hostname:
         raise ValueError(f"{uri!r} is no metastore URI; write thrift://host:port, or https://host:port/metastore")
     host, port = split.hostname, split.port or DEFAULT_PORT
 
-    def open_socket(login: ClientLogin | None) -> Connection:
+    def open_socket(login: ClientLogin | None) -> ClientConnection:
         try:
             return SocketConnection(host, port, timeout, tls, login)
         except LoginError:

@@ -21,7 +21,7 @@ CONTENT_TYPE = "application/x-thrift"
 HttpLogin = Bearer | Plain
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """One open connection."""
 
     feed: Feed

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metastore.acid.orc_files import IDENTITY, open_orc
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 
 WRITER = "currentTransaction"
 """The column of the write id that wrote an event."""
@@ -28,7 +28,7 @@ def ids_of(batch: pa.RecordBatch) -> tuple[Any, Any, Any]:
     return write_ids, numbers, rows
 
 
-def is_seen(batch: pa.RecordBatch, write_ids: WriteIds) -> Any:
+def is_seen(batch: pa.RecordBatch, write_ids: SeenWriteIds) -> Any:
     """Return for each event whether its write id is valid, as a numpy array of booleans."""
     writers = batch.column(WRITER).to_numpy(zero_copy_only=False)
     begins = _runs(writers)
@@ -52,7 +52,7 @@ class Deleted:
             self._rows[int(write_ids[begin]), int(numbers[begin])] = rows[begin:end]
 
     @classmethod
-    def read(cls, paths: Sequence[str], write_ids: WriteIds) -> Deleted:
+    def read(cls, paths: Sequence[str], write_ids: SeenWriteIds) -> Deleted:
         """Read the delete events of files as far as a snapshot sees them."""
         return cls(_seen_ids(paths, write_ids))
 
@@ -73,7 +73,7 @@ class Deleted:
         return out
 
 
-def _seen_ids(paths: Sequence[str], write_ids: WriteIds) -> Iterator[pa.RecordBatch]:
+def _seen_ids(paths: Sequence[str], write_ids: SeenWriteIds) -> Iterator[pa.RecordBatch]:
     for path in paths:
         file = open_orc(path)
         for number in range(file.nstripes):
@@ -81,7 +81,7 @@ def _seen_ids(paths: Sequence[str], write_ids: WriteIds) -> Iterator[pa.RecordBa
             yield events.filter(pa.array(is_seen(events, write_ids)))
 
 
-def kept(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: WriteIds) -> Iterator[pa.RecordBatch]:
+def kept(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: SeenWriteIds) -> Iterator[pa.RecordBatch]:
     """Keep the events that the snapshot sees and no delete event names, in portions: a stripe is let go before the next one is read."""
     for batch in batches:
         keep = is_seen(batch, write_ids) & ~gone.names(batch)

@@ -21,7 +21,7 @@ _VALUES, _INTEGERS, _DATES, _TIMES = 1, 2, 7, 9
 _PROLEPTIC = 2
 
 
-class Column(NamedTuple):
+class FooterColumn(NamedTuple):
     """A column: its kind, how many values are not null, the least and the greatest of numbers, days or milliseconds, None if unknown."""
 
     kind: int
@@ -35,7 +35,7 @@ class Footer(NamedTuple):
 
     stripes: list[int]
     """Rows of each stripe."""
-    columns: list[Column]
+    columns: list[FooterColumn]
     is_proleptic: bool
     """Whether days before 1582-10-15 are those of the proleptic Gregorian calendar; in files of Hive and Spark they are Julian."""
 
@@ -55,7 +55,7 @@ def footer_of(file: orc.ORCFile) -> Footer:
         elif field.number == _CALENDAR:
             is_proleptic = field.value == _PROLEPTIC
     if len(statistics) != len(kinds):
-        return Footer(stripes, [Column(kind) for kind in kinds], is_proleptic)
+        return Footer(stripes, [FooterColumn(kind) for kind in kinds], is_proleptic)
     return Footer(stripes, [_column(kind, found) for kind, found in zip(kinds, statistics, strict=True)], is_proleptic)
 
 
@@ -63,7 +63,7 @@ def _number(message: bytes, number: int) -> int:
     return next((field.value for field in fields(message) if field.number == number), 0)
 
 
-def _column(kind: int, statistics: bytes) -> Column:
+def _column(kind: int, statistics: bytes) -> FooterColumn:
     values = None
     bounds: dict[int, int] = {}
     for field in fields(statistics):
@@ -72,7 +72,7 @@ def _column(kind: int, statistics: bytes) -> Column:
         elif field.number in (_INTEGERS, _DATES, _TIMES):
             bounds = {inner.number: signed(inner.value) for inner in fields(field.content)}
     # Times have two pairs: the first is of local times, the second, which older writers lack, of UTC.
-    return Column(
+    return FooterColumn(
         kind,
         values,
         bounds.get(3, bounds.get(1)) if kind in TIMESTAMPS else bounds.get(1),

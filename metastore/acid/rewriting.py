@@ -25,7 +25,7 @@ from metastore.acid.nested import times
 from metastore.acid.orc_files import Columns, by_place, each_column, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 
 OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
 """Milliseconds since 1970 between which PyArrow reads times, in whatever zone."""
@@ -46,7 +46,7 @@ class Form:
 
     columns: list[tuple[str, str]]
     options: OrcOptions
-    write_ids: WriteIds
+    write_ids: SeenWriteIds
     zone: str
     folder: str
 

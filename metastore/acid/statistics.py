@@ -23,7 +23,7 @@ _NOT_GATHERED = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 T = TypeVar("T")
 
 
-class Writer(Protocol):
+class WritingTransaction(Protocol):
     """A transaction that has written, such as `metastore.acid.transactions.Transaction`."""
 
     def call(self, work: Callable[[Client], T]) -> T:
@@ -39,7 +39,7 @@ class Writer(Protocol):
         ...
 
 
-def forget(transaction: Writer, table: Table, partitions: Sequence[str]) -> None:
+def forget(transaction: WritingTransaction, table: Table, partitions: Sequence[str]) -> None:
     """Mark the statistics of a table, as read by this transaction, and of the partitions `k=v/..` that were written as not exact."""
     database, name = table.dbName, table.tableName
     held = [] if not partitions else transaction.call(lambda client: client.get_partitions_by_names(database, name, list(partitions)))

@@ -41,7 +41,7 @@ from metastore.idl import (
     OpenTxnRequest,
     TxnType,
 )
-from metastore.rules.acid_directories import Transactions, WriteIds
+from metastore.rules.acid_directories import SeenWriteIds, Transactions
 from metastore.rules.snapshots import format_transactions, of_reply, of_table_reply, snapshot
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class LockTimeout(Exception):
 class TableSnapshot:
     """What a reader of one table sees: its write ids, and which compactors' transactions have committed."""
 
-    write_ids: WriteIds
+    write_ids: SeenWriteIds
     transactions: Transactions
 
 
@@ -285,7 +285,7 @@ def take_snapshots(
     for reply in client.get_valid_write_ids(request).tblValidWriteIds:
         found, key = of_table_reply(reply), names[reply.fullTableName]
         written = own.get(key, 0)
-        ids = WriteIds(
+        ids = SeenWriteIds(
             max(found.mark, written), frozenset(found.exceptions) - found.aborted - {written}, found.aborted, reply.fullTableName
         )
         out[key] = TableSnapshot(ids, visible)

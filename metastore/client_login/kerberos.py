@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from metastore.client_login.negotiation import LoginError
 from metastore.wire.auth.gss import LARGEST, QUALITIES, GSSError, KerberosLayer, error_text, gssapi
-from metastore.wire.auth.sasl import Layer, Refused
+from metastore.wire.auth.sasl import ClientRefused, Layer
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class KerberosMechanism:
             return self._next(challenge)
         except GSSError as error:
             raise LoginError(f"Kerberos can not log in to {self._server}: {error_text(error)}") from error
-        except Refused as error:
+        except ClientRefused as error:
             raise LoginError(str(error)) from error
 
     def _prove(self, challenge: bytes) -> bytes:

@@ -15,7 +15,7 @@ from metastore.errors import InvalidInput
 from metastore.rules import delegation_tokens
 from metastore.rules.delegation_tokens import KIND, read_token, read_token_file
 from metastore.wire.auth.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
-from metastore.wire.auth.sasl import Layer, Refused
+from metastore.wire.auth.sasl import ClientRefused, Layer
 
 VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
 """Names the file in which Hadoop gives its programs their tokens."""
@@ -63,7 +63,7 @@ class TokenMechanism:
     name = "DIGEST-MD5"
     reveals_secret = False
 
-    def __init__(self, token: delegation_tokens.Token, qualities: tuple[str, ...]) -> None:
+    def __init__(self, token: delegation_tokens.DelegationToken, qualities: tuple[str, ...]) -> None:
         self._user = base64.b64encode(token.identifier).decode()
         self._password = base64.b64encode(token.password).decode()
         self._qualities = qualities
@@ -77,7 +77,7 @@ class TokenMechanism:
         """Return the answer to a challenge. Raises LoginError."""
         try:
             return self._next(challenge)
-        except Refused as error:
+        except ClientRefused as error:
             raise LoginError(str(error)) from error
 
     def _begin(self, _challenge: bytes) -> bytes:

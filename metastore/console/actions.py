@@ -22,7 +22,7 @@ Kind = Literal["major", "minor", "rebalance"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ActionPlan:
     """What an action will do, for the page that asks once more."""
 
     question: str
@@ -30,7 +30,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionResult:
     """What an action did, and where to look now."""
 
     text: str
@@ -43,65 +43,67 @@ class Action:
 
     name: str
     button: str
-    plan: Callable[..., Plan]
-    run: Callable[..., Done]
+    plan: Callable[..., ActionPlan]
+    run: Callable[..., ActionResult]
 
 
-def _plan_abort(visit: Visit, id: int) -> Plan:  # noqa: A002  # the name of the parameter
+def _plan_abort(visit: Visit, id: int) -> ActionPlan:  # noqa: A002  # the name of the parameter
     found = holders(locks(visit)).get(f"transaction-{id}")
     consequences = ["What it has written is thrown away, and its client's next call fails.", "Its locks are released."]
     if found is not None and found.holds_up:
         consequences.append(f"{len(found.holds_up)} who wait for it, or for somebody who does, can go on.")
-    return Plan(f"Abort transaction {id}?", consequences)
+    return ActionPlan(f"Abort transaction {id}?", consequences)
 
 
-def _abort(visit: Visit, id: int) -> Done:  # noqa: A002
+def _abort(visit: Visit, id: int) -> ActionResult:  # noqa: A002
     visit.run("abort_txn", rqst=AbortTxnRequest(txnid=id))
-    return Done(f"Transaction {id} is aborted.", f"/ui/transactions/{id}")
+    return ActionResult(f"Transaction {id} is aborted.", f"/ui/transactions/{id}")
 
 
-def _plan_release(visit: Visit, id: int) -> Plan:  # noqa: A002
+def _plan_release(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
     found = [each for each in locks(visit) if each.id == id]
     consequences = [f"It is on {each.object} ({each.type}, {each.state})." for each in found[:10]]
     consequences.append("Its client does not learn of it before it asks again, and may go on without the lock.")
-    return Plan(f"Release lock {id}?", consequences)
+    return ActionPlan(f"Release lock {id}?", consequences)
 
 
-def _release(visit: Visit, id: int) -> Done:  # noqa: A002
+def _release(visit: Visit, id: int) -> ActionResult:  # noqa: A002
     visit.run("unlock", rqst=UnlockRequest(lockid=id))
-    return Done(f"Lock {id} is released.", "/ui/locks")
+    return ActionResult(f"Lock {id} is released.", "/ui/locks")
 
 
-def _plan_compact(visit: Visit, database: str, table: str, catalog: str = "", partition: str = "", kind: Kind = "major") -> Plan:
+def _plan_compact(visit: Visit, database: str, table: str, catalog: str = "", partition: str = "", kind: Kind = "major") -> ActionPlan:
     name = ".".join(part for part in (database, table, partition) if part)
     what = {
         "major": "A worker rewrites all its rows into one base.",
         "minor": "A worker joins its deltas; its base stays.",
         "rebalance": "A worker spreads its rows evenly over its buckets.",
     }
-    return Plan(f"Queue a {kind} compaction of {name}?", [what[kind], "Readers and writers go on meanwhile."])
+    return ActionPlan(f"Queue a {kind} compaction of {name}?", [what[kind], "Readers and writers go on meanwhile."])
 
 
-def _compact(visit: Visit, database: str, table: str, catalog: str = "", partition: str = "", kind: Kind = "major") -> Done:
+def _compact(visit: Visit, database: str, table: str, catalog: str = "", partition: str = "", kind: Kind = "major") -> ActionResult:
     where = on_wire(visit, catalog_of(visit, catalog), database)
     request = CompactionRequest(dbname=where, tablename=table, partitionname=partition or None, type=KINDS[kind], initiatorId="console")
     answer: Any = visit.run("compact2", rqst=request)
     if not answer.accepted:
         raise InvalidOperation(answer.errormessage or f"The compaction of {database}.{table} was not accepted")
-    return Done(f"Compaction {answer.id} is queued.", f"/ui/compactions/{answer.id}")
+    return ActionResult(f"Compaction {answer.id} is queued.", f"/ui/compactions/{answer.id}")
 
 
-def _plan_cancel(visit: Visit, id: int) -> Plan:  # noqa: A002
+def _plan_cancel(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
     found = compaction(visit, id)
-    return Plan(f"Take compaction {id} of {found.object} off the queue?", [f"It is {found.state}; only one that no worker has can go."])
+    return ActionPlan(
+        f"Take compaction {id} of {found.object} off the queue?", [f"It is {found.state}; only one that no worker has can go."]
+    )
 
 
-def _cancel(visit: Visit, id: int) -> Done:  # noqa: A002
+def _cancel(visit: Visit, id: int) -> ActionResult:  # noqa: A002
     answer: Any = visit.run("abort_Compactions", rqst=AbortCompactionRequest(compactionIds=[id]))
     told = answer.abortedcompacts[id]
     if told.status != "Success":
         raise InvalidOperation(f"Compaction {id}: {told.message}")
-    return Done(f"Compaction {id} is off the queue.", f"/ui/compactions/{id}")
+    return ActionResult(f"Compaction {id} is off the queue.", f"/ui/compactions/{id}")
 
 
 ACTIONS: dict[str, Action] = {

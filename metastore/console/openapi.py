@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from metastore.console.actions import ACTIONS, Done
+from metastore.console.actions import ACTIONS, ActionResult
 from metastore.console.pages.table import PAGES
 from metastore.console.parameters import Parameter, declared, is_optional
 
@@ -59,7 +59,7 @@ def _operation(function: Callable[..., Any], schemas: dict[str, Any], **more: An
 
 
 def _summary(hint: Any) -> str:
-    return (hint.__doc__ or "").strip().splitlines()[0] if hint is not Done else "What was done"
+    return (hint.__doc__ or "").strip().splitlines()[0] if hint is not ActionResult else "What was done"
 
 
 def _parameter(each: Parameter, path: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class CallCount:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ServerState:
     """How the server does."""
 
     seen: Observation | None
@@ -49,6 +49,6 @@ class Visit:
     can_log_in: bool
     default_catalog: str
     version: str
-    look: Callable[[], State]
+    look: Callable[[], ServerState]
     clients: Callable[[], Iterable[Any]]
     slow_calls: Callable[[], Iterable[Any]]

@@ -33,7 +33,7 @@ _NAME = re.compile(
 _STAGING = re.compile(r"\.staging_txn_(\d+)_", re.ASCII)
 
 
-class Portion(Enum):
+class Extent(Enum):
     """How much of a range something holds for."""
 
     NONE = 0
@@ -41,7 +41,7 @@ class Portion(Enum):
     ALL = 2
 
 
-class Entry(NamedTuple):
+class FolderEntry(NamedTuple):
     """A name in the folder. `compacted`: the directory holds `_metadata_acid` that says so, which only bases of Hive 3 need."""
 
     name: str
@@ -101,14 +101,14 @@ def staging_name(transaction: int, part: str) -> str:
     return f".staging_txn_{transaction}_{part}"
 
 
-def staging_of(transactions: Collection[int], entries: Iterable[Entry]) -> list[str]:
+def staging_of(transactions: Collection[int], entries: Iterable[FolderEntry]) -> list[str]:
     """Return the staging folders of transactions."""
     found = ((entry.name, _STAGING.match(entry.name)) for entry in entries)
     return [name for name, match in found if match is not None and int(match[1]) in transactions]
 
 
 @dataclass(frozen=True)
-class WriteIds:
+class SeenWriteIds:
     """Which write ids of one table a snapshot sees: those up to the high-water mark that are neither open nor aborted.
 
     `whole_ranges` is the compactor's view: a range is seen when it lies below the mark, aborted write ids in it or not.
@@ -132,10 +132,12 @@ class WriteIds:
     def _unseen(self) -> list[int]:
         return sorted(number for number in self.open | self.aborted if number <= self.high_watermark)
 
-    def for_compaction(self) -> WriteIds:
+    def for_compaction(self) -> SeenWriteIds:
         """Return the view of a compactor that starts now: everything below the first open write id, by whole ranges."""
         mark = min(self.high_watermark, self.lowest_open - 1)
-        return WriteIds(mark, frozenset(), frozenset(number for number in self.aborted if number <= mark), self.table, whole_ranges=True)
+        return SeenWriteIds(
+            mark, frozenset(), frozenset(number for number in self.aborted if number <= mark), self.table, whole_ranges=True
+        )
 
     def is_valid(self, write_id: int) -> bool:
         """Tell whether the snapshot sees what a write id wrote."""
@@ -145,18 +147,18 @@ class WriteIds:
         """Tell whether a compactor's base holds nothing that the snapshot must not see: it tells its write ids no longer apart."""
         return write_id <= self.high_watermark and write_id < self.lowest_open
 
-    def valid_range(self, low: int, high: int) -> Portion:
+    def valid_range(self, low: int, high: int) -> Extent:
         """Tell how much of a range the snapshot sees."""
         if self.whole_ranges:
-            return Portion.ALL if high <= self.high_watermark else Portion.NONE
+            return Extent.ALL if high <= self.high_watermark else Extent.NONE
         top = min(high, self.high_watermark)
         seen = max(0, top - low + 1) - _count(self._unseen, low, top)
         return _portion(seen, low, high)
 
-    def aborted_range(self, low: int, high: int) -> Portion:
+    def aborted_range(self, low: int, high: int) -> Extent:
         """Tell how much of a range was aborted."""
         if low > self.high_watermark:
-            return Portion.NONE
+            return Extent.NONE
         return _portion(_count(self._aborted, low, high), low, high)
 
 
@@ -164,8 +166,8 @@ def _count(numbers: Sequence[int], low: int, high: int) -> int:
     return max(0, bisect_right(numbers, high) - bisect_left(numbers, low))
 
 
-def _portion(count: int, low: int, high: int) -> Portion:
-    return Portion.NONE if count <= 0 else Portion.ALL if count > high - low else Portion.SOME
+def _portion(count: int, low: int, high: int) -> Extent:
+    return Extent.NONE if count <= 0 else Extent.ALL if count > high - low else Extent.SOME
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class NotEnoughHistory(Exception):
 
 
 @dataclass
-class State:
+class FolderState:
     """What a snapshot makes of a folder; each list holds names, in the order in which they apply."""
 
     base: Base | None = None
@@ -207,9 +209,11 @@ class State:
     """Deltas that hold aborted rows beside others; only a compaction removes those."""
 
 
-def decide(entries: Iterable[Entry], write_ids: WriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True) -> State:
+def decide(
+    entries: Iterable[FolderEntry], write_ids: SeenWriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True
+) -> FolderState:
     """Return what a snapshot makes of a folder. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
-    state = State()
+    state = FolderState()
     bases: list[Base] = []
     deltas: list[Delta] = []
     for entry in entries:
@@ -233,12 +237,12 @@ def decide(entries: Iterable[Entry], write_ids: WriteIds, transactions: Transact
     return state
 
 
-def _is_left_behind(name: str, write_ids: WriteIds) -> bool:
+def _is_left_behind(name: str, write_ids: SeenWriteIds) -> bool:
     parsed = parse(name.removeprefix(TEMPORARY)) if name.startswith(TEMPORARY) else None
-    return isinstance(parsed, Delta) and write_ids.aborted_range(parsed.low, parsed.high) is Portion.ALL
+    return isinstance(parsed, Delta) and write_ids.aborted_range(parsed.low, parsed.high) is Extent.ALL
 
 
-def _sort_base(base: Base, write_ids: WriteIds, state: State, bases: list[Base]) -> None:
+def _sort_base(base: Base, write_ids: SeenWriteIds, state: FolderState, bases: list[Base]) -> None:
     if not base.compacted and base.write_id in write_ids.aborted:
         state.aborted.append(base.name)
         state.aborted_write_ids.add(base.write_id)
@@ -246,25 +250,25 @@ def _sort_base(base: Base, write_ids: WriteIds, state: State, bases: list[Base])
         bases.append(base)
 
 
-def _sort_delta(delta: Delta, write_ids: WriteIds, state: State, deltas: list[Delta]) -> None:
+def _sort_delta(delta: Delta, write_ids: SeenWriteIds, state: FolderState, deltas: list[Delta]) -> None:
     aborted = write_ids.aborted_range(delta.low, delta.high)
-    if aborted is Portion.ALL:
+    if aborted is Extent.ALL:
         state.aborted.append(delta.name)
         state.aborted_write_ids.update(range(delta.low, delta.high + 1))
         return
-    if aborted is Portion.SOME:
+    if aborted is Extent.SOME:
         state.partly_aborted.append(delta)
-    if write_ids.valid_range(delta.low, delta.high) is not Portion.NONE:
+    if write_ids.valid_range(delta.low, delta.high) is not Extent.NONE:
         deltas.append(delta)
 
 
-def _is_readable(base: Base, write_ids: WriteIds) -> bool:
+def _is_readable(base: Base, write_ids: SeenWriteIds) -> bool:
     if base.write_id == CONVERTED:
         return True
     return write_ids.is_valid_base(base.write_id) if base.compacted else write_ids.is_valid(base.write_id)
 
 
-def _choose_base(bases: Sequence[Base], write_ids: WriteIds, state: State, *, strict: bool) -> None:
+def _choose_base(bases: Sequence[Base], write_ids: SeenWriteIds, state: FolderState, *, strict: bool) -> None:
     """Take the newest base that the snapshot may read: of two with one write id the compactor's, of two compactors the later."""
     readable = sorted((base.write_id, base.compacted, base.visibility, base.name, base) for base in bases if _is_readable(base, write_ids))
     if readable:
@@ -286,13 +290,13 @@ def _order(delta: Delta) -> tuple[int, int, int, int, str]:
     return delta.low, -delta.high, delta.statement, -delta.visibility, delta.name
 
 
-def _choose_deltas(deltas: Iterable[Delta], write_ids: WriteIds, state: State) -> None:
+def _choose_deltas(deltas: Iterable[Delta], write_ids: SeenWriteIds, state: FolderState) -> None:
     """Take the widest deltas that follow on the base and on each other; those inside them are obsolete."""
     current = state.base.write_id if state.base is not None else 0
     last: Delta | None = None
     for delta in sorted(deltas, key=_order):
         if delta.high > current:
-            if write_ids.valid_range(current + 1, delta.high) is not Portion.NONE:
+            if write_ids.valid_range(current + 1, delta.high) is not Extent.NONE:
                 state.deltas.append(delta)
                 current, last = delta.high, delta
         elif last is not None and delta.high == current and _belongs_to(delta, last):

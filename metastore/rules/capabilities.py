@@ -38,7 +38,7 @@ _ACID_WRITE = ("HIVEMANAGESTATS", "HIVECACHEINVALIDATE", CONNECTOR_WRITE)
 
 
 @dataclass(frozen=True)
-class Access:
+class TableAccess:
     """What a 4.x client may do with a table: `type` as `accessType` of the struct, and what it lacks for more."""
 
     type: int
@@ -75,7 +75,7 @@ def check_create(table: Table, capabilities: Collection[str] | None, client_name
     )
 
 
-def access(table: Table, capabilities: Collection[str]) -> Access:
+def access(table: Table, capabilities: Collection[str]) -> TableAccess:
     """Return what a client with these 4.x capabilities may do with a table."""
     known = set(capabilities)
     reads, writes = required(table)
@@ -90,10 +90,10 @@ def access(table: Table, capabilities: Collection[str]) -> Access:
         missing_read = tuple(name for name in reads if name not in known)
         missing_write = tuple(name for name in writes if name not in known)
     if missing_read:
-        return Access(NO_ACCESS, missing_read, missing_write)
+        return TableAccess(NO_ACCESS, missing_read, missing_write)
     if missing_write or table.tableType in {"VIRTUAL_VIEW", "MATERIALIZED_VIEW"}:
-        return Access(READ_ONLY, (), missing_write)
-    return Access(READ_WRITE)
+        return TableAccess(READ_ONLY, (), missing_write)
+    return TableAccess(READ_WRITE)
 
 
 def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:

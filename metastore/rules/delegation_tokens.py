@@ -39,7 +39,7 @@ class Identifier:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class DelegationToken:
     """What proves a login: an identifier and the password that belongs to it."""
 
     identifier: bytes
@@ -89,8 +89,8 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise InvalidInput(f"This is no {self._what}: a text in it is no UTF-8") from error
 
-    def token(self) -> Token:
-        return Token(self.blob(), self.blob(), self.text(), self.text())
+    def token(self) -> DelegationToken:
+        return DelegationToken(self.blob(), self.blob(), self.text(), self.text())
 
 
 def _vlong(value: int) -> bytes:
@@ -118,7 +118,7 @@ def read_identifier(data: bytes) -> Identifier:
     return Identifier(owner, renewer, real_user, reader.vlong(), reader.vlong(), reader.vlong(), reader.vlong())
 
 
-def read_token(text: str) -> Token:
+def read_token(text: str) -> DelegationToken:
     """Read a token's text. InvalidInput for another text."""
     if len(text) > 2 * LONGEST:
         raise InvalidInput(f"A text of {len(text)} characters is too long for a delegation token")
@@ -130,7 +130,7 @@ def read_token(text: str) -> Token:
     return _Reader(data, "delegation token").token()
 
 
-def read_token_file(data: bytes) -> list[Token]:
+def read_token_file(data: bytes) -> list[DelegationToken]:
     """Read the tokens of a file, as HADOOP_TOKEN_FILE_LOCATION names one. InvalidInput for another file."""
     if not data.startswith(_FILE):
         raise InvalidInput("This is no file of Hadoop's tokens, or one in the format of protobuf; write it as Writable, Hadoop's default")

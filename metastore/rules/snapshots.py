@@ -50,7 +50,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteIds:
+class TableSnapshots:
     """A snapshot of the tables that a transaction reads, by `database.table`."""
 
     transaction: int
@@ -109,14 +109,14 @@ def parse_table(text: str) -> tuple[str, Snapshot]:
     return name, _parse(parts, text)
 
 
-def parse_write_ids(text: str) -> WriteIds:
+def parse_write_ids(text: str) -> TableSnapshots:
     """Read the text of the snapshots of several tables. MetaError."""
     transaction, *tables = text.split("$")
     try:
         number = int(transaction)
     except ValueError as error:
         raise MetaError(f"snapshot {text!r} of write ids does not begin with a transaction: write txn$db.table:..$db.table:..") from error
-    return WriteIds(number, dict(parse_table(each) for each in tables if each))
+    return TableSnapshots(number, dict(parse_table(each) for each in tables if each))
 
 
 def format_transactions(seen: Snapshot, *, runs: bool = True) -> str:

@@ -24,7 +24,7 @@ _SPARK = "spark.sql.statistics."
 _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCoded")
 
 
-class Writer(NamedTuple):
+class StatisticsWriter(NamedTuple):
     """What a request says of the transaction that it is made in: its write id, and the write ids of the table that it sees."""
 
     write_id: int = -1
@@ -34,13 +34,13 @@ class Writer(NamedTuple):
         return self.write_id > 0 and self.seen is not None
 
 
-NOBODY = Writer()
+NOBODY = StatisticsWriter()
 """A request outside of transactions, as of clients before Hive 3."""
 
 
-def writer(write_id: int | None, text: str | None) -> Writer:
+def writer(write_id: int | None, text: str | None) -> StatisticsWriter:
     """Read what a request says. MetaError for a text that is no snapshot of a table."""
-    return Writer(write_id or -1, seen_by(text))
+    return StatisticsWriter(write_id or -1, seen_by(text))
 
 
 def seen_by(text: str | None) -> Snapshot | None:
@@ -146,7 +146,7 @@ def _may_replace(write_id: int | None, seen: Snapshot | None) -> bool:
 
 
 def after_change(
-    label: str, before: Mapping[str, str], after: Mapping[str, str], write_id: int | None, by: Writer, *, columns: bool = False
+    label: str, before: Mapping[str, str], after: Mapping[str, str], write_id: int | None, by: StatisticsWriter, *, columns: bool = False
 ) -> dict[str, str]:
     """Return the parameters that a change of a transactional table or partition stores; `write_id` is of the statistics before.
 
@@ -165,7 +165,7 @@ def after_change(
     return dict(after) if _may_replace(write_id, by.seen) else without_mark(after)
 
 
-def new_write_id(before: int | None, by: Writer) -> int:
+def new_write_id(before: int | None, by: StatisticsWriter) -> int:
     """Return the write id that the statistics have after a change."""
     if by.in_transaction():
         return by.write_id

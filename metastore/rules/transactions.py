@@ -32,7 +32,7 @@ class Intent(NamedTuple):
     write_id: int | None
 
 
-class Write(NamedTuple):
+class RowChange(NamedTuple):
     """One object that a committed transaction updated or deleted rows of."""
 
     catalog: str
@@ -54,12 +54,12 @@ def operation_of(operation: int | None, lock_type: int) -> str | None:
     return _OPERATIONS.get(operation or 0, INSERT if lock_type == LockType.SHARED_READ else UPDATE)
 
 
-def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Write]) -> tuple[Intent, Write] | None:
+def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[RowChange]) -> tuple[Intent, RowChange] | None:
     """Return the first pair of a change and one that was committed since the transaction began; None when it may commit.
 
     Two changes conflict on the same table and the same partition. Inserts never do.
     """
-    by_object: dict[tuple[str | None, ...], Write] = {}
+    by_object: dict[tuple[str | None, ...], RowChange] = {}
     for write in committed:
         if write.commit_id >= transaction != write.transaction and write.operation in ROW_CHANGES:
             by_object.setdefault(write[:4], write)
@@ -69,7 +69,7 @@ def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Wri
     return None
 
 
-def conflict_text(transaction: int, commit_id: int, mine: Intent, theirs: Write) -> str:
+def conflict_text(transaction: int, commit_id: int, mine: Intent, theirs: RowChange) -> str:
     """Say why a transaction loses; clients know the text by its beginning."""
     name = "/".join(part for part in mine[1:4] if part is not None)
     return (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import structlog
 
 from metastore.idl import Table
-from metastore.rules.acid_directories import NONE_OPEN, WriteIds, decide, staging_of
+from metastore.rules.acid_directories import NONE_OPEN, SeenWriteIds, decide, staging_of
 from metastore.rules.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.cleaner import aborted_in, delete
@@ -21,7 +21,7 @@ from metastore.service.initiator import enqueue
 from metastore.store import compaction_sources, compactions, tables
 from metastore.store import partitions as partition_rows
 from metastore.store.compaction_sources import Aborted
-from metastore.store.compactions import Entry, Object
+from metastore.store.compactions import CompactedObject, QueueEntry
 from metastore.store.database import Session
 from metastore.warehouse import acid
 from metastore.warehouse.locations import is_below
@@ -62,7 +62,7 @@ def _clean(metastore: Metastore, aborted: Aborted, now: int) -> bool:
     return True
 
 
-def _pause(metastore: Metastore, where: Object, entry: Entry | None, error: Exception) -> None:
+def _pause(metastore: Metastore, where: CompactedObject, entry: QueueEntry | None, error: Exception) -> None:
     reason = str(error) or type(error).__name__
     retries = entry.retries if entry is not None else 0
     log.error("cleaning up after aborted transactions failed", object=str(where), reason=reason, failures=retries + 1)
@@ -82,10 +82,10 @@ def _pause(metastore: Metastore, where: Object, entry: Entry | None, error: Exce
     metastore.database.write(work)
 
 
-def _clean_object(metastore: Metastore, where: Object) -> None:
+def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
     """Delete what the aborted transactions of one object wrote, and forget them. MetaError."""
 
-    def read(session: Session) -> tuple[list[int], Table | None, list[str], WriteIds]:
+    def read(session: Session) -> tuple[list[int], Table | None, list[str], SeenWriteIds]:
         transactions = sorted({row[0] for row in compaction_sources.aborted_at(session, where)})
         table = tables.find(metastore.database, session, *where[:3])
         folders = [] if table is None or not is_transactional(table) else list(_folders(metastore, session, table, where))
@@ -106,7 +106,7 @@ def _clean_object(metastore: Metastore, where: Object) -> None:
         enqueue(metastore, where, MAJOR, None, table.owner)
 
 
-def _folders(metastore: Metastore, session: Session, table: Table, where: Object) -> Iterator[str]:
+def _folders(metastore: Metastore, session: Session, table: Table, where: CompactedObject) -> Iterator[str]:
     """Yield the folders to which a transaction may have written: a dynamic insert that was aborted did not say into which partitions."""
     if where.partition is not None or not table.partitionKeys:
         yield from (place.location for place in places(metastore, session, table, [where.partition]).values())

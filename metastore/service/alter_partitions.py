@@ -28,7 +28,7 @@ from metastore.rules.columns import (
 )
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
-from metastore.rules.statistics_validity import NOBODY, Writer
+from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import invalid_column, validate_column_changes
@@ -54,7 +54,7 @@ DDL_TIME = "transient_lastDdlTime"
 
 
 def alter_partitions(
-    call: Call, name: TableName, new: Sequence[Partition], *, environment: Mapping[str, str] | None = None, by: Writer = NOBODY
+    call: Call, name: TableName, new: Sequence[Partition], *, environment: Mapping[str, str] | None = None, by: StatisticsWriter = NOBODY
 ) -> None:
     """Replace the definitions of partitions, found by their values. InvalidOperation when one is missing; MetaError.
 
@@ -66,7 +66,9 @@ def alter_partitions(
         raise _no_table(name) from error
 
 
-def _alter(call: Call, name: TableName, known: Known, new: Sequence[Partition], environment: Mapping[str, str], by: Writer) -> None:
+def _alter(
+    call: Call, name: TableName, known: Known, new: Sequence[Partition], environment: Mapping[str, str], by: StatisticsWriter
+) -> None:
     table = known.table
     for partition in new:
         _check_belongs(name, partition)
@@ -207,7 +209,7 @@ class _Alteration:
         self._says_who_counted = "STATS_GENERATED" in environment
         self._reach = quick_stats.reach_of(call, table)
 
-    def complete(self, stored: Partition, old: Partition, by: Writer) -> bool:
+    def complete(self, stored: Partition, old: Partition, by: StatisticsWriter) -> bool:
         """Make a partition what will be stored; tell whether it is given a place with other data. InvalidOperation, MetaError."""
         sd = self._storage(stored, old)
         stored.sd = sd  # type: ignore[assignment]  # a view may have none
@@ -245,7 +247,7 @@ class _Alteration:
             sd.location = self._call.warehouse.qualified(sd.location, self._table.sd.location)
         return sd
 
-    def _mark(self, stored: Partition, old: Partition, by: Writer) -> None:
+    def _mark(self, stored: Partition, old: Partition, by: StatisticsWriter) -> None:
         """Note in a partition of a transactional table by which write id its statistics are, where they stay exact. MetaError."""
         label = f"{self._table.dbName}.{self._table.tableName}"
         counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)

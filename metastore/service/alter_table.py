@@ -22,7 +22,7 @@ from metastore.rules.columns import (
     strangers,
 )
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.statistics_validity import NOBODY, Writer
+from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
 from metastore.rules.table_types import moves_on_rename
 from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
@@ -45,7 +45,13 @@ DDL_TIME = "transient_lastDdlTime"
 
 
 def alter_table(
-    call: Call, name: TableName, new: Table, *, environment: Mapping[str, str] | None = None, cascade: bool = False, by: Writer = NOBODY
+    call: Call,
+    name: TableName,
+    new: Table,
+    *,
+    environment: Mapping[str, str] | None = None,
+    cascade: bool = False,
+    by: StatisticsWriter = NOBODY,
 ) -> None:
     """Replace a table's definition; with another name it is renamed, its directory and statistics with it.
 
@@ -98,7 +104,7 @@ def _count(
     after: Table,
     environment: Mapping[str, str],
     reach: Reach,
-    by: Writer,
+    by: StatisticsWriter,
     *,
     moves: bool,
 ) -> None:

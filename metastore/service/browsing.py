@@ -20,9 +20,9 @@ from metastore.service.names import TableName
 from metastore.service.notifications import last_id
 from metastore.service.partition_queries import with_table
 from metastore.store import listings, partition_structs, partitions
-from metastore.store.compactions import Entry
+from metastore.store.compactions import QueueEntry
 from metastore.store.database import Session
-from metastore.store.listings import DatabaseRow, LeaseRow, TableRow, TransactionRow, Write
+from metastore.store.listings import DatabaseRow, LeaseRow, TableRow, TransactionRow, TransactionWrite
 
 CHUNK = 5_000
 """Partitions that are read at a time where a filter decides over them."""
@@ -84,7 +84,7 @@ def table_partitions(call: Call, name: TableName, text: str | None, part: str, a
     def work(session: Session, table: Table) -> PartitionPage:
         names, following = _partition_names(call, session, table, text or None, part, after, most)
         rows = partitions.named_rows(session, table, names) if names else []
-        structs = partition_structs.Rows(call.database, session, table).structs(rows)
+        structs = partition_structs.PartitionStructs(call.database, session, table).structs(rows)
         return PartitionPage(table, [(row[1], struct) for row, struct in zip(rows, structs, strict=True)], following)
 
     return with_table(call, name, work)
@@ -131,7 +131,7 @@ class TransactionView(NamedTuple):
     """A transaction, and what it means to write, or wrote."""
 
     row: TransactionRow
-    writes: list[Write]
+    writes: list[TransactionWrite]
 
 
 def transaction(call: Call, key: int) -> TransactionView:
@@ -147,12 +147,12 @@ def transaction(call: Call, key: int) -> TransactionView:
 
 
 def compactions(call: Call, filters: dict[str, Any], before: int, most: int) -> Page:
-    """Return a page of the compactions (`Entry`) whose columns equal `filters`, the last first."""
+    """Return a page of the compactions (`QueueEntry`) whose columns equal `filters`, the last first."""
     rows = call.database.read(lambda session: listings.compactions_before(session, filters, before, most + 1))
     return _page(rows, most, lambda row: row.id)
 
 
-def compaction(call: Call, key: int) -> Entry:
+def compaction(call: Call, key: int) -> QueueEntry:
     """Return an entry of the compaction queue or its history. NoSuchObject."""
     found = call.database.read(lambda session: listings.compaction(session, key))
     if found is None:
@@ -210,13 +210,13 @@ def leases(call: Call) -> list[LeaseRow]:
 
 __all__ = [
     "DatabaseRow",
-    "Entry",
     "LeaseRow",
     "LoggedEvents",
     "Page",
     "PartitionPage",
+    "QueueEntry",
     "TableRow",
     "TransactionRow",
     "TransactionView",
-    "Write",
+    "TransactionWrite",
 ]

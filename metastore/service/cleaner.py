@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from metastore.errors import MetaError
-from metastore.rules.acid_directories import Delta, State, WriteIds, decide
+from metastore.rules.acid_directories import Delta, FolderState, SeenWriteIds, decide
 from metastore.rules.compactions import (
     ABORT_CLEANUP,
     FAILED,
@@ -31,7 +31,7 @@ from metastore.service.compaction_workers import following_transaction, succeed
 from metastore.service.context import Metastore
 from metastore.service.occupants import occupants
 from metastore.store import compaction_sources, compactions, tables
-from metastore.store.compactions import Entry, Object, Ready
+from metastore.store.compactions import CompactedObject, QueueEntry, Ready
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED
 from metastore.warehouse.locations import join
@@ -39,7 +39,7 @@ from metastore.warehouse.locations import join
 log = structlog.get_logger()
 
 
-class Refused(Exception):
+class CleaningRefused(Exception):
     """The table or partition says that nothing of it may be cleaned."""
 
 
@@ -76,7 +76,7 @@ def _is_free(metastore: Metastore, ready: Ready) -> bool:
     return following <= ready.lowest_open
 
 
-def _end(session: Session, entry: Entry, state: str, error: str) -> None:
+def _end(session: Session, entry: QueueEntry, state: str, error: str) -> None:
     compactions.update(session, [entry.id], [READY], state=state, ended_ms=now_ms(), error=error)
 
 
@@ -87,14 +87,14 @@ def _clean(metastore: Metastore, ready: Ready) -> bool:
         if location is not None:
             return _clean_dropped(metastore, entry, location)
         return _clean_compacted(metastore, ready)
-    except Refused as error:
+    except CleaningRefused as error:
         metastore.database.write(partial(_end, entry=entry, state=REFUSED, error=str(error)))
     except Exception as error:  # noqa: BLE001  # whatever it is, the entry says it and others go on
         _pause(metastore, entry, error)
     return False
 
 
-def _pause(metastore: Metastore, entry: Entry, error: Exception) -> None:
+def _pause(metastore: Metastore, entry: QueueEntry, error: Exception) -> None:
     """Leave an entry alone for a while, twice as long each time; after too many times it has failed."""
     config = metastore.config
     reason = str(error) or type(error).__name__
@@ -123,7 +123,7 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
     entries = listed(metastore, place.location)
 
-    def read(session: Session) -> tuple[State, WriteIds, Collection[int]]:
+    def read(session: Session) -> tuple[FolderState, SeenWriteIds, Collection[int]]:
         view = write_ids(session, where, highest)
         none_open = ready.lowest_open > ready.clock.last
         seen = compactors(session, entries, ready.lowest_open, none_open=none_open, own=entry.transaction)
@@ -156,7 +156,7 @@ def delete(metastore: Metastore, location: str, names: Iterable[str]) -> None:
         log.info("deleted what nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
 
 
-def _place(metastore: Metastore, session: Session, where: Object) -> Place | None:
+def _place(metastore: Metastore, session: Session, where: CompactedObject) -> Place | None:
     """Return where an object's files lie, None when it is gone. MetaError, Refused."""
     table = tables.find(metastore.database, session, *where[:3])
     if table is None:
@@ -166,14 +166,14 @@ def _place(metastore: Metastore, session: Session, where: Object) -> Place | Non
     if where.partition is None and table.partitionKeys:
         raise MetaError(f"{where} has partitions: compact those, each by its name")
     if is_true(parameter(table.parameters, NO_CLEANUP)):
-        raise Refused(f"{NO_CLEANUP} is set on {'.'.join(where[:3])}")
+        raise CleaningRefused(f"{NO_CLEANUP} is set on {'.'.join(where[:3])}")
     place = places(metastore, session, table, [where.partition]).get(where.partition)
     if place is not None and is_true(parameter(place.parameters, NO_CLEANUP)):
-        raise Refused(f"{NO_CLEANUP} is set on {where}")
+        raise CleaningRefused(f"{NO_CLEANUP} is set on {where}")
     return place
 
 
-def _delete_gone(metastore: Metastore, session: Session, entry: Entry) -> bool:
+def _delete_gone(metastore: Metastore, session: Session, entry: QueueEntry) -> bool:
     """End the entry of an object that was dropped, if it still is not there."""
     if _place(metastore, session, entry.object) is not None:
         return False
@@ -181,7 +181,7 @@ def _delete_gone(metastore: Metastore, session: Session, entry: Entry) -> bool:
     return succeed(session, entry, None)
 
 
-def _clean_dropped(metastore: Metastore, entry: Entry, location: str) -> bool:
+def _clean_dropped(metastore: Metastore, entry: QueueEntry, location: str) -> bool:
     """Delete the folder of a dropped table or partition; tell whether the entry ended well. MetaError when something lies there again."""
 
     def work(session: Session) -> bool:

@@ -18,7 +18,7 @@ from metastore.rules.transactions import (
     UPDATE,
     WITHOUT_CONFLICTS,
     Intent,
-    Write,
+    RowChange,
     conflict,
     conflict_text,
 )
@@ -31,7 +31,7 @@ from metastore.store.answer import Answer, Later
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.fast_paths import Ended
-from metastore.store.transactions import ABORTED, COMMITTED, Transaction
+from metastore.store.transactions import ABORTED, COMMITTED, StoredTransaction
 from metastore.store.write_ids import TableKey
 
 KEY_PREFIX = "_meta"
@@ -107,7 +107,7 @@ def _judged(
     return commit_id, intents, None
 
 
-def _write_commit(session: Session, found: Transaction, operations: Collection[str], commit_id: int | None) -> None:
+def _write_commit(session: Session, found: StoredTransaction, operations: Collection[str], commit_id: int | None) -> None:
     """Write that a locked transaction, which did these operations, is committed."""
     now = now_ms()
     if COMPACTION in operations:
@@ -117,7 +117,7 @@ def _write_commit(session: Session, found: Transaction, operations: Collection[s
     transactions.end(session, [found], COMMITTED, now, commit_id)
 
 
-def _write_replayed(call: Call, session: Session, found: Transaction, request: CommitTxnRequest) -> None:
+def _write_replayed(call: Call, session: Session, found: StoredTransaction, request: CommitTxnRequest) -> None:
     """Note what a replayed transaction wrote at its source, and that it is replayed no longer."""
     written = [
         Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
@@ -128,7 +128,7 @@ def _write_replayed(call: Call, session: Session, found: Transaction, request: C
     transactions.delete_target(session, request.replPolicy or "", request.txnid)
 
 
-def _events(call: Call, session: Session, found: Transaction) -> list[Event]:
+def _events(call: Call, session: Session, found: StoredTransaction) -> list[Event]:
     """Return the events of a commit: that of the transaction, and that of the compaction that a worker did in it."""
     events: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
     entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
@@ -178,7 +178,7 @@ def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *
 
 def _turn(
     session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, checks_conflicts: bool
-) -> tuple[int, Sequence[Intent], list[Write]]:
+) -> tuple[int, Sequence[Intent], list[RowChange]]:
     """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
 
     What is written is read anew with each turn, as a table may have got another name while it was waited for. A `turn` that was asked for
@@ -192,8 +192,8 @@ def _turn(
         intents = _intents(turn.intents.rows)
 
 
-def _writes(committed: Answer | None) -> list[Write]:
-    return [] if committed is None else [Write(*row) for row in committed.rows]
+def _writes(committed: Answer | None) -> list[RowChange]:
+    return [] if committed is None else [RowChange(*row) for row in committed.rows]
 
 
 def _locked_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:

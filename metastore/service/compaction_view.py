@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from metastore.errors import MetaError
 from metastore.idl import Table
-from metastore.rules.acid_directories import Entry, Transactions, WriteIds, parse
+from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, Transactions, parse
 from metastore.service.context import Metastore
 from metastore.store import compaction_sources
 from metastore.store import partitions as partition_rows
-from metastore.store.compactions import Object
+from metastore.store.compactions import CompactedObject
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED, OPEN
 from metastore.warehouse import acid
@@ -46,20 +46,22 @@ def _place(table: Table, owner: object) -> Place:
     return Place(location, getattr(owner, "parameters", None) or {})
 
 
-def write_ids(session: Session, where: Object, high: int) -> WriteIds:
+def write_ids(session: Session, where: CompactedObject, high: int) -> SeenWriteIds:
     """Return the list of a table's write ids up to `high`."""
     found = compaction_sources.unsettled(session, where, high, [OPEN, ABORTED])
     opened = frozenset(number for number, state in found if state == OPEN)
     aborted = frozenset(number for number, state in found if state == ABORTED)
-    return WriteIds(high, opened, aborted, f"{where.database}.{where.table}")
+    return SeenWriteIds(high, opened, aborted, f"{where.database}.{where.table}")
 
 
-def listed(metastore: Metastore, location: str) -> list[Entry]:
+def listed(metastore: Metastore, location: str) -> list[FolderEntry]:
     """Return what lies in a folder. MetaError."""
-    return [Entry(*each) for each in acid.listing(metastore.warehouse, location)]
+    return [FolderEntry(*each) for each in acid.listing(metastore.warehouse, location)]
 
 
-def compactors(session: Session, entries: Iterable[Entry], below: int, *, none_open: bool = False, own: int | None = None) -> Transactions:
+def compactors(
+    session: Session, entries: Iterable[FolderEntry], below: int, *, none_open: bool = False, own: int | None = None
+) -> Transactions:
     """Return which of the compactors that made directories have committed before the transaction `below` began.
 
     A transaction that is not there any more has: aborted ones stay until what they wrote is removed. That its id is lower is not enough:

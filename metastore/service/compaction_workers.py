@@ -38,7 +38,7 @@ from metastore.service.compactions import object_of
 from metastore.service.context import Call, Metastore
 from metastore.store import compaction_sources, compactions, components, statistics, tables, transactions
 from metastore.store import partitions as partition_rows
-from metastore.store.compactions import Clock, Entry, Object
+from metastore.store.compactions import Clock, CompactedObject, QueueEntry
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED as TRANSACTION_ABORTED
 from metastore.store.transactions import COMPONENTS
@@ -50,7 +50,7 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
     pool = (pool or "").strip() or None
     before = now_ms() - int(call.config.compactor_pool_timeout * 1000)
 
-    def work(session: Session) -> Entry | None:
+    def work(session: Session) -> QueueEntry | None:
         entry = compactions.lock_next(session, INITIATED, pool, before)
         if entry is None:
             return None
@@ -73,7 +73,7 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
     return None if found is None else _struct(call, found)
 
 
-def _struct(call: Call, entry: Entry) -> CompactionInfoStruct:
+def _struct(call: Call, entry: QueueEntry) -> CompactionInfoStruct:
     return CompactionInfoStruct(
         id=entry.id,
         dbname=with_catalog(entry.catalog, entry.database, call.config.default_catalog),
@@ -97,7 +97,7 @@ def _struct(call: Call, entry: Entry) -> CompactionInfoStruct:
     )
 
 
-def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> Entry:
+def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> QueueEntry:
     """Lock the entry that a worker speaks of. MetaError when it is not in one of the states, or another worker's by now."""
     entry = compactions.lock(session, info.id or 0)
     if entry is None:
@@ -168,7 +168,7 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
     call.database.write(work)
 
 
-def following_transaction(entry: Entry, clock: Clock) -> int | None:
+def following_transaction(entry: QueueEntry, clock: Clock) -> int | None:
     """Return the first transaction id that is sure to see what an entry's worker made; None as long as its transaction is open."""
     if entry.transaction is not None and clock.state == TRANSACTION_OPEN:
         return None
@@ -185,7 +185,7 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
     call.database.write(work)
 
 
-def succeed(session: Session, entry: Entry, highest: int | None, kept: Iterable[int] = ()) -> bool:
+def succeed(session: Session, entry: QueueEntry, highest: int | None, kept: Iterable[int] = ()) -> bool:
     """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; tell whether it was there."""
     changed = compactions.update(
         session,
@@ -225,7 +225,7 @@ def _end(call: Call, info: CompactionInfoStruct, state: str, doing: str) -> None
     call.database.write(work)
 
 
-def did_not_initiate(metastore: Metastore, where: Object, kind: str, error: str | None) -> None:
+def did_not_initiate(metastore: Metastore, where: CompactedObject, kind: str, error: str | None) -> None:
     """Note in the history that a compaction could not be queued, and why."""
     now = now_ms()
     values = {"enqueued_ms": now, "started_ms": now, "ended_ms": now, "error": error}

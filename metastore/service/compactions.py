@@ -39,7 +39,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
 from metastore.store import compactions
-from metastore.store.compactions import Entry, Object
+from metastore.store.compactions import CompactedObject, QueueEntry
 from metastore.store.database import Session
 
 DONE = "Successfully aborted compaction"
@@ -47,10 +47,10 @@ ABORT_REASON = "Compaction Aborted by Abort Comapction request."
 """Hive's own text."""
 
 
-def object_of(call: Call, database: str | None, table: str | None, partition: str | None) -> Object:
+def object_of(call: Call, database: str | None, table: str | None, partition: str | None) -> CompactedObject:
     """Return what a request is about, its names normalised, a partition's name as it is stored. MetaError for a missing name."""
     name = table_name(database, table, None, call.config.default_catalog)
-    return Object(*name, partition_of(partition))
+    return CompactedObject(*name, partition_of(partition))
 
 
 def partition_of(name: str | None) -> str | None:
@@ -79,7 +79,7 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
     return call.database.write(work)
 
 
-def scheduled(session: Session, where: Object) -> tuple[int, str] | None:
+def scheduled(session: Session, where: CompactedObject) -> tuple[int, str] | None:
     """Return the id and state of the entry because of which an object is not queued again, None for none.
 
     A worker whose transaction is still open has not finished, whatever it says: the next one would not see what it made, and write the
@@ -159,7 +159,7 @@ def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseEle
     return [_element(call, entry) for entry in call.database.read(lambda session: compactions.show(session, given, order, limit))]
 
 
-def _element(call: Call, entry: Entry) -> ShowCompactResponseElement:
+def _element(call: Call, entry: QueueEntry) -> ShowCompactResponseElement:
     highest = entry.highest_write_id or 0
     return ShowCompactResponseElement(
         dbname=with_catalog(entry.catalog, entry.database, call.config.default_catalog),

@@ -236,7 +236,7 @@ def follow_columns(session: Session, table_id: int, difference: ColumnsDifferenc
     rows.replace(session, changed, gone)
 
 
-def _followed(row: rows.Stored, table_id: int, difference: ColumnsDifference) -> dict[str, Any] | None:
+def _followed(row: rows.StoredConstraint, table_id: int, difference: ColumnsDifference) -> dict[str, Any] | None:
     body = row.decoded()
     lists = [*(["columns"] if row.table_id == table_id else ()), *(["parent_columns"] if row.parent_table_id == table_id else ())]
     for columns in lists:

@@ -16,7 +16,7 @@ import structlog
 
 from metastore.config import Config
 from metastore.errors import InvalidInput, MetaError
-from metastore.rules.delegation_tokens import Identifier, Token, read_identifier, read_token
+from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.rules.kerberos_names import NameRules, parse_principal
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
@@ -65,7 +65,7 @@ def issue(call: Call, owner: str | None, renewer: str | None) -> str:
     identifier = Identifier(wanted, by, stored.real_user, now, last, secrets.randbits(31)).to_bytes()
     call.database.write(lambda session: delegation_tokens.insert(session, identifier, stored))
     log.info("delegation token issued", owner=wanted, renewer=by, real_user=stored.real_user, client=call.client.address)
-    return Token(identifier, stored.password).to_text()
+    return DelegationToken(identifier, stored.password).to_text()
 
 
 def renew(call: Call, text: str | None) -> int:
@@ -139,7 +139,7 @@ def _proved(call: Call, does: str) -> Login:
     return login
 
 
-def _read(text: str | None) -> Token:
+def _read(text: str | None) -> DelegationToken:
     try:
         return read_token(text or "")
     except InvalidInput as error:

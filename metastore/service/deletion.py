@@ -17,7 +17,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.service.occupants import NOBODY, Occupant, Own, occupants, told
 from metastore.store.database import Session
-from metastore.warehouse import Unreachable
+from metastore.warehouse import StorageUnreachable
 
 log = structlog.get_logger()
 
@@ -113,5 +113,5 @@ def _delete_rest(call: Call, subject: str, location: str, found: Sequence[Occupa
 
 
 def _tell_failure(subject: str, location: str, error: MetastoreError) -> None:
-    tell = log.warning if isinstance(error, Unreachable) else log.error
+    tell = log.warning if isinstance(error, StorageUnreachable) else log.error
     tell("data of a dropped object was not deleted", object=subject, location=location, error=error.message)

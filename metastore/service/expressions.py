@@ -28,7 +28,7 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_named
 from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
-from metastore.service.partition_queries import Found, Plan, Query, find_all, selected_by
+from metastore.service.partition_queries import Found, PartitionQuery, QueryPlan, find_all, selected_by
 from metastore.service.partitions import STRUCTS, get_partitions_in_pages, plan_of_filter
 from metastore.service.tables import find_table
 from metastore.store.database import Session
@@ -125,38 +125,38 @@ def _some(names: Sequence[str]) -> str:
 
 def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_Chosen]:
     """Return what each expression selects; the table is read once for all of them."""
-    plans: list[Plan] = []
+    plans: list[QueryPlan] = []
 
-    def plan(call: Call, table: Table) -> Plan:
+    def plan(call: Call, table: Table) -> QueryPlan:
         plans[:] = [_plan(call, table, each, exactly=True) for each in expressions]
-        return Plan(united_prefixes(each.prefixes for each in plans))
+        return QueryPlan(united_prefixes(each.prefixes for each in plans))
 
     def select(_: Session, __: Table, rows: Sequence[Row]) -> list[list[_Chosen]]:
         selected = (selected_by(each, _beginning_so(each, rows)) for each in plans)
         return [[_Chosen([(row[1], row[6]) for row in found], [row[1] for row in unjudged]) for found, unjudged in selected]]
 
     out = [_Chosen([], []) for _ in expressions]
-    for page in find_all(call, name, Query(plan, is_limited=False), select).items:
+    for page in find_all(call, name, PartitionQuery(plan, is_limited=False), select).items:
         for whole, part in zip(out, page, strict=True):
             whole.found.extend(part.found)
             whole.unjudged.extend(part.unjudged)
     return out
 
 
-def _beginning_so(plan: Plan, rows: Sequence[Row]) -> Sequence[Row]:
+def _beginning_so(plan: QueryPlan, rows: Sequence[Row]) -> Sequence[Row]:
     """Return the rows from which a plan selects."""
     return rows if plan.prefixes is None else [row for row in rows if row[1].startswith(tuple(plan.prefixes))]
 
 
-def _by_expression(expression: bytes, default_name: str | None = None) -> Query:
+def _by_expression(expression: bytes, default_name: str | None = None) -> PartitionQuery:
     """Ask for what an expression selects or may select."""
-    return Query(lambda call, table: _plan(call, table, expression, default_name))
+    return PartitionQuery(lambda call, table: _plan(call, table, expression, default_name))
 
 
-def _plan(call: Call, table: Table, expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> Plan:
+def _plan(call: Call, table: Table, expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> QueryPlan:
     """Return how the partitions that an expression selects are found; with `exactly` one that is not understood is an error."""
     if expression in EMPTY:
-        return Plan()
+        return QueryPlan()
     if call.config.expression_proxy.rpartition(".")[2] == REFUSING:
         raise MetaError(
             f"java.lang.UnsupportedOperationException: the setting expression_proxy is {REFUSING}, which reads no partition expressions"
@@ -173,14 +173,14 @@ def _plan(call: Call, table: Table, expression: bytes, default_name: str | None 
         tree = None
     judge = None if tree is None else compile_expression(tree, keys, default_name)
     if tree is None or judge is None:
-        return Plan(None, lambda many: Selection([*range(len(many))], range(len(many))))
+        return QueryPlan(None, lambda many: Selection([*range(len(many))], range(len(many))))
 
     def select(many: Sequence[Sequence[str]]) -> Selection:
         verdicts = [judge(values) for values in many]
         possible = [at for at, verdict in enumerate(verdicts) if verdict is not False]
         return Selection(possible, [at for at in possible if verdicts[at] is None])
 
-    return Plan(leading_prefixes(weakened(tree, default_name), keys, default_name), select)
+    return QueryPlan(leading_prefixes(weakened(tree, default_name), keys, default_name), select)
 
 
 def _text(expression: bytes) -> str:

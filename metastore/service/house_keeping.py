@@ -19,7 +19,7 @@ from metastore.store import counters, locks, rebuilds, transactions
 from metastore.store import house_keeping as rows
 from metastore.store.database import Session
 from metastore.store.locks import Held
-from metastore.store.transactions import OPEN, Transaction
+from metastore.store.transactions import OPEN, StoredTransaction
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -34,17 +34,17 @@ MAX_RANKED_COMPONENTS = 100 * BATCH
 """Components that are found at a time: all have to be ranked for it."""
 
 
-class Holder(NamedTuple):
+class LockHolder(NamedTuple):
     """A lock, and its transaction or 0."""
 
     lock: int
     transaction: int
 
 
-def late_holders(config: Config, found: Iterable[Held], now: int) -> set[Holder]:
+def late_holders(config: Config, found: Iterable[Held], now: int) -> set[LockHolder]:
     """Return those of the locks whose owners have not been heard of for too long."""
     return {
-        Holder(held.id, held.transaction)
+        LockHolder(held.id, held.transaction)
         for held in found
         if (held.transaction_heartbeat or 0 if held.transaction else held.heartbeat) < since(config, now, held.transaction_type)
     }
@@ -56,7 +56,7 @@ def since(config: Config, now: int, kind: int | None) -> int:
     return now - int(timeout * 1000)
 
 
-def give_up(metastore: Metastore, holders: Iterable[Holder]) -> None:
+def give_up(metastore: Metastore, holders: Iterable[LockHolder]) -> None:
     """Abort the transactions and remove the locks of holders that are still not heard of."""
     found = list(holders)
     abort_late(metastore, {each.transaction for each in found if each.transaction})
@@ -73,7 +73,7 @@ def abort_late(metastore: Metastore, keys: Iterable[int]) -> list[int]:
     def work(session: Session) -> list[int]:
         now = now_ms()
 
-        def is_late(each: Transaction) -> bool:
+        def is_late(each: StoredTransaction) -> bool:
             return each.state == OPEN and each.heartbeat < since(metastore.config, now, each.type)
 
         late = [each for each in transactions.lock_many(session, wanted)() if is_late(each)]

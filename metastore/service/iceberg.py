@@ -22,7 +22,7 @@ LARGEST = 32 << 20
 """Bytes of a metadata file, packed or not, that is read: one with ten thousand snapshots has about ten million."""
 
 
-class Snapshot(NamedTuple):
+class IcebergSnapshot(NamedTuple):
     """A snapshot; time in milliseconds."""
 
     id: int
@@ -40,7 +40,7 @@ def is_iceberg(table: Table) -> bool:
     return (parameter(table.parameters, "table_type") or "").lower() == "iceberg"
 
 
-def snapshots(call: Call, name: TableName) -> list[Snapshot]:
+def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
     """Return the snapshots of an Iceberg table, the last first.
 
     NoSuchObject for a missing table; InvalidOperation for a table of another kind, and where its metadata lies outside of its directory:
@@ -64,12 +64,12 @@ def snapshots(call: Call, name: TableName) -> list[Snapshot]:
     return sorted(told, key=lambda each: each.time, reverse=True)
 
 
-def _snapshot(each: dict[str, Any], current: int | None, names: dict[int, list[str]]) -> Snapshot:
+def _snapshot(each: dict[str, Any], current: int | None, names: dict[int, list[str]]) -> IcebergSnapshot:
     summary = {str(key): str(value) for key, value in (each.get("summary") or {}).items()}
     key = int(each["snapshot-id"])
     operation = summary.pop("operation", None)
     refs = sorted(names.get(key, []))
-    return Snapshot(key, each.get("parent-snapshot-id"), int(each["timestamp-ms"]), operation, summary, key == current, refs)
+    return IcebergSnapshot(key, each.get("parent-snapshot-id"), int(each["timestamp-ms"]), operation, summary, key == current, refs)
 
 
 def _read(call: Call, place: str) -> dict[str, Any]:

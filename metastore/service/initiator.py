@@ -13,7 +13,7 @@ import structlog
 
 from metastore.errors import MetaError, MetastoreError
 from metastore.idl import Table
-from metastore.rules.acid_directories import NONE_OPEN, Base, State, WriteIds, decide, parse
+from metastore.rules.acid_directories import NONE_OPEN, Base, FolderState, SeenWriteIds, decide, parse
 from metastore.rules.compactions import (
     COMPACTED,
     DID_NOT_INITIATE,
@@ -35,7 +35,7 @@ from metastore.service.compaction_workers import did_not_initiate
 from metastore.service.compactions import scheduled
 from metastore.service.context import Metastore
 from metastore.store import compaction_sources, compactions, databases, tables
-from metastore.store.compactions import Entry, Object
+from metastore.store.compactions import CompactedObject, QueueEntry
 from metastore.store.database import Session
 from metastore.warehouse import acid
 
@@ -53,9 +53,9 @@ class _Known(NamedTuple):
 
     table: Table
     pool: str | None
-    view: WriteIds
+    view: SeenWriteIds
     places: dict[str | None, Place]
-    entries: list[Entry]
+    entries: list[QueueEntry]
 
 
 def initiate(metastore: Metastore, since: int | None = None) -> int:
@@ -78,10 +78,10 @@ def initiate(metastore: Metastore, since: int | None = None) -> int:
     return count
 
 
-def _candidates(metastore: Metastore, since: int | None) -> set[Object]:
+def _candidates(metastore: Metastore, since: int | None) -> set[CompactedObject]:
     start = 0 if since is None else since - OVERLAP
 
-    def work(session: Session) -> set[Object]:
+    def work(session: Session) -> set[CompactedObject]:
         found = compaction_sources.written_since(session, start)
         if since is not None:
             found |= compaction_sources.compacted_since(session, start, COMPACTED)
@@ -90,7 +90,7 @@ def _candidates(metastore: Metastore, since: int | None) -> set[Object]:
     return metastore.database.read(work)
 
 
-def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[Object]) -> _Known | None:
+def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[CompactedObject]) -> _Known | None:
     """Read what is needed to decide on objects of one table; None for a table that is gone or is not compacted by itself."""
     table = tables.find(metastore.database, session, *name)
     if table is None or not is_transactional(table):
@@ -100,13 +100,13 @@ def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], w
     own = parameter(table.parameters, NO_AUTO_COMPACTION)
     if is_true(own if own is not None else parameter(inherited, NO_AUTO_COMPACTION)):
         return None
-    view = write_ids(session, Object(*name, None), NONE_OPEN).for_compaction()
+    view = write_ids(session, CompactedObject(*name, None), NONE_OPEN).for_compaction()
     found = places(metastore, session, table, (where.partition for where in wanted))
     pool = parameter(table.parameters, POOL) or parameter(inherited, POOL)
     return _Known(table, pool, view, found, compactions.of_table(session, *name))
 
 
-def _initiate(metastore: Metastore, known: _Known, where: Object) -> bool:
+def _initiate(metastore: Metastore, known: _Known, where: CompactedObject) -> bool:
     """Queue one object if it is due, or note why that is not known; tell whether it was queued."""
     own = [entry for entry in known.entries if entry.partition == where.partition]
     if any(entry.state in QUEUED for entry in own):
@@ -120,7 +120,7 @@ def _initiate(metastore: Metastore, known: _Known, where: Object) -> bool:
     return kind is not None and enqueue(metastore, where, kind, known.pool, known.table.owner)
 
 
-def _note(metastore: Metastore, where: Object, error: Exception) -> None:
+def _note(metastore: Metastore, where: CompactedObject, error: Exception) -> None:
     """Note in the history why an object was not considered, unless that is the last that it says."""
     reason = str(error) or type(error).__name__
     found = metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
@@ -130,7 +130,7 @@ def _note(metastore: Metastore, where: Object, error: Exception) -> None:
         did_not_initiate(metastore, where, MINOR, reason)
 
 
-def _refuse_after_failures(metastore: Metastore, own: Iterable[Entry]) -> None:
+def _refuse_after_failures(metastore: Metastore, own: Iterable[QueueEntry]) -> None:
     config = metastore.config
     outcomes = [(entry.state, entry.enqueued) for entry in own if entry.state in ENDED and entry.state != DID_NOT_INITIATE]
     if gave_up(outcomes, config.compactor_failures, int(config.compactor_retry_time * 1000), now_ms()):
@@ -155,11 +155,11 @@ def _due(metastore: Metastore, known: _Known, location: str) -> str | None:
     return due(len(state.deltas), delta_size, base_size, bases, thresholds, only_major=only_major)
 
 
-def _base(state: State) -> list[str]:
+def _base(state: FolderState) -> list[str]:
     return state.originals if state.base is None else [state.base.name]
 
 
-def enqueue(metastore: Metastore, where: Object, kind: str, pool: str | None, run_as: str | None) -> bool:
+def enqueue(metastore: Metastore, where: CompactedObject, kind: str, pool: str | None, run_as: str | None) -> bool:
     """Queue a compaction of an object unless it is scheduled; tell whether it was queued."""
     values = {"pool": pool, "run_as": run_as, "initiator": NAME, "enqueued_ms": now_ms()}
 

@@ -97,7 +97,7 @@ def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
 
 def _add(
     call: Call, session: Session, request: LockRequest, wanted: _Wanted
-) -> tuple[Answer, int] | LockResponse | set[house_keeping.Holder]:
+) -> tuple[Answer, int] | LockResponse | set[house_keeping.LockHolder]:
     """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
     now, transaction = now_ms(), wanted.transaction
     held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None

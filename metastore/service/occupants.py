@@ -69,7 +69,7 @@ def _in_group(session: Session, asked: Sequence[str], own: Own) -> Iterator[Occu
             yield Occupant(place, location, _label(row), row.table_id, row.partition)
 
 
-def _location(row: places.Row) -> str | None:
+def _location(row: places.PlaceRow) -> str | None:
     if row.location is not None and row.location.startswith("./"):
         return (row.base or "").rstrip("/") + row.location[1:]
     return row.location
@@ -80,7 +80,7 @@ def _is_held(place: str, asked: Collection[str]) -> bool:
     return place in asked or any(each in asked for each in above(place))
 
 
-def _by_default(session: Session, row: places.Row, base: str, location: str, asked: Sequence[str], own: Own) -> Iterator[Occupant]:
+def _by_default(session: Session, row: places.PlaceRow, base: str, location: str, asked: Sequence[str], own: Own) -> Iterator[Occupant]:
     """Yield the partitions by default of a table that lie at or in directories inside its own."""
     names = [place[len(base) + 1 :] for place in asked if place != base and is_in(place, base)]
     if row.table_id == own[0]:
@@ -94,6 +94,6 @@ def _by_default(session: Session, row: places.Row, base: str, location: str, ask
             yield Occupant(f"{base}/{name}", join(location, name), label, row.table_id, name)
 
 
-def _label(row: places.Row) -> str:
+def _label(row: places.PlaceRow) -> str:
     name = ".".join(filter(None, (row.catalog, row.database, row.table)))
     return " ".join(filter(None, (row.kind, name, row.partition)))

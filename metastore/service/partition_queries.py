@@ -32,7 +32,7 @@ PAGE = 10_000
 MISSING = "{name} table not found"
 
 
-class Plan(NamedTuple):
+class QueryPlan(NamedTuple):
     """How the partitions that a query selects are found."""
 
     prefixes: Sequence[str] | None = None
@@ -41,10 +41,10 @@ class Plan(NamedTuple):
     """From the values of partitions with such names to what is selected; None for all of them."""
 
 
-class Query(NamedTuple):
+class PartitionQuery(NamedTuple):
     """Partitions that a call asks for."""
 
-    plan: Callable[[Call, Table], Plan]
+    plan: Callable[[Call, Table], QueryPlan]
     limit: int = -1
     """Only so many, ascending by name; all if it is negative."""
     missing: str = MISSING
@@ -54,7 +54,7 @@ class Query(NamedTuple):
     may_ask_for_more: bool = False
     """Whether `limit` may exceed that setting as long as what is found does not: so Hive's clients expect it of values."""
 
-    def first(self, limit: int) -> Query:
+    def first(self, limit: int) -> PartitionQuery:
         """Ask for the first of them, ascending by name; for all with a negative limit."""
         return self._replace(limit=limit)
 
@@ -84,7 +84,7 @@ def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T],
     return call.database.read(both)
 
 
-def find_all(call: Call, name: TableName, query: Query, make: Make[T]) -> Found[list[T]]:
+def find_all(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T]]:
     """Return what is made of all rows that a query selects, ascending by name. NoSuchObject; RequestTooLarge; MetaError of the plan."""
     found = _find_at_once(call, name, query, make)
     if found is not None:
@@ -100,7 +100,7 @@ def find_all(call: Call, name: TableName, query: Query, make: Make[T]) -> Found[
     return call.database.snapshot(work)
 
 
-def find_in_pages(call: Call, name: TableName, query: Query, make: Make[T]) -> Found[list[T] | LongList]:
+def find_in_pages(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T] | LongList]:
     """Find what `find_all` returns; if it can not be read at once, it is read when it is sent, and raises the same errors then."""
     at_once = _find_at_once(call, name, query, make)
     if at_once is not None:
@@ -128,7 +128,7 @@ def _table(call: Call, session: Session, name: TableName, missing: str) -> Table
     return table
 
 
-def _find_at_once(call: Call, name: TableName, query: Query, make: Make[T]) -> Found[list[T]] | None:
+def _find_at_once(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T]] | None:
     """Return what a query finds; None if more than `AT_ONCE` rows are to be looked at."""
 
     def work(session: Session, table: Table) -> Found[list[T]] | None:
@@ -151,7 +151,7 @@ def _find_at_once(call: Call, name: TableName, query: Query, make: Make[T]) -> F
     return with_table(call, name, work, query.missing)
 
 
-def _pages(call: Call, session: Session, name: TableName, query: Query, make: Make[T]) -> Iterator[Found[list[T]]]:
+def _pages(call: Call, session: Session, name: TableName, query: PartitionQuery, make: Make[T]) -> Iterator[Found[list[T]]]:
     table = _table(call, session, name, query.missing)
     plan = query.plan(call, table)
     count = 0
@@ -167,7 +167,7 @@ def _pages(call: Call, session: Session, name: TableName, query: Query, make: Ma
             return
 
 
-def _rows_in_pages(session: Session, table: Table, plan: Plan) -> Iterator[Sequence[Row]]:
+def _rows_in_pages(session: Session, table: Table, plan: QueryPlan) -> Iterator[Sequence[Row]]:
     for prefix in ("",) if plan.prefixes is None else plan.prefixes:
         rows = partitions.page(session, table, prefix, "", PAGE)
         while rows:
@@ -175,7 +175,7 @@ def _rows_in_pages(session: Session, table: Table, plan: Plan) -> Iterator[Seque
             rows = partitions.page(session, table, prefix, rows[-1][1], PAGE) if len(rows) == PAGE else ()
 
 
-def selected_by(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def selected_by(plan: QueryPlan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Return the rows that a plan selects, of those whose names begin as it says, and those of them that can not be evaluated."""
     if plan.select is None:
         return list(rows), []
@@ -183,14 +183,14 @@ def selected_by(plan: Plan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [rows[position] for position in found.positions], [rows[position] for position in found.unjudged]
 
 
-def _check_limit(call: Call, session: Session, table: Table, query: Query, plan: Plan) -> None:
+def _check_limit(call: Call, session: Session, table: Table, query: PartitionQuery, plan: QueryPlan) -> None:
     """Refuse a request for more partitions than the settings allow before any is read, if it can be told then."""
     if call.config.limit_partition_request < 0 or not query.is_limited:
         return
     if query.limit >= 0:
         if not query.may_ask_for_more:
             check_count(call, table, query.limit)
-    elif plan == Plan():
+    elif plan == QueryPlan():
         assert table.id is not None
         check_count(call, table, partitions.count(session, table.id))
 

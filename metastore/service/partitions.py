@@ -23,7 +23,17 @@ from metastore.rules.table_kinds import is_true
 from metastore.service.context import Call
 from metastore.service.long_lists import LongList
 from metastore.service.names import TableName
-from metastore.service.partition_queries import MISSING, Found, Make, Plan, Query, check_count, find_all, find_in_pages, with_table
+from metastore.service.partition_queries import (
+    MISSING,
+    Found,
+    Make,
+    PartitionQuery,
+    QueryPlan,
+    check_count,
+    find_all,
+    find_in_pages,
+    with_table,
+)
 from metastore.store import partition_structs, partitions
 from metastore.store import tables as table_rows
 from metastore.store.database import Session
@@ -58,27 +68,27 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
     return list(dict.fromkeys(name if is_plain(name) else stored(name) for name in names))
 
 
-class Principal(NamedTuple):
+class Grantee(NamedTuple):
     """For whom a listing shows privileges."""
 
     user: str | None
     groups: Sequence[str]
 
 
-EVERY = Query(lambda _, __: Plan())
+EVERY = PartitionQuery(lambda _, __: QueryPlan())
 """Asks for all partitions."""
 MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
 """Hive's clients know the words."""
 Form = partition_structs.Form
-STRUCTS, TUPLES = partition_structs.Rows.structs, partition_structs.Rows.tuples
+STRUCTS, TUPLES = partition_structs.PartitionStructs.structs, partition_structs.PartitionStructs.tuples
 """What a function makes of the partitions that it found: structs, or the tuples that stand for them in a reply that changes nothing."""
 
 
-def _shows_privileges(principal: Principal | None, table: Table) -> bool:
+def _shows_privileges(principal: Grantee | None, table: Table) -> bool:
     return principal is not None and is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE"))
 
 
-def _shown_to(principal: Principal | None, table: Table, found: list[Partition]) -> list[Partition]:
+def _shown_to(principal: Grantee | None, table: Table, found: list[Partition]) -> list[Partition]:
     """Give partitions of a table with partition privileges what a principal may do; so far nothing is granted on partitions."""
     if principal is not None and _shows_privileges(principal, table):
         for partition in found:
@@ -90,17 +100,17 @@ def _shown_to(principal: Principal | None, table: Table, found: list[Partition])
     return found
 
 
-def _made(call: Call, form: Form, principal: Principal | None = None) -> Make[Partition]:
+def _made(call: Call, form: Form, principal: Grantee | None = None) -> Make[Partition]:
     """Return what makes partitions of rows in a form; in structs where a principal is shown its privileges."""
 
     def make(session: Session, table: Table, rows: Sequence[Row]) -> list[Partition]:
-        made = partition_structs.Rows(call.database, session, table)
+        made = partition_structs.PartitionStructs(call.database, session, table)
         return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
 
     return make
 
 
-def get_partition(call: Call, name: TableName, values: Sequence[str] | None, principal: Principal | None = None) -> Partition:
+def get_partition(call: Call, name: TableName, values: Sequence[str] | None, principal: Grantee | None = None) -> Partition:
     """Return the partition with these values. NoSuchObject, MetaError."""
 
     def work(session: Session, table: Table) -> Partition:
@@ -137,44 +147,44 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
     return with_table(call, name, work)
 
 
-def by_values(values: Sequence[str] | None) -> Query:
+def by_values(values: Sequence[str] | None) -> PartitionQuery:
     """Ask for the partitions whose leading values agree; an empty value matches any. MetaError if there are more values than keys."""
 
-    def plan(call: Call, table: Table) -> Plan:
+    def plan(call: Call, table: Table) -> QueryPlan:
         prefix, matches = _partial(call, table, values)
 
         def select(many: Sequence[Sequence[str]]) -> Selection:
             return Selection([position for position, found in enumerate(many) if matches(found)])
 
-        return Plan([prefix] if prefix else None, select if any(values or ()) else None)
+        return QueryPlan([prefix] if prefix else None, select if any(values or ()) else None)
 
-    return Query(plan, may_ask_for_more=True)
+    return PartitionQuery(plan, may_ask_for_more=True)
 
 
-def by_filter(text: str | None) -> Query:
+def by_filter(text: str | None) -> PartitionQuery:
     """Ask for the partitions that pass a filter string, and what it can not evaluate, since clients filter again. MetaError."""
-    return Query(lambda call, table: plan_of_filter(call, table, text), missing=MISSING_IN_FILTER)
+    return PartitionQuery(lambda call, table: plan_of_filter(call, table, text), missing=MISSING_IN_FILTER)
 
 
-def plan_of_filter(call: Call, table: Table, text: str | None, default_name: str | None = None) -> Plan:
+def plan_of_filter(call: Call, table: Table, text: str | None, default_name: str | None = None) -> QueryPlan:
     """Return how the partitions that pass a filter string are found. MetaError, also of the plan, for a bad one."""
     keys = [(key.name, key.type) for key in table.partitionKeys]
     node = parse(text, [name for name, _ in keys])
     if node is None:
-        return Plan()
+        return QueryPlan()
     default_name = default_name or call.config.default_partition_name
-    return Plan(leading_prefixes(node, keys, default_name), lambda many: select_partitions(node, keys, many, default_name))
+    return QueryPlan(leading_prefixes(node, keys, default_name), lambda many: select_partitions(node, keys, many, default_name))
 
 
 def get_partitions(
-    call: Call, name: TableName, query: Query = EVERY, principal: Principal | None = None, *, form: Form = STRUCTS
+    call: Call, name: TableName, query: PartitionQuery = EVERY, principal: Grantee | None = None, *, form: Form = STRUCTS
 ) -> list[Partition]:
     """Return the partitions that a query selects, ascending by name. NoSuchObject, MetaError."""
     return find_all(call, name, query, _made(call, form, principal)).items
 
 
 def get_partitions_in_pages(
-    call: Call, name: TableName, query: Query, principal: Principal | None = None, *, form: Form = STRUCTS
+    call: Call, name: TableName, query: PartitionQuery, principal: Grantee | None = None, *, form: Form = STRUCTS
 ) -> Found[list[Partition] | LongList]:
     """Find what `get_partitions` returns: pages of it if one page does not hold it, which raise the same errors."""
     return find_in_pages(call, name, query, _made(call, form, principal))
@@ -234,7 +244,7 @@ def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) 
     return len(find_all(call, name, _facts_by_filter(text), lambda _, __, rows: [row[0] for row in rows]).items)
 
 
-def _facts_by_filter(text: str | None) -> Query:
+def _facts_by_filter(text: str | None) -> PartitionQuery:
     """Ask for the partitions that pass a filter string where only facts of them are returned, to which the limit does not apply."""
     return by_filter(text)._replace(missing=MISSING, is_limited=False)
 

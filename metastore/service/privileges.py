@@ -28,12 +28,12 @@ from metastore.service.partitions import partition_name
 from metastore.service.roles import PUBLIC, held_in_hierarchy
 from metastore.store import databases, partitions, privileges, roles, tables
 from metastore.store.database import Session
-from metastore.store.privileges import GLOBAL, Granted, Object
+from metastore.store.privileges import GLOBAL, PrivilegeObject, StoredPrivilege
 
 FindKey = Callable[..., int | None]
 
 
-def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: bool = True) -> Object:
+def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: bool = True) -> PrivilegeObject:
     """Return an object's keys, its database or table locked against removal. NoSuchObject, MetaError."""
     if ref is None or ref.objectType is None:
         raise MetaError("A privilege needs an object: set hiveObject and its objectType")
@@ -45,7 +45,7 @@ def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: 
         key = None if name is None else databases.share(session, catalog, name)
         if key is None:
             raise NoSuchObject(f"Database {catalog}.{name} does not exist")
-        return Object(kind, database_id=key)
+        return PrivilegeObject(kind, database_id=key)
     if kind not in (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN):
         raise MetaError(f"Privileges on objects of type {kind} are not supported")
     where = table_name(ref.dbName, ref.objectName, ref.catName, call.config.default_catalog)
@@ -59,7 +59,7 @@ def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: 
     column = None
     if kind == HiveObjectType.COLUMN:
         column = None if ref.columnName is None else normalize(ref.columnName)
-    return Object(kind, table_id=key, partition_id=partition, column_name=column)
+    return PrivilegeObject(kind, table_id=key, partition_id=partition, column_name=column)
 
 
 def _partition_key(call: Call, session: Session, where: tuple[str, str, str], ref: HiveObjectRef) -> int:
@@ -103,9 +103,9 @@ def grant(call: Call, bag: PrivilegeBag | None) -> None:
         call.database.write(work)
 
 
-def _new(call: Call, session: Session, wanted: Sequence[HiveObjectPrivilege]) -> Iterator[tuple[Object, HiveObjectPrivilege]]:
+def _new(call: Call, session: Session, wanted: Sequence[HiveObjectPrivilege]) -> Iterator[tuple[PrivilegeObject, HiveObjectPrivilege]]:
     """Yield what is to be stored with its object; refuse what is there already. The caller holds the turn."""
-    there: dict[Object, set[tuple[Any, ...]]] = {}
+    there: dict[PrivilegeObject, set[tuple[Any, ...]]] = {}
     for each in wanted:
         if each.principalType == PrincipalType.ROLE and not roles.lock(session, each.principalName):
             raise NoSuchObject(f"Role {each.principalName} does not exist")
@@ -123,7 +123,7 @@ def _new(call: Call, session: Session, wanted: Sequence[HiveObjectPrivilege]) ->
 
 def grant_with_table(session: Session, table: Table, granted: PrincipalPrivilegeSet) -> None:
     """Store the privileges that a client gives together with a new table, as HiveServer2 does for its owner."""
-    thing = Object(HiveObjectType.TABLE, table_id=table.id)
+    thing = PrivilegeObject(HiveObjectType.TABLE, table_id=table.id)
     new = [
         (thing, HiveObjectPrivilege(principalName=name, principalType=kind, grantInfo=_timed(info), authorizer="SQL"))
         for kind, by_name in (
@@ -162,7 +162,7 @@ def revoke(call: Call, bag: PrivilegeBag | None, *, option_only: bool = False) -
     def work(session: Session) -> None:
         roles.lock(session, PUBLIC)
         keys: list[int] = []
-        there: dict[Object, list[Granted]] = {}
+        there: dict[PrivilegeObject, list[StoredPrivilege]] = {}
         for each in wanted:
             thing = _object(call, session, each.hiveObject)
             if thing not in there:
@@ -209,7 +209,7 @@ def list_privileges(call: Call, principal: str | None, kind: int | None, ref: Hi
     An object that is not there has none.
     """
 
-    def work(session: Session) -> list[Granted]:
+    def work(session: Session) -> list[StoredPrivilege]:
         name = normalize(principal) if principal is not None and kind == PrincipalType.ROLE else principal
         who = {"principal_name": name, "principal_type": None if name is None else kind}
         if ref is None or ref.objectType is None:

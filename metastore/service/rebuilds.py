@@ -9,7 +9,7 @@ import json
 
 from metastore.errors import MetaError
 from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization, UpdateTransactionalStatsRequest
-from metastore.rules.snapshots import NEVER, Snapshot, WriteIds, of_table_reply, parse_transactions, parse_write_ids
+from metastore.rules.snapshots import NEVER, Snapshot, TableSnapshots, of_table_reply, parse_transactions, parse_write_ids
 from metastore.rules.transactions import ROW_CHANGES
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -83,7 +83,7 @@ def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions
     return call.database.read(work)
 
 
-def _made_from(text: str) -> WriteIds | None:
+def _made_from(text: str) -> TableSnapshots | None:
     """Return the snapshot that a view was made of: as Hive 3 writes it, or in the JSON of Hive 4; None for one of Iceberg tables."""
     if text.startswith("{"):
         try:

@@ -24,7 +24,7 @@ from metastore.service.context import Call
 from metastore.service.names import database_name
 from metastore.store import databases, registry
 from metastore.store.database import Session
-from metastore.store.registry import SchemaName, Stored
+from metastore.store.registry import SchemaName, StoredVersion
 
 LONGEST_NAME = 256
 LONGEST_COLUMN_NAME = 766
@@ -179,7 +179,7 @@ def get_version(call: Call, version: SchemaVersionDescriptor | None) -> SchemaVe
     return _stored(call, *_described(call, version)).version
 
 
-def _stored(call: Call, name: SchemaName, number: int) -> Stored:
+def _stored(call: Call, name: SchemaName, number: int) -> StoredVersion:
     found = call.database.read(lambda session: registry.version(session, name, number))
     if found is None:
         raise _no_version(name, number)
@@ -217,7 +217,7 @@ def drop_version(call: Call, version: SchemaVersionDescriptor | None) -> None:
         current.write(work)
 
 
-def _locked_version(session: Session, name: SchemaName, number: int) -> Stored:
+def _locked_version(session: Session, name: SchemaName, number: int) -> StoredVersion:
     found = registry.version(session, name, number) if registry.lock(session, name) is not None else None
     if found is None:
         raise _no_version(name, number)

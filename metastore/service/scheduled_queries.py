@@ -27,7 +27,7 @@ from metastore.service.clock import now_s, zone
 from metastore.service.context import Call
 from metastore.store import scheduled_queries as rows
 from metastore.store.database import Session
-from metastore.store.scheduled_queries import FAILED, RUNNING, Stored
+from metastore.store.scheduled_queries import FAILED, RUNNING, StoredQuery
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -93,7 +93,7 @@ def _missing(key: ScheduledQueryKey) -> NoSuchObject:
     return NoSuchObject(f"There is no scheduled query {_text(key)}")
 
 
-def _locked(session: Session, key: ScheduledQueryKey) -> Stored:
+def _locked(session: Session, key: ScheduledQueryKey) -> StoredQuery:
     found = rows.find(session, key, locked=True)
     if found is None:
         raise _missing(key)
@@ -189,7 +189,7 @@ def _name(state: int) -> str:
     return QueryState._VALUES_TO_NAMES.get(state, str(state))  # noqa: SLF001  # thriftpy2's list of an enum
 
 
-def _note(config: Config, session: Session, stored: Stored, execution: int, info: ScheduledQueryProgressInfo) -> None:
+def _note(config: Config, session: Session, stored: StoredQuery, execution: int, info: ScheduledQueryProgressInfo) -> None:
     """Note the state of an execution whose query is locked, and what follows for the query."""
     now, error = now_s(), info.errorMessage
     if error is not None and len(error) > LONGEST_ERROR:
@@ -203,7 +203,7 @@ def _note(config: Config, session: Session, stored: Stored, execution: int, info
     rows.set_under_way(session, stored.id, query.nextExecution, None)
 
 
-def _punish(config: Config, session: Session, stored: Stored, now: int) -> None:
+def _punish(config: Config, session: Session, stored: StoredQuery, now: int) -> None:
     """Switch a query off that fails again and again, or leave it out for a while, as the settings say."""
     disable, skip = config.scheduled_query_disable_after, config.scheduled_query_skip_after
     if not disable and not skip:

@@ -15,7 +15,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.store import compactions
-from metastore.store.compactions import Object
+from metastore.store.compactions import CompactedObject
 from metastore.store.database import Session
 
 TRANSACTION, WRITE_ID = "txnId", "writeId"
@@ -42,7 +42,7 @@ def hand_over(
         session,
         [
             {
-                **Object(*name, partition)._asdict(),
+                **CompactedObject(*name, partition)._asdict(),
                 "type": MAJOR,
                 "state": READY,
                 "enqueued_ms": now_ms(),

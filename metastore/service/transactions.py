@@ -26,7 +26,7 @@ from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.store import components, counters, transactions, write_ids
 from metastore.store.database import Session
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, RANGES, WROTE, Transaction
+from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, OPEN, RANGES, WROTE, StoredTransaction
 
 LARGEST_RANGE = 1_000_000
 """Most ids that one heartbeat may name."""
@@ -130,14 +130,14 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
     return aborted
 
 
-def abort(call: Call, session: Session, found: Sequence[Transaction]) -> None:
+def abort(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
     """Abort locked open transactions and tell the transactional listeners. What they wrote is left for the cleaner to find."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
         tell_aborted(call, session, found)
 
 
-def tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> None:
+def tell_aborted(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
     """Tell the transactional listeners of transactions that are aborted."""
     keys = [each.id for each in found if each.type != TxnType.READ_ONLY]
     if keys and call.listeners.transactional:
@@ -146,7 +146,7 @@ def tell_aborted(call: Call, session: Session, found: Sequence[Transaction]) -> 
         call.listeners.within([AbortTransactions(client=call.info, transactions=keys, databases=written)], session)
 
 
-def ended_error(key: int, found: Transaction | None, session: Session) -> MetastoreError:
+def ended_error(key: int, found: StoredTransaction | None, session: Session) -> MetastoreError:
     """Return the error for a transaction that should be open and is not.
 
     Hive's own clients compare the texts; its servers forget a committed transaction that wrote nothing.
@@ -158,7 +158,7 @@ def ended_error(key: int, found: Transaction | None, session: Session) -> Metast
     return NoSuchTransaction(f"Transaction txnid:{key} is already committed.")
 
 
-def _wrote(session: Session, found: Transaction) -> bool:
+def _wrote(session: Session, found: StoredTransaction) -> bool:
     """Tell whether a transaction noted what it writes, or has write ids."""
     return bool(found.holds & WROTE & ~RANGES) or (bool(found.holds & RANGES) and write_ids.is_in_range(session, found.id))
 

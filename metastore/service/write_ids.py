@@ -28,7 +28,7 @@ from metastore.service.names import table_name
 from metastore.service.transactions import ended_error, get_open_transactions
 from metastore.store import components, dependents, locks, transactions, write_id_snapshots, write_ids
 from metastore.store.database import Session
-from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, Transaction
+from metastore.store.transactions import COMPONENTS, HISTORY, OPEN, RANGES, WRITE_IDS, StoredTransaction
 from metastore.store.write_id_snapshots import Mark
 from metastore.store.write_ids import Range, TableKey
 
@@ -101,7 +101,7 @@ def _allocate(
     return have, new
 
 
-def _may_write(key: TableKey, ids: Sequence[int], found: list[Transaction]) -> list[Transaction]:
+def _may_write(key: TableKey, ids: Sequence[int], found: list[StoredTransaction]) -> list[StoredTransaction]:
     """Return the locked transactions. MetaError unless all are there, open, and not read-only."""
     if len(found) < len(ids) or any(each.state != OPEN or each.type == TxnType.READ_ONLY for each in found):
         raise MetaError(f"Write ID allocation failed on {key.database}.{key.table} as not all input txns in open state or read-only: {ids}")
@@ -116,7 +116,7 @@ def _numbers_of_source(session: Session, key: TableKey, first: int, count: int) 
     return numbers
 
 
-def _insert_new(session: Session, key: TableKey, new: Mapping[int, int], owners: Sequence[Transaction]) -> None:
+def _insert_new(session: Session, key: TableKey, new: Mapping[int, int], owners: Sequence[StoredTransaction]) -> None:
     """Add new write ids, ascending, of locked transactions: as one range if they are consecutive and were opened together."""
     ids = list(new)
     if write_ids.is_range(ids) and all(each.holds & RANGES for each in owners):
@@ -150,21 +150,21 @@ def get_valid_write_ids(
     return [_table(name, seen, marks.get(key), unseen.get(key, []), ranges.get(key, ())) for name, key in keys.items()]
 
 
-def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.Snapshot:
+def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.SeenTables:
     """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
     counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
     left = counted.keys() - whole.keys()
     if not left:
-        return write_id_snapshots.Snapshot(whole, {}, {})
+        return write_id_snapshots.SeenTables(whole, {}, {})
     marks, unseen, ranges = _partly_seen(session, left, seen)
-    return write_id_snapshots.Snapshot({**marks, **whole}, unseen, ranges)
+    return write_id_snapshots.SeenTables({**marks, **whole}, unseen, ranges)
 
 
-def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.Snapshot:
+def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.SeenTables:
     """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
     marks, later, ranges = write_id_snapshots.snapshot(session, keys, _database_mark(seen), seen.exceptions)
-    return write_id_snapshots.Snapshot(
+    return write_id_snapshots.SeenTables(
         {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()},
         {key: [pair for pair in pairs if not seen.is_valid(pair[1])] for key, pairs in later.items()},
         ranges,

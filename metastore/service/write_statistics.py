@@ -19,7 +19,7 @@ from metastore.listeners.events import UpdateStatistics
 from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
 from metastore.rules.statistics import merge, missing_field
-from metastore.rules.statistics_validity import NOBODY, Writer
+from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
 from metastore.service.context import Call
@@ -47,7 +47,7 @@ def name_of(call: Call, new: ColumnStatistics) -> TableName:
 
 
 def set_statistics(
-    call: Call, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+    call: Call, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: StatisticsWriter = NOBODY
 ) -> bool:
     """Write the statistics of one table or of partitions of one table; columns that are not named keep theirs.
 
@@ -71,7 +71,7 @@ def set_statistics(
 
 
 def update_table(
-    call: Call, name: TableName, new: ColumnStatistics, *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+    call: Call, name: TableName, new: ColumnStatistics, *, merged: bool = False, engine: str | None = None, by: StatisticsWriter = NOBODY
 ) -> bool:
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
@@ -84,7 +84,7 @@ def update_table(
             found = None if key is None else tables.find(call.database, session, *name)
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
-            old = State(found.parameters, found.writeId or -1)
+            old = StatisticsState(found.parameters, found.writeId or -1)
             effect = _effect(str(name), old, columns.names, by, transactional=is_transactional(found), merged=merged)
             if effect.columns:
                 there = {key: statistics.of_table(session, key, engine)}
@@ -97,7 +97,7 @@ def update_table(
         return current.write(work)
 
 
-class State(NamedTuple):
+class StatisticsState(NamedTuple):
     """What the row of a table or partition says of its statistics."""
 
     parameters: dict[str, str]
@@ -107,17 +107,17 @@ class State(NamedTuple):
 class Effect(NamedTuple):
     """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
 
-    state: State
+    state: StatisticsState
     columns: tuple[str, ...]
     joins: bool = True
 
 
-def _effect(label: str, old: State, new: tuple[str, ...], by: Writer, *, transactional: bool, merged: bool) -> Effect:
+def _effect(label: str, old: StatisticsState, new: tuple[str, ...], by: StatisticsWriter, *, transactional: bool, merged: bool) -> Effect:
     """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
     write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
         if transactional and by.seen is not None and not statistics_validity.is_valid(old.parameters, old.write_id, by.seen):
-            return Effect(State(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
+            return Effect(StatisticsState(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
         exact = statistics_validity.exact_columns(old.parameters)
         new = tuple(column for column in new if column in exact)
         if not new:
@@ -125,18 +125,26 @@ def _effect(label: str, old: State, new: tuple[str, ...], by: Writer, *, transac
     marked = statistics_validity.with_columns(old.parameters, new)
     if transactional:
         marked = statistics_validity.after_change(label, old.parameters, marked, old.write_id, by, columns=True)
-    return Effect(old if marked is old.parameters and write_id == old.write_id else State(marked, write_id), new)
+    return Effect(old if marked is old.parameters and write_id == old.write_id else StatisticsState(marked, write_id), new)
 
 
 def update_partitions(
-    call: Call, name: TableName, new: Sequence[ColumnStatistics], *, merged: bool = False, engine: str | None = None, by: Writer = NOBODY
+    call: Call,
+    name: TableName,
+    new: Sequence[ColumnStatistics],
+    *,
+    merged: bool = False,
+    engine: str | None = None,
+    by: StatisticsWriter = NOBODY,
 ) -> bool:
     """Write statistics of columns of partitions with a fixed number of statements, as `set_statistics` does. NoSuchObject, MetaError."""
     engine = engine or new[0].engine or ENGINE
     return on_cached_table(call, name, lambda known: _update(call, name, known, new, engine, merged=merged, by=by))
 
 
-def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: Writer) -> bool:
+def _update(
+    call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: StatisticsWriter
+) -> bool:
     """Write statistics of partitions of a table as it is known; tell whether they could be merged, if that is asked for."""
     table = known.table
     names = partitions_named(call, table, [each.statsDesc.partName for each in new])
@@ -147,7 +155,7 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
     data: list[list[str]] = []
 
     @cache
-    def columns() -> dict[str, Columns]:
+    def columns() -> dict[str, WrittenColumns]:
         made = _encoded(structs)
         data[:] = [made[key].data for key in keys]
         return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
@@ -177,7 +185,7 @@ def _update(call: Call, name: TableName, known: Known, new: Sequence[ColumnStati
 
 
 def _stored(
-    old: Mapping[str, statistics.Encoded], written: Mapping[str, Collection[str]], new: Mapping[str, Columns], *, merged: bool
+    old: Mapping[str, statistics.Encoded], written: Mapping[str, Collection[str]], new: Mapping[str, WrittenColumns], *, merged: bool
 ) -> dict[str, statistics.Stored]:
     """Return what is stored of partitions, by name: of those without `old` statistics only what is new."""
     if merged:
@@ -186,7 +194,7 @@ def _stored(
 
 
 def _effects(
-    table: Table, locked: Iterable[statistics.Partition], new: Mapping[str, Columns], by: Writer, *, merged: bool
+    table: Table, locked: Iterable[statistics.Partition], new: Mapping[str, WrittenColumns], by: StatisticsWriter, *, merged: bool
 ) -> tuple[list[statistics.Partition], dict[str, tuple[str, ...]], bool]:
     """Return the partitions whose rows change, the columns that are written, by partition, and whether all could be joined. MetaError."""
     transactional = is_transactional(table)
@@ -195,7 +203,7 @@ def _effects(
     joins = True
     for each in locked:
         columns = new[each.name].names
-        old = State(each.decoded(), each.write_id)
+        old = StatisticsState(each.decoded(), each.write_id)
         of = _effect(
             f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
         )
@@ -207,7 +215,7 @@ def _effects(
     return changed, written, joins
 
 
-class Columns:
+class WrittenColumns:
     """What is written of columns: structs with normalised names and types, and as they are stored."""
 
     def __init__(self, structs: Sequence[ColumnStatisticsObj], texts: Iterator[str], now: int) -> None:
@@ -227,7 +235,7 @@ class Columns:
         return self._stored
 
 
-def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[Columns]:
+def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[WrittenColumns]:
     """Return what is written of each place. MetaError."""
     keys, structs = _checked(table, new)
     made = _encoded(structs)
@@ -246,7 +254,7 @@ def _checked(
     return keys, {key: _normalized(table, names, fitting, each) for key, each in distinct.items()}
 
 
-def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, Columns]:
+def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, WrittenColumns]:
     """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing, or too little."""
     columns = [column for each in structs.values() for column in each]
     encoded, now = statistics.encode(columns), int(time.time())
@@ -257,7 +265,7 @@ def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Gro
         if lacking := missing_field(column.statsData):
             raise InvalidObject(f"Statistics of the column {column.colName} lack {lacking}, without which no client reads them: set it")
     texts = iter(encoded)
-    return {key: Columns(each, texts, now) for key, each in structs.items()}
+    return {key: WrittenColumns(each, texts, now) for key, each in structs.items()}
 
 
 def _normalized(
@@ -289,7 +297,7 @@ def _normalized(
 
 
 def _together(
-    old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], new: Mapping[Place, Columns], *, merged: bool
+    old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], new: Mapping[Place, WrittenColumns], *, merged: bool
 ) -> dict[Place, statistics.Encoded]:
     """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
     if merged:

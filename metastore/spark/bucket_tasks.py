@@ -16,7 +16,7 @@ from metastore import log
 from metastore.acid.buckets import Bucket
 from metastore.acid.event_file import OrcOptions
 from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.reading import time_zone
@@ -28,7 +28,7 @@ DELETES = "delete"
 
 
 def rewritten(
-    work: SparkTransaction, table: AcidTableInfo, write_ids: WriteIds, selected: Selected, part: str
+    work: SparkTransaction, table: AcidTableInfo, write_ids: SeenWriteIds, selected: Selected, part: str
 ) -> list[tuple[Bucket, str | None]]:
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 

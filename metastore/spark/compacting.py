@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from metastore.acid.buckets import Bucket, of_original
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
-from metastore.rules.acid_directories import State, base_name, delta_name
+from metastore.rules.acid_directories import FolderState, base_name, delta_name
 from metastore.spark import faithful, writing
 from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
@@ -38,7 +38,7 @@ class NothingToCompact(Exception):
 
 
 @dataclass(frozen=True)
-class Job:
+class CompactionJob:
     """One entry of the queue with what it is about, at the moment at which its work begins."""
 
     entry: CompactionInfoStruct
@@ -51,7 +51,7 @@ class Job:
         return self.entry.type == CompactionType.MAJOR
 
 
-def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> Job:
+def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> CompactionJob:
     """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional."""
     table = work.load(entry.dbname, entry.tablename)
     if entry.partitionname:
@@ -60,10 +60,10 @@ def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> Job:
     else:
         folder = Folder(table.location)
     seen = work.snapshot(table)
-    return Job(entry, table, folder, replace(seen, write_ids=seen.write_ids.for_compaction()))
+    return CompactionJob(entry, table, folder, replace(seen, write_ids=seen.write_ids.for_compaction()))
 
 
-def run(work: SparkTransaction, job: Job) -> list[str]:
+def run(work: SparkTransaction, job: CompactionJob) -> list[str]:
     """Write the new directories and return their names. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
     state, _ = state_of(work.files, job.folder, job.snapshot)
     _check(job, state)
@@ -73,7 +73,7 @@ def run(work: SparkTransaction, job: Job) -> list[str]:
     return _minor(work, job, state, selected)
 
 
-def _check(job: Job, state: State) -> None:
+def _check(job: CompactionJob, state: FolderState) -> None:
     """Raise NothingToCompact where one directory holds all that there is."""
     if job.is_major:
         enough = bool(state.deltas or state.originals)
@@ -84,7 +84,7 @@ def _check(job: Job, state: State) -> None:
         raise NothingToCompact(f"{job.table.full_name} {job.folder.name}: nothing to compact up to write id {mark}")
 
 
-def _major(work: SparkTransaction, job: Job, selected: Selected) -> str:
+def _major(work: SparkTransaction, job: CompactionJob, selected: Selected) -> str:
     name = base_name(job.snapshot.write_ids.high_watermark, work.txn.id)
     if job.table.is_insert_only:
         _copy_rows(work, job, selected, name)
@@ -93,7 +93,7 @@ def _major(work: SparkTransaction, job: Job, selected: Selected) -> str:
     return name
 
 
-def _minor(work: SparkTransaction, job: Job, state: State, selected: Selected) -> list[str]:
+def _minor(work: SparkTransaction, job: CompactionJob, state: FolderState, selected: Selected) -> list[str]:
     low, high = min(delta.low for delta in state.deltas), max(delta.high for delta in state.deltas)
     name = delta_name(low, high, visibility=work.txn.id)
     in_deltas = _without_base(selected, state)
@@ -109,7 +109,7 @@ def _minor(work: SparkTransaction, job: Job, state: State, selected: Selected) -
     return names
 
 
-def _without_base(selected: Selected, state: State) -> Selected:
+def _without_base(selected: Selected, state: FolderState) -> Selected:
     base = f"/{state.base.name}/" if state.base is not None else None
 
     def in_delta(path: str) -> bool:
@@ -119,7 +119,7 @@ def _without_base(selected: Selected, state: State) -> Selected:
     return replace(selected, originals=loaded, inserts=[path for path in selected.inserts if in_delta(path)])
 
 
-def _write_buckets(work: SparkTransaction, job: Job, part: str, name: str, selected: Selected) -> None:
+def _write_buckets(work: SparkTransaction, job: CompactionJob, part: str, name: str, selected: Selected) -> None:
     """Write the events of each bucket, sorted by row id: in Python, or where that can not by Spark's own reader and writer."""
     written = rewritten(work, job.table, job.snapshot.write_ids, selected, part)
     left = [bucket for bucket, path in written if path is None]
@@ -134,7 +134,7 @@ def _part_of(part: str, bucket: Bucket) -> str:
     return f"{part}_{bucket.number}"
 
 
-def _write_by_spark(work: SparkTransaction, job: Job, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
+def _write_by_spark(work: SparkTransaction, job: CompactionJob, part: str, bucket: Bucket, selected: Selected) -> list[tuple[str, int]]:
     """Write one bucket by a Spark job of one task; return (path, bucket) of the file. CanNotKeep."""
     deletes = part == DELETES
     if not deletes:
@@ -150,7 +150,7 @@ def _write_by_spark(work: SparkTransaction, job: Job, part: str, bucket: Bucket,
     return [(status.path, bucket.number) for _, status in staged]
 
 
-def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) -> None:
+def _copy_rows(work: SparkTransaction, job: CompactionJob, selected: Selected, name: str) -> None:
     """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
     by_bucket: dict[int, list[str]] = {}
     for path in [*selected.originals, *selected.inserts]:
@@ -167,7 +167,7 @@ def _copy_rows(work: SparkTransaction, job: Job, selected: Selected, name: str) 
         writing.remove_staged(work, job.table, f"rows_{bucket}")
 
 
-def _lines(work: SparkTransaction, job: Job, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+def _lines(work: SparkTransaction, job: CompactionJob, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
     """Return files of which a line is a row as they are, line by line. CanNotKeep."""
     if skipped(job.table) is not None:
         raise faithful.CanNotKeep(f"{job.table.full_name}: its files begin or end with lines that are no rows; nothing was changed")
@@ -175,7 +175,7 @@ def _lines(work: SparkTransaction, job: Job, paths: list[str]) -> tuple[DataFram
     return work.spark.read.options(**options).text(paths), "text", options
 
 
-def _rows(work: SparkTransaction, job: Job, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
+def _rows(work: SparkTransaction, job: CompactionJob, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
     """Return the rows of other files, with what Spark writes them by. CanNotKeep."""
     faithful.check_plain(work.spark, job.table, selected)
     found = [each.drop(FOLDER) for each in plain_scans(work.spark, job.table, [(job.folder, selected.inserts)])]

@@ -42,7 +42,7 @@ def open_session(uri: str, master: str | None, settings: Mapping[str, str]) -> S
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CompactionOutcome:
     """How an entry ended: compacted, nothing to do, failed, or refused; `detail` says what was made or why."""
 
     entry: CompactionInfoStruct
@@ -61,7 +61,7 @@ class Compactor:
         self.name = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         self._log = log.get("metastore.compactor")
 
-    def run_once(self) -> Outcome | None:
+    def run_once(self) -> CompactionOutcome | None:
         """Do the entry that has waited longest; None when none waits. OSError when the metastore does not answer."""
         with connect(self._uri) as client:
             request = FindNextCompactRequest(workerId=self.name, workerVersion=VERSION, poolName=self._pool)
@@ -80,7 +80,7 @@ class Compactor:
         )
         return outcome
 
-    def attempt(self) -> Outcome | None:
+    def attempt(self) -> CompactionOutcome | None:
         """Do what `run_once` does; a metastore that does not answer, since it may be restarting, is only logged."""
         try:
             return self.run_once()
@@ -88,7 +88,7 @@ class Compactor:
             self._log.warning("no compaction could be taken", reason=str(error))
             return None
 
-    def _work_on(self, client: Client, entry: CompactionInfoStruct) -> Outcome:
+    def _work_on(self, client: Client, entry: CompactionInfoStruct) -> CompactionOutcome:
         what = f"{KINDS.get(entry.type, entry.type)} compaction of {entry.dbname}.{entry.tablename} {entry.partitionname or ''}".rstrip()
         if entry.type not in KINDS:
             return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
@@ -114,7 +114,7 @@ class Compactor:
             work.txn.abort()
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
 
-    def _compact(self, client: Client, entry: CompactionInfoStruct, work: SparkTransaction) -> Outcome:
+    def _compact(self, client: Client, entry: CompactionInfoStruct, work: SparkTransaction) -> CompactionOutcome:
         work.txn.lock(
             [
                 component(
@@ -133,9 +133,9 @@ class Compactor:
         work.txn.check()
         client.mark_compacted(entry)
         work.txn.commit()
-        return Outcome(entry, "compacted", ", ".join(made))
+        return CompactionOutcome(entry, "compacted", ", ".join(made))
 
-    def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> Outcome:
+    def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
         entry.errorMessage = reason
         tell(entry)
-        return Outcome(entry, state, reason)
+        return CompactionOutcome(entry, state, reason)

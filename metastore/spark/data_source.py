@@ -42,9 +42,9 @@ from metastore.acid.transactions import Transaction, component
 from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 from metastore.spark.arrow import arrow_schema
-from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, Request
+from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, WriteRequest
 from metastore.spark.heartbeats import Heartbeats
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import select
@@ -101,12 +101,12 @@ class HiveAcidDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return what writes a DataFrame. WrongColumns, CanNotPlace."""
-        return HiveAcidWriter(Request.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite))
+        return HiveAcidWriter(WriteRequest.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # Spark's name
         """Return what writes a stream's batches. WrongColumns, CanNotPlace."""
         return HiveAcidStreamWriter(
-            Request.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite, stream=True)
+            WriteRequest.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite, stream=True)
         )
 
 
@@ -118,12 +118,12 @@ def _names(options: Any) -> tuple[str, str]:
 
 
 @dataclass
-class Bucket(InputPartition):
+class BucketTask(InputPartition):
     """What one task reads."""
 
     folder: Folder
     files: buckets.Bucket
-    write_ids: WriteIds
+    write_ids: SeenWriteIds
     transaction: int
 
 
@@ -157,8 +157,8 @@ class HiveAcidReader(DataSourceReader):
             txn.abort()
             raise
         txn.leave_open()
-        return [Bucket(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
-            Bucket(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
+        return [BucketTask(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
+            BucketTask(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -169,7 +169,7 @@ class HiveAcidReader(DataSourceReader):
         from metastore.acid.orc_files import cast, event_schema, read_events, read_original
         from metastore.acid.portions import repeated
 
-        assert isinstance(partition, Bucket)
+        assert isinstance(partition, BucketTask)
         given = dict(zip(self._keys, partition.folder.values, strict=False))
         wanted = arrow_schema(self._schema)
         events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))

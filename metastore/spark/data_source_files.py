@@ -16,7 +16,7 @@ from metastore.acid.orc_files import cast
 from metastore.acid.portions import Divider, Portion
 from metastore.acid.types import arrow_type, with_timestamps
 from metastore.spark.assignment import DoesNotFit
-from metastore.spark.data_source_plan import Plan, Staged, staged_folder
+from metastore.spark.data_source_plan import Staged, WritePlan, staged_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class TaskFiles:
     begins a further one when rows come. An overwrite and a bucketed table have one file each and so as many open as there are.
     """
 
-    def __init__(self, plan: Plan, given: Sequence[str], task: int) -> None:
+    def __init__(self, plan: WritePlan, given: Sequence[str], task: int) -> None:
         self._plan = plan
         self._given = {name: place for place, name in enumerate(given)}
         self._task = task

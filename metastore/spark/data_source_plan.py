@@ -12,7 +12,7 @@ from metastore.spark.catalog import AcidTableInfo
 
 
 @dataclass(frozen=True)
-class Plan:
+class WritePlan:
     """What tasks and commit know of one write."""
 
     uri: str
@@ -38,6 +38,6 @@ class Staged(NamedTuple):
     name: str
 
 
-def staged_folder(plan: Plan) -> str:
+def staged_folder(plan: WritePlan) -> str:
     """Return a new folder for one attempt of a task."""
     return f"{plan.info.location}/{staging_name(plan.transaction, uuid4().hex)}"

@@ -34,7 +34,7 @@ from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import batch_numbers
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
-from metastore.spark.data_source_plan import Plan, Staged
+from metastore.spark.data_source_plan import Staged, WritePlan
 from metastore.spark.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class CanNotPlace(Exception):
 class Written(WriterCommitMessage):
     """What one attempt of a task tells the commit."""
 
-    plan: Plan
+    plan: WritePlan
     files: list[Staged] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Request:
+class WriteRequest:
     """What the options and Spark say of a write."""
 
     uri: str
@@ -74,7 +74,7 @@ class Request:
     @classmethod
     def of(
         cls, uri: str, info: AcidTableInfo, schema: StructType, zone: str, options: Any, *, overwrite: bool, stream: bool = False
-    ) -> Request:
+    ) -> WriteRequest:
         """Check the columns and the kind of the table. WrongColumns, CanNotPlace."""
         given = tuple(info.given(schema.names))
         known = [column.name for column in [*info.table.sd.cols, *(info.table.partitionKeys or [])]]
@@ -92,7 +92,7 @@ class Request:
     def agent(self, query: str) -> Agent:
         return Agent(name=f"hive_acid {self.info.full_name} {query or uuid4().hex}")
 
-    def begin(self) -> Plan:
+    def begin(self) -> WritePlan:
         """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, TableChanged, NoQuery, NoTableId."""
         database, name = self.info.database, self.info.name
         query = batch_numbers.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
@@ -107,7 +107,7 @@ class Request:
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
             check_unchanged(self.info.table, txn.call(lambda client: AcidTableInfo.read(client, database, name)).table)
-            plan = Plan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
+            plan = WritePlan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
             heartbeat_process.start(self.uri, txn.id, os.getppid(), self.lease)
         except BaseException:
             txn.abort()
@@ -119,9 +119,9 @@ class Request:
 class _Writer:
     """What both writers share. The transaction begins when Spark pickles the writer for its tasks, not when Spark only looks at it."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: WriteRequest) -> None:
         self._request = request
-        self._plan: Plan | None = None
+        self._plan: WritePlan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:
@@ -175,7 +175,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         for plan in plans.values() or self._open_plans():
             give_up(plan)
 
-    def _plan_without_tasks(self) -> Plan:
+    def _plan_without_tasks(self) -> WritePlan:
         """Return the plan of a batch that no task wrote for: that of the query's newest transaction. TransactionLost where none is open."""
         plans = self._open_plans()
         if not plans:
@@ -184,7 +184,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         newest = max(plans, key=lambda plan: plan.transaction)
         return replace(newest, write_id=resumed(newest).write_id(newest.info.database, newest.info.name))
 
-    def _open_plans(self) -> list[Plan]:
+    def _open_plans(self) -> list[WritePlan]:
         """Return plans, without write ids, of the transactions that the query has open."""
         request = self._request
         query = batch_numbers.parameter_of(FsspecFiles().read, request.checkpoint)
@@ -192,7 +192,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         with connect(request.uri) as client:
             found = client.get_open_txns_info().open_txns
         left = [each.id for each in found if each.agentInfo == name and each.state == TxnState.OPEN]
-        return [Plan(request.uri, request.info.table, key, 0, request.overwrite, request.zone, query) for key in left]
+        return [WritePlan(request.uri, request.info.table, key, 0, request.overwrite, request.zone, query) for key in left]
 
 
 def _task_number() -> int:
@@ -207,14 +207,14 @@ def _files(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
     return [file for message in messages if isinstance(message, Written) for file in message.files]
 
 
-def resumed(plan: Plan) -> Transaction:
+def resumed(plan: WritePlan) -> Transaction:
     """Return the transaction of a plan, with heartbeats."""
     with connect(plan.uri) as client:
         timeout = server_timeout(client)
     return Transaction(plan.uri, plan.transaction, Agent(), TxnType.DEFAULT, timeout)
 
 
-def finish(plan: Plan, files: Sequence[Staged], *, batch: int | None = None) -> None:
+def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None) -> None:
     """Give files their places and commit, with a stream's batch its number. What fails before the commit leaves no directory."""
     from metastore.acid.bucket_files import Storage
 
@@ -249,7 +249,7 @@ def finish(plan: Plan, files: Sequence[Staged], *, batch: int | None = None) -> 
         log.get("metastore.spark").warning("files that were written aside were left behind", table=info.full_name, reason=str(error))
 
 
-def _check(plan: Plan, files: Sequence[Staged]) -> None:
+def _check(plan: WritePlan, files: Sequence[Staged]) -> None:
     """Refuse several files of one bucket in a base. CanNotPlace."""
     places = [(file.partition, file.statement, file.name) for file in files]
     if len(set(places)) < len(places):
@@ -259,7 +259,7 @@ def _check(plan: Plan, files: Sequence[Staged]) -> None:
         )
 
 
-def _place(plan: Plan, txn: Transaction, storage: Storage, files: Sequence[Staged], made: list[str]) -> list[str]:
+def _place(plan: WritePlan, txn: Transaction, storage: Storage, files: Sequence[Staged], made: list[str]) -> list[str]:
     """Rename files to their places, noting the directories that were made; return the names of the partitions."""
     info, number = plan.info, plan.write_id
     names = sorted({file.partition for file in files if file.partition})
@@ -276,12 +276,12 @@ def _place(plan: Plan, txn: Transaction, storage: Storage, files: Sequence[Stage
     return sorted(folders[name].name for name in names)
 
 
-def _make(plan: Plan, storage: Storage, directory: str, made: list[str]) -> None:
+def _make(plan: WritePlan, storage: Storage, directory: str, made: list[str]) -> None:
     made.append(directory)
     storage.make_directory(directory, versioned=not plan.info.is_insert_only)
 
 
-def give_up(plan: Plan) -> None:
+def give_up(plan: WritePlan) -> None:
     """Abort the transaction, which the server may have given up already, and remove what tasks wrote aside."""
     from metastore.acid.bucket_files import Storage
 
@@ -290,7 +290,7 @@ def give_up(plan: Plan) -> None:
     _remove_staged(plan, Storage(plan.info.location))
 
 
-def _remove_staged(plan: Plan, storage: Storage) -> None:
+def _remove_staged(plan: WritePlan, storage: Storage) -> None:
     begin = staging_name(plan.transaction, "")
     for path in storage.below(storage.path(plan.info.location)):
         if path.rstrip("/").rpartition("/")[2].startswith(begin):

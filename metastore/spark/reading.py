@@ -24,7 +24,7 @@ from metastore.acid.buckets import Original
 from metastore.acid.characters import is_limited, limit_of
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.types import parts
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
@@ -180,7 +180,7 @@ def _renamed(row: Column, columns: StructType, names: Names) -> list[Column]:
     return [value.cast(column.dataType).alias(column.name) for value, column in zip(found, columns, strict=True)]
 
 
-def _valid(events: DataFrame, write_ids: WriteIds, *, mixed: bool) -> DataFrame:
+def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFrame:
     """Keep what the snapshot sees, where a file may hold more; the filter needs all columns, as the module's text says."""
     kept = events.where(
         "operation >= 0 AND originalTransaction IS NOT NULL AND bucket >= 0 AND rowId >= 0 AND currentTransaction >= 0"

@@ -13,7 +13,7 @@ from metastore.acid.buckets import Bucket, Original
 from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
-from metastore.rules.acid_directories import Delta, Entry, Portion, State, WriteIds, decide, parse
+from metastore.rules.acid_directories import Delta, Extent, FolderEntry, FolderState, SeenWriteIds, decide, parse
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, Files, in_parallel
 
@@ -72,10 +72,10 @@ def select(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, *,
     return in_parallel(lambda folder: _select(files, folder, snapshot, insert_only=insert_only), folders)
 
 
-def state_of(files: Lister, folder: Folder, snapshot: TableSnapshot) -> tuple[State, dict[str, Status]]:
+def state_of(files: Lister, folder: Folder, snapshot: TableSnapshot) -> tuple[FolderState, dict[str, Status]]:
     """Return what a snapshot makes of a folder, and what lies there by name."""
     listed = {status.name: status for status in files.list(folder.location)}
-    entries = [Entry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
+    entries = [FolderEntry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
     return decide(entries, snapshot.write_ids, snapshot.transactions), listed
 
 
@@ -99,10 +99,10 @@ def _select(files: Lister, folder: Folder, snapshot: TableSnapshot, *, insert_on
     return out
 
 
-def _is_mixed(delta: Delta, write_ids: WriteIds) -> bool:
+def _is_mixed(delta: Delta, write_ids: SeenWriteIds) -> bool:
     """Tell whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them."""
     low, high = delta.low, delta.high
-    return write_ids.valid_range(low, high) is not Portion.ALL or write_ids.aborted_range(low, high) is not Portion.NONE
+    return write_ids.valid_range(low, high) is not Extent.ALL or write_ids.aborted_range(low, high) is not Extent.NONE
 
 
 def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:

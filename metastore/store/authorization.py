@@ -100,7 +100,7 @@ def owner(name: str | None, kind: int | None) -> Owner | None:
     return Owner(name, kind) if name else None
 
 
-class TableFacts(NamedTuple):
+class OwnedTable(NamedTuple):
     """A table: its key, its owner and where it lies."""
 
     key: int
@@ -114,7 +114,7 @@ class Facts(NamedTuple):
 
     owner: Owner | None
     locations: tuple[str, ...]
-    table: TableFacts | None
+    table: OwnedTable | None
 
 
 def facts(session: Session, catalog: str, database: str, table: str | None) -> Facts | None:
@@ -122,7 +122,7 @@ def facts(session: Session, catalog: str, database: str, table: str | None) -> F
     row = session.row(OBJECT, catalog_key=catalog, database_key=database, name_key=table or "")
     if row is None:
         return None
-    found = None if row[4] is None else TableFacts(row[4], owner(row[5], row[6]), row[7], row[8])
+    found = None if row[4] is None else OwnedTable(row[4], owner(row[5], row[6]), row[7], row[8])
     return Facts(owner(row[0], row[1]), tuple(place for place in row[2:4] if place), found)
 
 
@@ -208,7 +208,7 @@ def compacted(session: Session, keys: Sequence[int]) -> list[tuple[int, str, str
     return [(row[0], row[1], row[2], row[3]) for row in session.rows(COMPACTED, keys=list(keys))]
 
 
-def around(session: Session, wanted: Collection[str]) -> list[places.Row]:
+def around(session: Session, wanted: Collection[str]) -> list[places.PlaceRow]:
     """Return the tables, partitions and databases that lie at or in places, and the tables that these lie in. Some may lie beside them."""
     texts = [each[:LENGTH] for each in wanted]
     holding = {holder[:LENGTH] for each in wanted for holder in above(each)}

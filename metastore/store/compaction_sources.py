@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from metastore.store.clauses import Among, constant
-from metastore.store.compactions import COMPACTION, OWNED, TRANSACTION, Object, is_object, named_object
+from metastore.store.compactions import COMPACTION, OWNED, TRANSACTION, CompactedObject, is_object, named_object
 from metastore.store.components import OF_TABLE, has_no_conflicts
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
@@ -103,37 +103,37 @@ DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 class Aborted(NamedTuple):
     """The aborted transactions that wrote to one object: when the first began, in milliseconds, and how many they are."""
 
-    object: Object
+    object: CompactedObject
     first_started: int
     transactions: int
 
 
-def written_since(session: Session, since: int) -> set[Object]:
+def written_since(session: Session, since: int) -> set[CompactedObject]:
     """Return what was written to by transactions that committed since then, in milliseconds."""
-    return {Object(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
+    return {CompactedObject(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
 
 
-def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[Object]:
+def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[CompactedObject]:
     """Return what has an entry that came into one of the states since then."""
-    return {Object(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
+    return {CompactedObject(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
 
 
-def last_tried(session: Session, ended: Sequence[str], tried: Sequence[str]) -> set[Object]:
+def last_tried(session: Session, ended: Sequence[str], tried: Sequence[str]) -> set[CompactedObject]:
     """Return what has an entry in one of the states `tried` as the last of those in the states `ended`."""
-    return {Object(*row) for row in session.rows(TRIED, ended=list(ended), tried=list(tried))}
+    return {CompactedObject(*row) for row in session.rows(TRIED, ended=list(ended), tried=list(tried))}
 
 
 def aborted(session: Session) -> list[Aborted]:
     """Return the objects to which aborted transactions wrote."""
-    return [Aborted(Object(*row[:4]), row[4], row[5]) for row in session.rows(ABORTED)]
+    return [Aborted(CompactedObject(*row[:4]), row[4], row[5]) for row in session.rows(ABORTED)]
 
 
-def aborted_at(session: Session, where: Object) -> list[Row]:
+def aborted_at(session: Session, where: CompactedObject) -> list[Row]:
     """Return (transaction, operation, write id) of the aborted writes to exactly one object."""
     return list(session.rows(ABORTED_AT, **named_object(where)))
 
 
-def unsettled(session: Session, where: Object, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
+def unsettled(session: Session, where: CompactedObject, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
     """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states, but not committed."""
     rows = session.rows(UNSETTLED, **named_object(where), high=high, states=list(states))
     return [(write_id, state) for write_id, state in rows]
@@ -144,7 +144,7 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
     return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
-def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> None:
+def delete(session: Session, where: CompactedObject, high: int, kept: Sequence[int]) -> None:
     """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
 
     Changes that an open transaction may conflict with stay.
@@ -153,12 +153,12 @@ def delete(session: Session, where: Object, high: int, kept: Sequence[int]) -> N
     session.execute(DELETE_ABORTED, **named_object(where), high=high, kept=[-1, *kept])
 
 
-def delete_transactions(session: Session, where: Object, keys: Sequence[int], kept: Sequence[int]) -> None:
+def delete_transactions(session: Session, where: CompactedObject, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
     session.execute(DELETE_TRANSACTIONS, **named_object(where), keys=list(keys), kept=[-1, *kept])
 
 
-def delete_all(session: Session, where: Object) -> None:
+def delete_all(session: Session, where: CompactedObject) -> None:
     """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may conflict with."""
     session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
     session.execute(DELETE_ALL_ABORTED, **named_object(where))

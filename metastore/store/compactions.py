@@ -161,7 +161,7 @@ BY_TIME = (
 """Hive's own order: what changed last comes first, what waits comes last, the oldest of that before."""
 
 
-class Object(NamedTuple):
+class CompactedObject(NamedTuple):
     """What is compacted: a table, or with a name one of its partitions."""
 
     catalog: str
@@ -173,7 +173,7 @@ class Object(NamedTuple):
         return ".".join(self[:3]) + (f" partition {self.partition}" if self.partition is not None else "")
 
 
-class Entry(NamedTuple):
+class QueueEntry(NamedTuple):
     """A row of the queue or its history; times in milliseconds."""
 
     id: int
@@ -207,8 +207,8 @@ class Entry(NamedTuple):
     error: str | None
 
     @property
-    def object(self) -> Object:
-        return Object(self.catalog, self.database, self.table, self.partition)
+    def object(self) -> CompactedObject:
+        return CompactedObject(self.catalog, self.database, self.table, self.partition)
 
 
 class Clock(NamedTuple):
@@ -222,12 +222,12 @@ class Clock(NamedTuple):
 class Ready(NamedTuple):
     """An entry that waits for the cleaner, with its worker's transaction and the first id that an open transaction may have."""
 
-    entry: Entry
+    entry: QueueEntry
     clock: Clock
     lowest_open: int
 
 
-def named_object(where: Object) -> dict[str, Any]:
+def named_object(where: CompactedObject) -> dict[str, Any]:
     """Return the parameters of a statement that name an object."""
     return {**named(TableKey(*where[:3])), "partition_key": where.partition}
 
@@ -237,18 +237,18 @@ def take_turn(session: Session) -> None:
     counters.lock(session, MUTEX)
 
 
-def of_object(session: Session, where: Object, states: Sequence[str]) -> list[Row]:
+def of_object(session: Session, where: CompactedObject, states: Sequence[str]) -> list[Row]:
     """Return (id, state, highest write id, whether the worker's transaction is open) of an object's entries in these states, by id."""
     return list(session.rows(OF_OBJECT, **named_object(where), states=list(states)))
 
 
-def watermark(session: Session, where: Object) -> int:
+def watermark(session: Session, where: CompactedObject) -> int:
     """Return the write id of a table below which all are committed or aborted: a compaction that began now would reach so far."""
     lowest_open, following = session.rows(WATERMARK, **named_object(where._replace(partition=None)))[0]
     return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
 
 
-def insert(session: Session, where: Object, kind: str, state: str, values: Mapping[str, Any]) -> int:
+def insert(session: Session, where: CompactedObject, kind: str, state: str, values: Mapping[str, Any]) -> int:
     """Add an entry; `values` by column. Return its id."""
     return session.insert_keyed(compactions, **where._asdict(), type=kind, state=state, **values).key
 
@@ -265,25 +265,25 @@ def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
     return session.exists(PEEKS[pool is not None], **_pool(state, pool, before))
 
 
-def lock_next(session: Session, state: str, pool: str | None, before: int) -> Entry | None:
+def lock_next(session: Session, state: str, pool: str | None, before: int) -> QueueEntry | None:
     """Lock the first entry that `peek` would find and nobody else holds."""
     row = session.row(CLAIMS[pool is not None], **_pool(state, pool, before))
-    return None if row is None else Entry(*row)
+    return None if row is None else QueueEntry(*row)
 
 
 def _pool(state: str, pool: str | None, before: int) -> dict[str, Any]:
     return {"state_key": state, **({"before": before} if pool is None else {"pool_key": pool})}
 
 
-def lock(session: Session, key: int) -> Entry | None:
+def lock(session: Session, key: int) -> QueueEntry | None:
     """Lock an entry and return it, None when it is not there."""
     row = session.row(LOCK, key=key)
-    return None if row is None else Entry(*row)
+    return None if row is None else QueueEntry(*row)
 
 
-def find(session: Session, keys: Sequence[int]) -> list[Entry]:
+def find(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
     """Return those of the entries that are there."""
-    return [Entry(*row) for row in session.rows(NAMED, keys=list(keys))]
+    return [QueueEntry(*row) for row in session.rows(NAMED, keys=list(keys))]
 
 
 def lock_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
@@ -304,10 +304,10 @@ def update(session: Session, keys: Sequence[int], states: Sequence[str], **value
     )
 
 
-def of_transaction(session: Session, transaction: int) -> Entry | None:
+def of_transaction(session: Session, transaction: int) -> QueueEntry | None:
     """Return the entry on which a worker works, or worked, in a transaction."""
     row = session.row(OF_TRANSACTION, key=transaction)
-    return None if row is None else Entry(*row)
+    return None if row is None else QueueEntry(*row)
 
 
 def clock(session: Session, transaction: int | None) -> Clock:
@@ -321,7 +321,7 @@ def ready(session: Session, state: str, now: int, after: int) -> list[Ready]:
     out = []
     for *values, transaction_state, commit_id, last, lowest_open in session.rows(READY, state_key=state, now=now, after=after):
         at = Clock(last or 0, transaction_state, commit_id)
-        out.append(Ready(Entry(*values), at, at.last + 1 if lowest_open is None else lowest_open))
+        out.append(Ready(QueueEntry(*values), at, at.last + 1 if lowest_open is None else lowest_open))
     return out
 
 
@@ -343,14 +343,16 @@ def _show(filters: frozenset[str], order: tuple[tuple[str, bool], ...], limited:
     return ordered.limit(sa.bindparam("most")) if limited else ordered
 
 
-def show(session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str, bool]] = (), limit: int | None = None) -> list[Entry]:
+def show(
+    session: Session, filters: Mapping[str, Any], order: Sequence[tuple[str, bool]] = (), limit: int | None = None
+) -> list[QueueEntry]:
     """Return the entries whose columns equal `filters`, ordered by columns (True is descending) or else by Hive's order."""
     clause = _show(frozenset(filters), tuple(order), limit is not None)
     values = {f"{name}_key": value for name, value in filters.items()} | ({} if limit is None else {"most": limit})
-    return [Entry(*row) for row in session.rows(clause, **values)]
+    return [QueueEntry(*row) for row in session.rows(clause, **values)]
 
 
-def latest(session: Session, where: Object, states: Sequence[str], after: int) -> list[Row]:
+def latest(session: Session, where: CompactedObject, states: Sequence[str], after: int) -> list[Row]:
     """Return (id, partition, type) of a table's entries in these states with a larger id than `after`, the last first."""
     return list(session.rows(LATEST, **named_object(where), states=list(states), after=after))
 
@@ -360,7 +362,7 @@ def delete(session: Session, keys: Sequence[int]) -> None:
     session.execute(DELETE, keys=list(keys))
 
 
-def delete_of_object(session: Session, where: Object, kind: str, states: Sequence[str]) -> None:
+def delete_of_object(session: Session, where: CompactedObject, kind: str, states: Sequence[str]) -> None:
     """Remove an object's entries of a type in these states."""
     session.execute(DELETE_OF_OBJECT, **named_object(where), type_key=kind, states=list(states))
 
@@ -373,6 +375,6 @@ def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row
     return session.rows(HISTORY, states=list(states), since=since)
 
 
-def of_table(session: Session, catalog: str, database: str, table: str) -> list[Entry]:
+def of_table(session: Session, catalog: str, database: str, table: str) -> list[QueueEntry]:
     """Return all entries of a table and its partitions, the last first."""
-    return [Entry(*row) for row in session.rows(OF_TABLE, **named(TableKey(catalog, database, table)))]
+    return [QueueEntry(*row) for row in session.rows(OF_TABLE, **named(TableKey(catalog, database, table)))]

@@ -84,7 +84,7 @@ def delete(session: Session, table_id: int, name: str) -> bool:
     return session.execute(DELETE, key=table_id, name_key=name) > 0
 
 
-class Stored(NamedTuple):
+class StoredConstraint(NamedTuple):
     """A row: of a constraint of the table `table_id`, which refers to the table `parent_table_id` if it is a foreign key."""
 
     id: int
@@ -98,18 +98,18 @@ class Stored(NamedTuple):
         """Return the body."""
         return dict(orjson.loads(self.body))
 
-    def changed(self, body: dict[str, Any]) -> Stored:
+    def changed(self, body: dict[str, Any]) -> StoredConstraint:
         """Return the row with another body."""
         return self._replace(body=orjson.dumps(body).decode())
 
 
-def referring(session: Session, table_id: int) -> list[Stored]:
+def referring(session: Session, table_id: int) -> list[StoredConstraint]:
     """Return the rows of a table's constraints, and of those that refer to it."""
-    return [Stored(*row) for row in session.rows(REFERRING, key=table_id)]
+    return [StoredConstraint(*row) for row in session.rows(REFERRING, key=table_id)]
 
 
-def replace(session: Session, changed: Sequence[Stored], gone: Sequence[int]) -> None:
+def replace(session: Session, changed: Sequence[StoredConstraint], gone: Sequence[int]) -> None:
     """Write changed rows in their places, and remove others by key."""
-    session.enqueue_upsert(constraints, Stored._fields, changed)
+    session.enqueue_upsert(constraints, StoredConstraint._fields, changed)
     if gone:
         session.enqueue(DELETE_KEYED, keys=list(gone))

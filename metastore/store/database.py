@@ -27,6 +27,7 @@ from metastore.store.caches import Caches
 from metastore.store.drivers import DRIVERS
 from metastore.store.drivers.contract import (
     BrokenAtCommit,
+    DatabaseUnreachable,
     Driver,
     NoSuchTable,
     ReferenceViolation,
@@ -34,7 +35,6 @@ from metastore.store.drivers.contract import (
     Row,
     Unavailable,
     UniqueViolation,
-    Unreachable,
     Unstorable,
     inserting,
 )
@@ -322,7 +322,7 @@ class Database:
                 try:
                     connection = self.pool.take()
                 except Exception as error:
-                    raise Unreachable from error
+                    raise DatabaseUnreachable from error
                 self._reached = True
                 try:
                     return self._transaction(connection, work, begin) if begin else self._plain(connection, work)
@@ -335,7 +335,7 @@ class Database:
                 raise InvalidObject(
                     f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
                 ) from error
-            except Unreachable as error:
+            except DatabaseUnreachable as error:
                 failed: Exception = error
                 failing_since = failing_since or time.monotonic()
                 ended = not self._reached or time.monotonic() - failing_since > self.patience

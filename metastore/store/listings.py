@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from metastore.store.clauses import constant
-from metastore.store.compactions import Entry
+from metastore.store.compactions import QueueEntry
 from metastore.store.components import COMPONENT
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row
@@ -140,7 +140,7 @@ class TransactionRow(NamedTuple):
     ended: int | None
 
 
-class Write(NamedTuple):
+class TransactionWrite(NamedTuple):
     """What a transaction means to write, or wrote."""
 
     catalog: str
@@ -213,9 +213,9 @@ def transaction(session: Session, key: int) -> TransactionRow | None:
     return None if row is None else TransactionRow(*row)
 
 
-def writes(session: Session, transaction_id: int, most: int) -> list[Write]:
+def writes(session: Session, transaction_id: int, most: int) -> list[TransactionWrite]:
     """Return what a transaction means to write, or wrote."""
-    return [Write(*row) for row in session.rows(WRITES, key=transaction_id, most=most)]
+    return [TransactionWrite(*row) for row in session.rows(WRITES, key=transaction_id, most=most)]
 
 
 @cache
@@ -224,16 +224,16 @@ def _compactions(names: frozenset[str]) -> sa.Select[Any]:
     return sa.select(compactions).where(COMPACTION.id < _number("before"), *conditions).order_by(COMPACTION.id.desc()).limit(_MOST)
 
 
-def compactions_before(session: Session, filters: dict[str, Any], before: int, most: int) -> list[Entry]:
+def compactions_before(session: Session, filters: dict[str, Any], before: int, most: int) -> list[QueueEntry]:
     """Return the entries whose columns equal `filters`, the last first."""
     values = {f"{name}_key": value for name, value in filters.items()}
-    return [Entry(*row) for row in session.rows(_compactions(frozenset(filters)), before=before, most=most, **values)]
+    return [QueueEntry(*row) for row in session.rows(_compactions(frozenset(filters)), before=before, most=most, **values)]
 
 
-def compaction(session: Session, key: int) -> Entry | None:
+def compaction(session: Session, key: int) -> QueueEntry | None:
     """Return an entry of the queue or its history."""
     row = session.row(ONE_COMPACTION, key=key)
-    return None if row is None else Entry(*row)
+    return None if row is None else QueueEntry(*row)
 
 
 @cache

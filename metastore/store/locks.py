@@ -127,7 +127,7 @@ Component = tuple[str, str, str | None, str | None, int]
 """Catalog, database, table, partition, LockType of the interface."""
 
 
-class Reach(NamedTuple):
+class OverlapScope(NamedTuple):
     """What components may overlap: the queues of their databases, whether they are all on tables, and the parameters of these
     statements.
     """
@@ -137,12 +137,12 @@ class Reach(NamedTuple):
     values: dict[str, Any]
 
 
-def reach(parts: Collection[Component], types: Collection[int]) -> Reach:
+def reach(parts: Collection[Component], types: Collection[int]) -> OverlapScope:
     """Return what components may overlap of these types."""
     tables = {each[2] for each in parts}
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
-    return Reach(
+    return OverlapScope(
         sorted({queue(*part[:2]) for part in parts}),
         within,
         {**values, "tables": sorted(tables, key=str)} if within else values,
@@ -166,13 +166,13 @@ def last_seen(database: Database, key: TableKey) -> QuietQueue | None:
     return database.caches.lock_queues.get(queue(key.catalog, key.database))
 
 
-def quiet(database: Database, wanted: Reach) -> QuietQueue | None:
+def quiet(database: Database, wanted: OverlapScope) -> QuietQueue | None:
     """Return what was seen of the only queue if there was nothing to wait for then; None if there may be something."""
     seen = database.caches.lock_queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
     return seen if seen is not None and seen.is_quiet(_reached(wanted)) else None
 
 
-def saw_quiet(database: Database, wanted: Reach, changes: int) -> None:
+def saw_quiet(database: Database, wanted: OverlapScope, changes: int) -> None:
     """Note for the `changes` of its only queue that there is nothing to wait for, if that holds while they stay."""
     (name,) = wanted.queues
     seen = database.caches.lock_queues.get(name)
@@ -182,14 +182,14 @@ def saw_quiet(database: Database, wanted: Reach, changes: int) -> None:
         seen.note(_reached(wanted), quiet=True)
 
 
-def forget_quiet(database: Database, wanted: Reach) -> None:
+def forget_quiet(database: Database, wanted: OverlapScope) -> None:
     """Let the next one look again for what is to be waited for."""
     seen = database.caches.lock_queues.get(wanted.queues[0])
     if seen is not None:
         seen.note(_reached(wanted), quiet=False)
 
 
-def _reached(wanted: Reach) -> Hashable:
+def _reached(wanted: OverlapScope) -> Hashable:
     return (tuple(wanted.values["types"]), tuple(wanted.values["tables"]) if wanted.within_tables else None)
 
 
@@ -230,7 +230,7 @@ def overlapping(session: Session, parts: Collection[Component], types: Collectio
     return _held(found)
 
 
-def _overlapping(session: Session, wanted: Reach, before: int | None = None) -> Sequence[Row]:
+def _overlapping(session: Session, wanted: OverlapScope, before: int | None = None) -> Sequence[Row]:
     """Return those that may overlap, of all locks or of those with a smaller id."""
     if before is None:
         return session.rows(ON_TABLES if wanted.within_tables else IN_DATABASES, **wanted.values)

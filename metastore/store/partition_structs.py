@@ -32,7 +32,7 @@ NAMES_OF_FIELDS = [field[1] for field in list(Partition.thrift_spec.values())[:1
 """Of a struct's fields, those that are stored."""
 
 
-class Rows:
+class PartitionStructs:
     """Turns rows of one table's partitions into structs that share their column lists and storage formats."""
 
     def __init__(self, database: Database, session: Session, table: Table) -> None:
@@ -75,7 +75,7 @@ class Rows:
         return decoded, (table.sd.location if table.sd is not None else None) or ""
 
 
-Form = Callable[[Rows, Sequence[Row]], list[Any]]
+Form = Callable[[PartitionStructs, Sequence[Row]], list[Any]]
 """`Rows.structs` or `Rows.tuples`."""
 
 

@@ -15,7 +15,7 @@ from metastore.store.answer import Answer
 from metastore.store.clauses import Among, ascending, constant, looked_up
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Retry, Row
-from metastore.store.partition_structs import FIELDS, INSERTED, Rows, rows_of
+from metastore.store.partition_structs import FIELDS, INSERTED, PartitionStructs, rows_of
 from metastore.store.schema import partition_statistics, partitions, privileges
 from metastore.store.schema import tables as tables_table
 from metastore.store.tables import KEY as TABLE_KEY
@@ -111,7 +111,7 @@ def existing_in(database: Database, session: Session, table: Table, names: Seque
 def find(database: Database, session: Session, table: Table, name: str) -> Partition | None:
     """Return a partition, or None."""
     rows = session.rows(ONE, table_id=table.id, name_key=name)
-    return Rows(database, session, table).structs(rows)[0] if rows else None
+    return PartitionStructs(database, session, table).structs(rows)[0] if rows else None
 
 
 def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence[Row]:
@@ -187,7 +187,7 @@ def lock_with_other_columns(database: Database, session: Session, table: Table, 
 
 
 def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:
-    structs = Rows(database, session, table).structs(rows)
+    structs = PartitionStructs(database, session, table).structs(rows)
     return [(row[0], row[1], struct) for row, struct in zip(rows, structs, strict=True)]
 
 

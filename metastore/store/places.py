@@ -66,7 +66,7 @@ DEFAULT = sa.select(PARTITION.name).where(
 )
 
 
-class Row(NamedTuple):
+class PlaceRow(NamedTuple):
     """What lies somewhere: a catalog, a database, a table, a table `above` what was asked for, or a partition."""
 
     kind: str
@@ -95,12 +95,12 @@ def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
         tables.lock(session, *outer[:3])
 
 
-def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[Row]:
+def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[PlaceRow]:
     """Return what has a place from one text up to below another, tables with one of the places `above`, and all catalogs.
 
     Partitions at their table's place and their own name are left out: see `by_default`.
     """
-    return [Row(*row) for row in session.rows(FOUND, low=session.lowest(low), high=high, above=list(above))]
+    return [PlaceRow(*row) for row in session.rows(FOUND, low=session.lowest(low), high=high, above=list(above))]
 
 
 def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:

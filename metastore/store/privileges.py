@@ -20,7 +20,7 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import databases, partitions, privileges, tables
 
 
-class Object(NamedTuple):
+class PrivilegeObject(NamedTuple):
     """What a privilege is on: the keys of its rows, None for those that do not belong to its type."""
 
     object_type: int
@@ -63,16 +63,16 @@ DELETE = sa.delete(privileges).where(Among(PRIVILEGE.id, "keys"))
 TAKE_OPTION = sa.update(privileges).where(Among(PRIVILEGE.id, "keys")).values(grant_option=constant(0))
 
 
-class Granted(NamedTuple):
+class StoredPrivilege(NamedTuple):
     """A stored privilege and its key."""
 
     key: int
     privilege: HiveObjectPrivilege
 
 
-def _granted(row: Row) -> Granted:
+def _granted(row: Row) -> StoredPrivilege:
     kind, catalog, database, table, values, column, name, principal, privilege, created, grantor, grantor_type, option, by, key = row
-    return Granted(
+    return StoredPrivilege(
         key,
         HiveObjectPrivilege(
             hiveObject=HiveObjectRef(
@@ -104,24 +104,24 @@ def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
     )
 
 
-def find(session: Session, **filters: Any) -> list[Granted]:
+def find(session: Session, **filters: Any) -> list[StoredPrivilege]:
     """Return the privileges that agree with the filters (see `FILTERS`) that are not None, in the order they were granted."""
     return _find(session, filters, ())
 
 
-def on(session: Session, thing: Object, **filters: Any) -> list[Granted]:
+def on(session: Session, thing: PrivilegeObject, **filters: Any) -> list[StoredPrivilege]:
     """Return the privileges on exactly one object that agree with further filters."""
     own = thing._asdict()
     return _find(session, {**filters, **own}, tuple(name for name, value in own.items() if value is None))
 
 
-def _find(session: Session, filters: Mapping[str, Any], absent: tuple[str, ...]) -> list[Granted]:
+def _find(session: Session, filters: Mapping[str, Any], absent: tuple[str, ...]) -> list[StoredPrivilege]:
     equal = {name: value for name, value in filters.items() if value is not None}
     rows = session.rows(_listing(tuple(sorted(equal)), absent), **{f"{name}_key": value for name, value in equal.items()})
     return [_granted(row) for row in rows]
 
 
-def insert(session: Session, new: Iterable[tuple[Object, HiveObjectPrivilege]]) -> None:
+def insert(session: Session, new: Iterable[tuple[PrivilegeObject, HiveObjectPrivilege]]) -> None:
     """Add privileges on objects; each `grantInfo` names one privilege."""
     authorization_changes.note(session)
     session.insert_many(
@@ -156,4 +156,4 @@ def take_option(session: Session, keys: Sequence[int]) -> None:
     session.execute(TAKE_OPTION, keys=list(keys))
 
 
-GLOBAL = Object(HiveObjectType.GLOBAL)
+GLOBAL = PrivilegeObject(HiveObjectType.GLOBAL)

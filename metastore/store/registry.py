@@ -173,7 +173,7 @@ def delete(session: Session, key: int) -> None:
     session.execute(DELETE, key=key)
 
 
-class Stored(NamedTuple):
+class StoredVersion(NamedTuple):
     """A version as it is stored, and its key."""
 
     key: int
@@ -191,19 +191,19 @@ def latest(session: Session, name: SchemaName) -> SchemaVersion | None:
     return found[0].version if found else None
 
 
-def version(session: Session, name: SchemaName, number: int) -> Stored | None:
+def version(session: Session, name: SchemaName, number: int) -> StoredVersion | None:
     """Return a version of a schema, or None."""
     found = _stored(session, list(session.rows(VERSION, **_keys(name), version_key=number)))
     return found[0] if found else None
 
 
-def _stored(session: Session, rows: list[Row]) -> list[Stored]:
+def _stored(session: Session, rows: list[Row]) -> list[StoredVersion]:
     columns: dict[int, list[FieldSchema]] = defaultdict(list)
     if rows:
         for key, *column in session.rows(COLUMNS, keys=[row[0] for row in rows]):
             columns[key].append(FieldSchema(*column))
     return [
-        Stored(
+        StoredVersion(
             key,
             SchemaVersion(
                 schema=ISchemaName(catName=catalog, dbName=database, schemaName=schema),

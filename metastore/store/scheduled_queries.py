@@ -78,7 +78,7 @@ OLD = (
 DELETE_EXECUTIONS = sa.delete(scheduled_executions).where(Among(EXECUTION.id, "keys"))
 
 
-class Stored(NamedTuple):
+class StoredQuery(NamedTuple):
     """A scheduled query with its key, and the execution that is under way."""
 
     id: int
@@ -86,7 +86,7 @@ class Stored(NamedTuple):
     execution: int | None
 
 
-def _stored(row: Row | None) -> Stored | None:
+def _stored(row: Row | None) -> StoredQuery | None:
     if row is None:
         return None
     key, namespace, name, enabled, schedule, user, query, next_time, execution = row
@@ -94,7 +94,7 @@ def _stored(row: Row | None) -> Stored | None:
         scheduleKey=ScheduledQueryKey(scheduleName=name, clusterNamespace=namespace), enabled=bool(enabled), schedule=schedule, user=user,
         query=query, nextExecution=next_time,
     )  # fmt: skip
-    return Stored(key, struct, execution)
+    return StoredQuery(key, struct, execution)
 
 
 def _values(query: ScheduledQuery) -> dict[str, Any]:
@@ -107,12 +107,12 @@ def _values(query: ScheduledQuery) -> dict[str, Any]:
     }
 
 
-def find(session: Session, key: ScheduledQueryKey, *, locked: bool = False) -> Stored | None:
+def find(session: Session, key: ScheduledQueryKey, *, locked: bool = False) -> StoredQuery | None:
     """Return a query, or None; on demand its row stays locked until the transaction ends."""
     return _stored(session.row(LOCK if locked else FIND, namespace_key=key.clusterNamespace, name_key=key.scheduleName))
 
 
-def lock(session: Session, key: int) -> Stored | None:
+def lock(session: Session, key: int) -> StoredQuery | None:
     """Lock a query's row until the transaction ends; return it, or None."""
     return _stored(session.row(LOCK_BY_ID, key=key))
 

@@ -105,7 +105,7 @@ DELETE = [
 ]
 
 
-class TableFacts(NamedTuple):
+class FilteredTable(NamedTuple):
     """What table filters look at."""
 
     name: str
@@ -283,10 +283,10 @@ def meta(session: Session, catalog: str, database_name: str | None) -> list[Tabl
     return [TableMeta(*row) for row in session.rows(clause, catalog_key=catalog, database_key=database_name)]
 
 
-def facts(session: Session, catalog: str, database_name: str) -> list[TableFacts]:
+def facts(session: Session, catalog: str, database_name: str) -> list[FilteredTable]:
     """Return what table filters look at, for all tables of a database, ascending by name."""
     rows = session.rows(FACTS, catalog_key=catalog, database_key=database_name)
-    return [TableFacts(row[0], row[1], row[2], row[3], orjson.loads(row[4])) for row in rows]
+    return [FilteredTable(row[0], row[1], row[2], row[3], orjson.loads(row[4])) for row in rows]
 
 
 def insert(session: Session, database_id: int, table: Table) -> int:

@@ -152,7 +152,7 @@ INFO = (
 )
 
 
-class Transaction(NamedTuple):
+class StoredTransaction(NamedTuple):
     """What decides over a transaction; times in milliseconds, `holds` are the bits above."""
 
     id: int
@@ -214,25 +214,25 @@ def insert(session: Session, ids: Collection[int], state: str, kind: int, who: W
     session.enqueue_insert(transactions, COLUMNS, [(id_, state, kind, *who, now, now, holds) for id_ in ids])
 
 
-def find(session: Session, key: int) -> Transaction | None:
+def find(session: Session, key: int) -> StoredTransaction | None:
     """Return a transaction."""
     row = session.row(FIND, key=key)
-    return None if row is None else Transaction(*row)
+    return None if row is None else StoredTransaction(*row)
 
 
-def lock(session: Session, key: int) -> Later[Transaction | None]:
+def lock(session: Session, key: int) -> Later[StoredTransaction | None]:
     """Return a transaction and keep it from being changed, together with the next statement."""
     answer = session.enqueue(LOCK, key=key)
-    return lambda: Transaction(*answer.rows[0]) if answer.rows else None
+    return lambda: StoredTransaction(*answer.rows[0]) if answer.rows else None
 
 
-def lock_many(session: Session, keys: Collection[int]) -> Later[list[Transaction]]:
+def lock_many(session: Session, keys: Collection[int]) -> Later[list[StoredTransaction]]:
     """Return those that are there, ascending, and keep them from being changed, together with the next statement."""
     answer = session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
-    return lambda: [Transaction(*row) for row in answer.rows]
+    return lambda: [StoredTransaction(*row) for row in answer.rows]
 
 
-def end(session: Session, ended: Sequence[Transaction], state: str, now: int, commit_id: int | None = None) -> None:
+def end(session: Session, ended: Sequence[StoredTransaction], state: str, now: int, commit_id: int | None = None) -> None:
     """End locked transactions, with their locks and what else they hold; their components are left to others."""
     keys = [each.id for each in ended]
     holds = 0

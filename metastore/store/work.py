@@ -36,7 +36,7 @@ class Total:
 total = Total()
 
 
-class Work:
+class DatabaseWork:
     """What the work of one thread took since it began: times are in seconds."""
 
     __slots__ = ("lock_seconds", "locking", "pool_seconds", "seconds", "statements", "trace")
@@ -72,10 +72,10 @@ class Work:
 
 
 class _Here(threading.local):
-    work: Work
+    work: DatabaseWork
 
     def __init__(self) -> None:
-        self.work = Work()
+        self.work = DatabaseWork()
 
 
 here = _Here()

@@ -137,7 +137,7 @@ class Mark(NamedTuple):
         return self._replace(below=max(self.below or 0, below or 0) or None, seen=self.seen or seen)
 
 
-class Snapshot(NamedTuple):
+class SeenTables(NamedTuple):
     """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
 
     Ranges of which it may not see all are left for the caller to evaluate, as (first transaction, last one, first write id); marks and
@@ -155,7 +155,7 @@ def seen_whole(session: Session, keys: Collection[TableKey]) -> dict[TableKey, M
     return {TableKey(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
 
 
-def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> Snapshot:
+def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> SeenTables:
     """Return what a snapshot of transactions makes of tables, and perhaps of others.
 
     Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
@@ -181,4 +181,4 @@ def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions
                 ranges[key] = list(zip(each, each, each, strict=True))
     for pairs in unseen.values():
         pairs.sort()
-    return Snapshot(marks, unseen, ranges)
+    return SeenTables(marks, unseen, ranges)

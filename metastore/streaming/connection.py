@@ -18,7 +18,7 @@ from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest,
 from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
 from metastore.rules.partition_values import hive_name, read_value
 from metastore.streaming.batch import TransactionBatch
-from metastore.streaming.records import Columns, RecordWriter, Rows
+from metastore.streaming.records import RecordColumns, RecordWriter, Rows
 
 CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTWRITE"]
 
@@ -69,7 +69,7 @@ class StreamingConnection:
         self.data_columns = [(column.name.lower(), column.type) for column in self.table.sd.cols]
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []] if self.is_dynamic else []
         try:
-            self.columns = Columns(self.full_name, [*self.data_columns, *keys])
+            self.columns = RecordColumns(self.full_name, [*self.data_columns, *keys])
         except UnknownType as error:
             raise NotStreamable(f"{self.full_name}: {error}") from error
         self._divider = Divider(self.table, fixed=None if self.is_dynamic else self.static_partition or "", zone=zone)

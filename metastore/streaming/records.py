@@ -30,7 +30,7 @@ class BadRecord(ValueError):
     """A record does not fit the table; none of those that were given with it was written."""
 
 
-class Columns:
+class RecordColumns:
     """The columns, in order, that a stream's records have: name, in lower case, and Hive type."""
 
     def __init__(self, table: str, columns: Iterable[tuple[str, str]]) -> None:
@@ -104,7 +104,7 @@ class Columns:
 class RecordWriter(Protocol):
     """Understands one form of records."""
 
-    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+    def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return records as columns of the table. BadRecord when one does not fit."""
         ...
 
@@ -112,7 +112,7 @@ class RecordWriter(Protocol):
 class StrictJson:
     """Each record is a JSON object, as text or bytes; dates and timestamps are texts, binary values base64."""
 
-    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+    def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return one record or several as columns. BadRecord."""
         found = []
         for record in [records] if isinstance(records, (str, bytes)) else records:
@@ -138,7 +138,7 @@ class Delimited:
         self._names = None if names is None else [name.lower() for name in names]
         self._null = null
 
-    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+    def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return one record or several as columns. BadRecord."""
         names = self._names or list(columns.kinds)
         columns.refuse_unknown(names)
@@ -166,7 +166,7 @@ class Delimited:
 class Rows:
     """Records are dicts by the columns' names, one or several, or Arrow tables and record batches."""
 
-    def rows(self, records: Any, columns: Columns) -> pa.RecordBatch:
+    def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return records as columns. BadRecord."""
         if isinstance(records, pa.Table):
             whole = records.combine_chunks().to_batches()

@@ -8,8 +8,8 @@ Journal            what a killed process was making
 
 from metastore.warehouse.directories import Warehouse
 from metastore.warehouse.journal import Journal
-from metastore.warehouse.reach import Reach, Unreachable
+from metastore.warehouse.reach import Reach, StorageUnreachable
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.undo import MadeDirectories
 
-__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Reach", "Unreachable", "Warehouse"]
+__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Reach", "StorageUnreachable", "Warehouse"]

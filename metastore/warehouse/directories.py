@@ -21,7 +21,7 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
 from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
-from metastore.warehouse.reach import Silent, Unreachable
+from metastore.warehouse.reach import Silent, StorageUnreachable
 from metastore.warehouse.remote import RemoteFiles
 from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
@@ -92,7 +92,7 @@ class Warehouse:
                 system = driver(**{**options, **named, **self._options.get(protocol, {})})
             except Exception as error:
                 reason = f"no file system for scheme {location.scheme}: {error}; look at its driver and options"
-                raise Unreachable(f"{text}: {reason}") from error
+                raise StorageUnreachable(f"{text}: {reason}") from error
             found = self._remote[protocol, authority] = RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver
         return found
 
@@ -379,7 +379,7 @@ class _Told:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, Exception) and not isinstance(error, MetastoreError):
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            raise (MetaError if _is_answer(error) else Unreachable)(f"{self._what}: {reason}") from error
+            raise (MetaError if _is_answer(error) else StorageUnreachable)(f"{self._what}: {reason}") from error
 
 
 def _is_answer(error: Exception) -> bool:

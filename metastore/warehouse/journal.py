@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What was being done for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
     ("partitions", catalog, database, table, [names]).
     """
@@ -109,7 +109,7 @@ class Journal:
             os.close(self._file)
             self._file = None
 
-    def abandoned(self) -> Generator[Entry, None, None]:
+    def abandoned(self) -> Generator[JournalEntry, None, None]:
         """Yield the open entries of dead processes, the latest of a process first.
 
         A file goes when its entries have been taken; it stays for the next time when the consumer ends the iteration early.
@@ -131,9 +131,9 @@ class Journal:
                 os.close(file)
 
 
-def _open_entries(path: Path) -> list[Entry]:
+def _open_entries(path: Path) -> list[JournalEntry]:
     """Read a journal; a line cut short by the kill is not there."""
-    entries: dict[int, Entry] = {}
+    entries: dict[int, JournalEntry] = {}
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:
             value = orjson.loads(line)
@@ -144,5 +144,5 @@ def _open_entries(path: Path) -> list[Entry]:
             entries.pop(value, None)
         else:
             number, subject, directories, moves = value
-            entries[number] = Entry(tuple(subject), directories, [(source, target) for source, target in moves])
+            entries[number] = JournalEntry(tuple(subject), directories, [(source, target) for source, target in moves])
     return list(entries.values())

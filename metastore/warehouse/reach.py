@@ -20,7 +20,7 @@ SILENCE = 60.0
 """Seconds for which one that does not answer is left alone."""
 
 
-class Unreachable(MetaError):
+class StorageUnreachable(MetaError):
     """The server has no driver, no credentials or no way to a file system, or may not look at a place there."""
 
 
@@ -61,9 +61,11 @@ class Reach:
         began = time.monotonic()
         try:
             if system in self._silent:
-                raise Unreachable(f"{location} is not looked at: its file system did not answer within the last {SILENCE:.0f} seconds")
+                raise StorageUnreachable(
+                    f"{location} is not looked at: its file system did not answer within the last {SILENCE:.0f} seconds"
+                )
             return work(location)
-        except Unreachable as error:
+        except StorageUnreachable as error:
             if system[0] != "file":
                 self._lost.add(system)
                 self._silent.note(system, began)

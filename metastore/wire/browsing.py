@@ -16,7 +16,7 @@ from metastore.service.authorization.lookups import of_others
 from metastore.service.browsing import Page
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, Rule, Want, database, found_by, needs
+from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, MethodRule, Want, database, found_by, needs
 from metastore.wire.authorization.transactions import seen, seen_events
 from metastore.wire.methods.table import Handler
 
@@ -29,11 +29,11 @@ LOOKS = 10
 """How often one page reads on for rows that may be shown."""
 
 
-class Query(NamedTuple):
+class ConsoleQuery(NamedTuple):
     """What a query does, and its entry among the rules."""
 
     handler: Handler
-    rule: Rule
+    rule: MethodRule
     describe: Callable[[Any], str] = lambda _args: ""
     """From the arguments the object that the query is about, for the log."""
 
@@ -123,57 +123,62 @@ _SHOWN_COMPACTIONS = _filled("before", _about(_NAMED), lambda row: row.id)
 _SHOWN_EVENTS = _filled("before", _about(_NAMED), lambda row: row.last)
 _SHOWN_TABLES = _filled("after", _shown_tables, lambda row: (row.database, row.name))
 
-QUERIES: dict[str, Query] = {
-    "show_databases_page": Query(
+QUERIES: dict[str, ConsoleQuery] = {
+    "show_databases_page": ConsoleQuery(
         lambda call, args: browsing.databases(call, args.catalog, args.part, args.after, args.most),
-        Rule(around=_filled("after", _shown_databases, lambda row: row.name)),
+        MethodRule(around=_filled("after", _shown_databases, lambda row: row.name)),
     ),
-    "show_tables_page": Query(
+    "show_tables_page": ConsoleQuery(
         lambda call, args: browsing.tables(call, args.catalog, None, args.parts, args.after, args.most),
-        Rule(around=_SHOWN_TABLES, operation="SHOWTABLES"),
+        MethodRule(around=_SHOWN_TABLES, operation="SHOWTABLES"),
     ),
-    "show_database_tables_page": Query(
+    "show_database_tables_page": ConsoleQuery(
         lambda call, args: browsing.tables(call, args.catalog, args.database, args.parts, args.after, args.most),
         needs(database((SEE,), "database", "catalog"), around=_SHOWN_TABLES, operation="SHOWTABLES"),
         lambda args: str(args.database),
     ),
-    "show_partitions_page": Query(
+    "show_partitions_page": ConsoleQuery(
         lambda call, args: browsing.table_partitions(
             call, TableName(args.catalog, args.database, args.table), args.text, args.part, args.after, args.most
         ),
         needs(found_by("any privilege on the table", _of_table), operation="SHOWPARTITIONS"),
         _table_name,
     ),
-    "show_snapshots": Query(
+    "show_snapshots": ConsoleQuery(
         lambda call, args: iceberg.snapshots(call, TableName(args.catalog, args.database, args.table)),
         needs(found_by("SELECT on the table", _read_table), operation="DESCTABLE"),
         _table_name,
     ),
-    "show_transactions_page": Query(
-        lambda call, args: browsing.open_or_aborted(call, args.state, args.user, args.after, args.most), Rule(around=_own_transactions)
+    "show_transactions_page": ConsoleQuery(
+        lambda call, args: browsing.open_or_aborted(call, args.state, args.user, args.after, args.most),
+        MethodRule(around=_own_transactions),
     ),
-    "show_transaction": Query(
+    "show_transaction": ConsoleQuery(
         lambda call, args: browsing.transaction(call, args.id), needs(found_by("one's own transaction", _own_transaction))
     ),
-    "show_compactions_page": Query(
+    "show_compactions_page": ConsoleQuery(
         lambda call, args: browsing.compactions(call, args.filters, args.before, args.most),
-        Rule(around=_SHOWN_COMPACTIONS, operation="SHOW_COMPACTIONS"),
+        MethodRule(around=_SHOWN_COMPACTIONS, operation="SHOW_COMPACTIONS"),
     ),
-    "show_compaction": Query(
+    "show_compaction": ConsoleQuery(
         lambda call, args: browsing.compaction(call, args.id),
-        Rule(keep=_one_seen(lambda decision, rows: seen(decision, rows, _NAMED), browsing.no_compaction), operation="SHOW_COMPACTIONS"),
+        MethodRule(
+            keep=_one_seen(lambda decision, rows: seen(decision, rows, _NAMED), browsing.no_compaction), operation="SHOW_COMPACTIONS"
+        ),
     ),
-    "show_events_page": Query(
+    "show_events_page": ConsoleQuery(
         lambda call, args: browsing.events(call, args.filters, args.before, args.most),
-        Rule(around=_SHOWN_EVENTS),
+        MethodRule(around=_SHOWN_EVENTS),
     ),
-    "show_event": Query(lambda call, args: browsing.event(call, args.id), Rule(keep=_one_seen(seen_events, browsing.no_event))),
-    "show_jobs": Query(lambda call, _args: browsing.leases(call), ADMIN),
-    "show_settings": Query(lambda call, _args: call.metastore.config, ADMIN),
-    "show_state": Query(lambda _call, args: args.look(), OPEN),
-    "show_clients": Query(lambda _call, args: args.look(), ADMIN),
-    "show_slow_calls": Query(lambda _call, args: args.look(), ADMIN),
+    "show_event": ConsoleQuery(
+        lambda call, args: browsing.event(call, args.id), MethodRule(keep=_one_seen(seen_events, browsing.no_event))
+    ),
+    "show_jobs": ConsoleQuery(lambda call, _args: browsing.leases(call), ADMIN),
+    "show_settings": ConsoleQuery(lambda call, _args: call.metastore.config, ADMIN),
+    "show_state": ConsoleQuery(lambda _call, args: args.look(), OPEN),
+    "show_clients": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
+    "show_slow_calls": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
 }
 """By name. The names begin as those of methods that read do, so that the audit log has no lines of them."""
 
-RULES: dict[str, Rule] = {name: query.rule for name, query in QUERIES.items()}
+RULES: dict[str, MethodRule] = {name: query.rule for name, query in QUERIES.items()}

@@ -22,7 +22,7 @@ from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 from metastore.wire.clients import Presence
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.large_replies import LargeReply
@@ -119,7 +119,7 @@ class Connection:
             self._log.debug("client left", client=self._client.address)
         except _OUT_OF_TIME:
             self._log.info("silent within a message, closed", client=self._client.address)
-        except (Malformed, Refused, Unreadable, OSError) as error:
+        except (Malformed, ClientRefused, Unreadable, OSError) as error:
             self._log.warning("connection refused", client=self._client.address, reason=str(error))
         except Exception as error:  # noqa: BLE001  # one connection's trouble must not end the process
             self._log.error("connection failed", client=self._client.address, exc_info=error)
@@ -192,7 +192,7 @@ class Connection:
     def _negotiate(self) -> bool:
         try:
             done = negotiate(self._received, self._send, lambda name: self._authenticator.mechanism(name, self._peer))
-        except Refused:
+        except ClientRefused:
             self._counts.login("other", "refused")
             raise
         self._counts.login(done.login.mechanism, "ok")
@@ -246,7 +246,7 @@ class Connection:
         limits = replace(self._settings, max_message_size=min(_MAX_UNKNOWN, self._settings.max_message_size))
         return self._refuse_call(read_message(self._feed, self._dialect, limits, lambda *_: None), self._authenticator.login_missing())
 
-    def _refuse_call(self, message: Message, reason: Refused) -> bool:
+    def _refuse_call(self, message: Message, reason: ClientRefused) -> bool:
         """Answer a call with why its client is turned away."""
         assert self._dialect is not None
         self._log.warning("connection refused", client=self._client.address, reason=str(reason))
@@ -283,7 +283,7 @@ class Connection:
         if time.monotonic() >= self._recheck_at:
             try:
                 self._check_again()
-            except Refused as reason:
+            except ClientRefused as reason:
                 return self._refuse_call(message, reason)
         outcome = self._dispatcher.answer(message, self._client, self._dialect)
         try:

@@ -15,12 +15,12 @@ from urllib.parse import unquote
 
 import metastore
 from metastore import log
-from metastore.console.visit import CallCount, State, Visit
+from metastore.console.visit import CallCount, ServerState, Visit
 from metastore.service.context import Client, Metastore
 from metastore.service.observations import Observation
 from metastore.wire.addresses import is_loopback
-from metastore.wire.answer import Answer
 from metastore.wire.dispatch import Dispatcher
+from metastore.wire.http_answer import HttpAnswer
 from metastore.wire.telemetry import Telemetry
 
 UI, API = "/ui", "/api/v1"
@@ -36,7 +36,7 @@ def is_console(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ConsoleRequest:
     """A request of HTTP whose sender was let in."""
 
     method: str
@@ -63,22 +63,22 @@ class Console:
         self._app: Any = None
         self._log = log.get("metastore.console")
 
-    def answer(self, request: Request, client: Client, dispatcher: Dispatcher) -> Answer:
+    def answer(self, request: ConsoleRequest, client: Client, dispatcher: Dispatcher) -> HttpAnswer:
         """Return the page that a client asks for."""
         if self._app is None:
             try:
                 from metastore.console.app import make_app
             except ImportError as error:
                 self._log.warning("the console is not installed", reason=str(error))
-                return Answer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
+                return HttpAnswer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
             self._app = make_app()
         try:
             return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher)))
         except Exception as error:  # noqa: BLE001  # a page's trouble must not end the connection
             self._log.error("a page failed", client=client.address, target=request.target[:300], exc_info=error)
-            return Answer(500, b"The page failed; the server's log says why\n")
+            return HttpAnswer(500, b"The page failed; the server's log says why\n")
 
-    def _visit(self, request: Request, client: Client, dispatcher: Dispatcher) -> Visit:
+    def _visit(self, request: ConsoleRequest, client: Client, dispatcher: Dispatcher) -> Visit:
         return Visit(
             run=partial(dispatcher.run, client),
             user=client.user,
@@ -93,11 +93,11 @@ class Console:
             slow_calls=self._telemetry.slow_calls,
         )
 
-    def _is_open_to(self, request: Request, client: Client) -> bool:
+    def _is_open_to(self, request: ConsoleRequest, client: Client) -> bool:
         """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
         return _is_here(client) and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
 
-    def _look(self) -> State:
+    def _look(self) -> ServerState:
         calls: dict[str, list[float]] = {}
         for each in self._telemetry.counts.calls():
             number = sum(each.buckets)
@@ -106,17 +106,17 @@ class Console:
             found[1] += 0 if each.outcome == "ok" else number
             found[2] += each.seconds
         counted = [CallCount(method, int(number), int(failed), seconds) for method, (number, failed, seconds) in calls.items()]
-        return State(self._see(), counted, sum(self._telemetry.counts.connections().values()))
+        return ServerState(self._see(), counted, sum(self._telemetry.counts.connections().values()))
 
 
-def strange_name(client: Client, headers: Mapping[str, str]) -> Answer | None:
+def strange_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
     """Return what a visitor without a login is told who calls this machine by a name that may be another site's; None for others.
 
     Such a site could give its name this machine's address (DNS rebinding), and its scripts would then be taken for the console's.
     """
     if client.login is not None or not _is_here(client) or _is_local_name(headers.get("host", "")):
         return None
-    return Answer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
+    return HttpAnswer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
 
 
 def _is_here(client: Client) -> bool:
@@ -129,7 +129,7 @@ def _is_local_name(host: str) -> bool:
     return name.lower() in {"localhost", platform.node().lower()} or is_loopback(name.strip("[]"))
 
 
-async def _ask(app: Any, request: Request, visit: Visit) -> Answer:
+async def _ask(app: Any, request: ConsoleRequest, visit: Visit) -> HttpAnswer:
     """Put a request to an application of ASGI and collect its answer."""
     path, _, query = request.target.partition("?")
     scope = {
@@ -159,4 +159,4 @@ async def _ask(app: Any, request: Request, visit: Visit) -> Answer:
     kind = headers.pop("content-type", "text/plain; charset=utf-8")
     headers.pop("content-length", None)
     body = b"".join(message.get("body", b"") for message in messages[1:])
-    return Answer(start["status"], body, kind, tuple(headers.items()))
+    return HttpAnswer(start["status"], body, kind, tuple(headers.items()))

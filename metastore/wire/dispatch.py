@@ -21,7 +21,7 @@ from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
 from metastore.service.long_lists import LongList
 from metastore.service.watched import SlowCall
-from metastore.store.work import Work, here
+from metastore.store.work import DatabaseWork, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
@@ -144,7 +144,7 @@ class Dispatcher:
         traced.end(client, outcome.object, outcome.result, outcome.query)
         return outcome
 
-    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: Work) -> None:
+    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: DatabaseWork) -> None:
         """Keep and log a call that took long."""
         seconds = outcome.ended - outcome.began
         slow = SlowCall(

@@ -56,7 +56,7 @@ def percentile(buckets: Sequence[int], percent: float) -> float:
     return 1000 * SECONDS[-1]
 
 
-class Named:
+class HiveMetrics:
     """What was counted and seen, as metrics with Hive's names."""
 
     def __init__(self, telemetry: Telemetry, seen: Observation | None) -> None:

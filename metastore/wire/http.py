@@ -14,12 +14,12 @@ from metastore import log
 from metastore.errors import MetastoreError
 from metastore.service.context import Client
 from metastore.service.identity import Login
-from metastore.wire.answer import Answer
 from metastore.wire.auth.authenticator import Authenticator, Peer
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 from metastore.wire.clients import Presence
-from metastore.wire.console import LARGEST, LOGIN, Request, is_console, strange_name
+from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console, strange_name
 from metastore.wire.dispatch import Dispatcher, Outcome
+from metastore.wire.http_answer import HttpAnswer
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
@@ -89,7 +89,7 @@ class HttpConversation:
             self._skip_body()
         except h11.RemoteProtocolError as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error)[:300])
-            answer = Answer(error.error_status_hint, str(error).encode())
+            answer = HttpAnswer(error.error_status_hint, str(error).encode())
         self._reply(answer, is_head=is_head)
 
     def _skip_body(self) -> None:
@@ -107,7 +107,7 @@ class HttpConversation:
             self._http.receive_data(self._feed.some(CHUNK))
         return event
 
-    def _reply(self, answer: Answer, *, is_head: bool) -> None:
+    def _reply(self, answer: HttpAnswer, *, is_head: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
         waiting = self._http.send(h11.Response(status_code=answer.status, headers=headers)) or b""
         for block in () if is_head else answer.blocks():
@@ -116,7 +116,7 @@ class HttpConversation:
         if waiting := waiting + (self._http.send(h11.EndOfMessage()) or b""):
             self._send(waiting)
 
-    def _answer(self, request: h11.Request) -> Answer:
+    def _answer(self, request: h11.Request) -> HttpAnswer:
         """Return the answer to a request. One whose body was not read ends the connection. Raises h11.RemoteProtocolError."""
         path = request.target.decode("ascii", "replace").partition("?")[0]
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
@@ -126,33 +126,33 @@ class HttpConversation:
         if is_console(path) and self._pages.console is not None:
             return self._visit(request, path, headers)
         if not self._settings.serves_thrift:
-            return Answer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
+            return HttpAnswer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
-            return Answer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
+            return HttpAnswer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":
-            return Answer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))
+            return HttpAnswer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))
         refused = self._refused(headers)
         if refused is not None:
             return refused
         self._client.traceparent = headers.get("traceparent", "")
         body = self._body(self._settings.max_message_size)
         if body is None:
-            return Answer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
+            return HttpAnswer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
         return self._call(body)
 
-    def _visit(self, request: h11.Request, path: str, headers: dict[str, str]) -> Answer:
+    def _visit(self, request: h11.Request, path: str, headers: dict[str, str]) -> HttpAnswer:
         """Return a page of the console. Raises h11.RemoteProtocolError."""
         assert self._pages.console is not None
         takes_passwords = self._authenticator.passwords is not None
         refused = self._refused(headers) or strange_name(self._client, headers)
         if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
-            refused = Answer(401, b"Log in with a password or a token", headers=self._challenges())
+            refused = HttpAnswer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:
             return refused
         body = self._body(LARGEST)
         if body is None:
-            return Answer(413, f"The form is larger than {LARGEST} bytes".encode())
-        asked = Request(
+            return HttpAnswer(413, f"The form is larger than {LARGEST} bytes".encode())
+        asked = ConsoleRequest(
             method=request.method.decode("ascii", "replace"),
             target=request.target.decode("latin-1"),
             headers=tuple((bytes(name), bytes(value)) for name, value in request.headers),
@@ -162,9 +162,9 @@ class HttpConversation:
         )
         return self._pages.console.answer(asked, self._client, self._dispatcher)
 
-    def _page(self, request: h11.Request, path: str, page: Callable[[], Answer], headers: dict[str, str]) -> Answer:
+    def _page(self, request: h11.Request, path: str, page: Callable[[], HttpAnswer], headers: dict[str, str]) -> HttpAnswer:
         if request.method not in (b"GET", b"HEAD"):
-            return Answer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
+            return HttpAnswer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
         refused = None
         if path in self._pages.asking_for_login:
             refused = self._refused(headers) or self._pages.refusal(path, self._client)
@@ -172,15 +172,15 @@ class HttpConversation:
             refused = strange_name(self._client, headers)
         return page() if refused is None else refused
 
-    def _refused(self, headers: dict[str, str]) -> Answer | None:
+    def _refused(self, headers: dict[str, str]) -> HttpAnswer | None:
         """Let the client in that a request names; return what it is told if it may not come in."""
         try:
             self._admit(headers)
-        except Refused as error:
+        except ClientRefused as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error))
-            return Answer(401, str(error).encode(), headers=self._challenges())
+            return HttpAnswer(401, str(error).encode(), headers=self._challenges())
         except MetastoreError as error:
-            return Answer(403, error.message.encode())
+            return HttpAnswer(403, error.message.encode())
         return None
 
     def _body(self, most: int) -> bytes | None:
@@ -218,7 +218,7 @@ class HttpConversation:
             try:
                 user, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
             except ValueError:  # a header may have letters that no base64 has
-                raise Refused("The header Authorization: Basic is no base64 of name:password") from None
+                raise ClientRefused("The header Authorization: Basic is no base64 of name:password") from None
             return self._authenticator.password(user, password, self._peer)
         if self._peer.login is not None:
             return self._peer.login
@@ -234,12 +234,12 @@ class HttpConversation:
             offered.append(("WWW-Authenticate", 'Basic realm="metastore", charset="UTF-8"'))
         return tuple(offered)
 
-    def _call(self, body: bytes) -> Answer:
+    def _call(self, body: bytes) -> HttpAnswer:
         feed = frame_feed(body)
         try:
             dialect = recognise(feed)
             message = read_message(feed, dialect, self._settings, self._dispatcher.choose)
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
-            return Answer(400, f"The body is no Thrift message: {error}".encode())
-        return Answer(200, self._outcome.reply or b"", CONTENT_TYPE)
+            return HttpAnswer(400, f"The body is no Thrift message: {error}".encode())
+        return HttpAnswer(200, self._outcome.reply or b"", CONTENT_TYPE)

@@ -138,6 +138,6 @@ def exposition(telemetry: Telemetry, seen: Observation | None, names: Sequence[s
         registry.register(_Counted(telemetry.counts))
         registry.register(_Running(telemetry))
     if "hive" in names:
-        registry.register(hive_metrics.Named(telemetry, seen))
+        registry.register(hive_metrics.HiveMetrics(telemetry, seen))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -14,9 +14,9 @@ from metastore.service.context import Client, Metastore
 from metastore.service.health import Readiness
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
-from metastore.wire.answer import Answer
 from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.console import Console
+from metastore.wire.http_answer import HttpAnswer
 from metastore.wire.telemetry import Telemetry
 
 JSON = "application/json"
@@ -31,7 +31,7 @@ class Pages:
         self._telemetry = telemetry
         self._database = server.database
         self._names = server.config.metrics_names
-        self._pages: dict[str, Callable[[], Answer]] = {
+        self._pages: dict[str, Callable[[], HttpAnswer]] = {
             "/healthz": lambda: _json(200, status="ok"),
             "/readyz": self._ready,
             "/version": lambda: _json(200, version=metastore.__version__, codec=IMPLEMENTATION, schema=migrate.revisions()[-1]),
@@ -46,28 +46,30 @@ class Pages:
         self.console = Console(server, telemetry, self._seen) if server.config.console else None
         """The web console; None where it is switched off."""
 
-    def find(self, path: str) -> Callable[[], Answer] | None:
+    def find(self, path: str) -> Callable[[], HttpAnswer] | None:
         """Return what makes a page, None if there is none at that path."""
         return self._pages.get(path)
 
-    def refusal(self, path: str, client: Client) -> Answer | None:
+    def refusal(self, path: str, client: Client) -> HttpAnswer | None:
         """Return what a client is told who may not see a page: some tell of all clients, and are for administrators."""
         if self._authorizer is None or path not in self._for_administrators:
             return None
         who = Who(client.user, tuple(client.groups))
         if self._authorizer.allowed(who, (Access(ADMINISTER, SERVER),))[0] is True:
             return None
-        return Answer(403, f"{path} is for administrators: name {client.user or 'a user'} in admin_users, or ask as one of them".encode())
+        return HttpAnswer(
+            403, f"{path} is for administrators: name {client.user or 'a user'} in admin_users, or ask as one of them".encode()
+        )
 
-    def _ready(self) -> Answer:
+    def _ready(self) -> HttpAnswer:
         problem = self._readiness.problem()
         return _json(503, status="not ready", reason=problem) if problem else _json(200, status="ready")
 
-    def _metrics(self) -> Answer:
+    def _metrics(self) -> HttpAnswer:
         from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
 
         self._telemetry.publish(self._database)
-        return Answer(200, metrics.exposition(self._telemetry, self._seen(), self._names), metrics.CONTENT_TYPE)
+        return HttpAnswer(200, metrics.exposition(self._telemetry, self._seen(), self._names), metrics.CONTENT_TYPE)
 
     def _seen(self) -> Observation | None:
         if self._readiness.problem():
@@ -79,5 +81,5 @@ class Pages:
             return None
 
 
-def _json(code: int, **content: str | list[dict[str, Any]]) -> Answer:
-    return Answer(code, json.dumps(content).encode() + b"\n", JSON)
+def _json(code: int, **content: str | list[dict[str, Any]]) -> HttpAnswer:
+    return HttpAnswer(code, json.dumps(content).encode() + b"\n", JSON)

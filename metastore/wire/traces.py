@@ -27,7 +27,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 import metastore
 from metastore import log
 from metastore.service.context import Client
-from metastore.store.work import Work, here
+from metastore.store.work import DatabaseWork, here
 from metastore.wire.methods.table import ALL
 
 SERVICE = "ThriftHiveMetastore"
@@ -103,7 +103,7 @@ def _described(text: str) -> tuple[str, dict[str, Any]]:
 class TracedCall:
     """A call whose span is open."""
 
-    def __init__(self, span: Span, traces: Traces, work: Work) -> None:
+    def __init__(self, span: Span, traces: Traces, work: DatabaseWork) -> None:
         self._span = span
         self._traces = traces
         self._work = work

@@ -22,12 +22,12 @@ from metastore.acid.buckets import Bucket, Original
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.orc_files import event_schema
 from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
-from metastore.rules.acid_directories import WriteIds
+from metastore.rules.acid_directories import SeenWriteIds
 
 NUMBER = buckets.encode(3)
 COLUMNS = [("id", "int"), ("v", "string")]
 Event = tuple[int, int, int, int, int, Any]
-ALL = WriteIds(1000)
+ALL = SeenWriteIds(1000)
 
 
 def insert(write_id: int, row: int, *values: Any, number: int = NUMBER, writer: int | None = None) -> Event:
@@ -46,7 +46,9 @@ def write(path: Path, events: Sequence[Event], columns: Sequence[tuple[str, str]
     return str(path)
 
 
-def form(folder: Path, columns: Sequence[tuple[str, str]] = COLUMNS, write_ids: WriteIds = ALL, zone: str = "UTC", **sizes: Any) -> Form:
+def form(
+    folder: Path, columns: Sequence[tuple[str, str]] = COLUMNS, write_ids: SeenWriteIds = ALL, zone: str = "UTC", **sizes: Any
+) -> Form:
     return Form(list(columns), OrcOptions(**sizes), write_ids, zone, str(folder))
 
 
@@ -96,7 +98,7 @@ def test_files_are_put_in_order_and_deleted_and_invalid_rows_left_out(tmp_path: 
         write(tmp_path / "delete1" / "bucket_00003", [delete(2, 0, 7), delete(5, 1, 8), delete(6, 1, 8), delete(9, 0, 12)]),
     ]
     found = Bucket(3, [(path, None) for path in inserts], gone)
-    rows = read(rewrite_rows(form(tmp_path, write_ids=WriteIds(11, aborted=frozenset({7}))), found, "out"))
+    rows = read(rewrite_rows(form(tmp_path, write_ids=SeenWriteIds(11, aborted=frozenset({7}))), found, "out"))
     want = [*parts[2], *parts[1], *parts[3], *parts[0]]
     lost = {(2, NUMBER, 1), (2, other, 2), (5, NUMBER, 1), (7, NUMBER, 0), (9, NUMBER, 1)}
     assert rows == [event for event in want if event[1:4] not in lost]
@@ -114,7 +116,7 @@ def test_delete_events_of_several_files_are_sorted(tmp_path: Path) -> None:
     events = [delete(write_id, row, random_.randrange(40, 60)) for write_id, row in ids]
     parts = [sorted(events[place::3], key=lambda event: event[1:4]) for place in range(3)]
     paths = [write(tmp_path / f"delete{place}" / "bucket_00003", part) for place, part in enumerate(parts)]
-    seen = WriteIds(57, aborted=frozenset({45}))
+    seen = SeenWriteIds(57, aborted=frozenset({45}))
     rows = read(rewrite_deletes(form(tmp_path, write_ids=seen), Bucket(3, deletes=paths), "out"))
     assert rows == sorted((event for event in events if event[4] != 45 and event[4] <= 57), key=lambda event: event[1:4])
 

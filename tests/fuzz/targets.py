@@ -22,18 +22,18 @@ from metastore.client_login.token import Token as TokenLogin
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners.registry import Listeners
-from metastore.rules.delegation_tokens import Identifier, Token, read_identifier, read_token
+from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.service.context import Metastore
 from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
 from metastore.store.database import Database
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.digest_layer import DigestLayer
-from metastore.wire.auth.digest_md5 import DigestMd5
+from metastore.wire.auth.digest_md5 import DigestMd5Login
 from metastore.wire.auth.jwt import Tokens
 from metastore.wire.auth.negotiation import COMPLETE, OK, START, Frames, login_message, negotiate
-from metastore.wire.auth.plain import Plain
-from metastore.wire.auth.sasl import Done, Mechanism, Refused
+from metastore.wire.auth.plain import PlainLogin
+from metastore.wire.auth.sasl import ClientRefused, LoginDone, Mechanism
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.http import HttpConversation
 from metastore.wire.methods import fb303
@@ -45,35 +45,35 @@ from metastore.wire.transport import EndOfStream, Feed, Malformed, frame_feed
 ALL = ("authentication", "integrity", "privacy")
 LARGEST = 1 << 20
 """Bytes of a frame or message; what a target sends back must be no longer."""
-TOKEN = Token(Identifier("alice", "alice", "oozie", 1_700_000_000_000, 1_800_000_000_000, 7, 1).to_bytes(), b"password")
+TOKEN = DelegationToken(Identifier("alice", "alice", "oozie", 1_700_000_000_000, 1_800_000_000_000, 7, 1).to_bytes(), b"password")
 Target = Callable[[bytes], None]
 
 
 def _known(identifier: bytes) -> ValidToken:
     if identifier != TOKEN.identifier:
-        raise Refused("no such token")
+        raise ClientRefused("no such token")
     return ValidToken(TOKEN.password, Login("alice", "token"))
 
 
 def _password(user: str, password: str) -> Login:
     if password != "secret":
-        raise Refused("wrong password")
+        raise ClientRefused("wrong password")
     return Login(user, "users")
 
 
 def _mechanism(name: str) -> Mechanism:
     if name == "PLAIN":
-        return Plain(_password, lambda login, _user: login)
+        return PlainLogin(_password, lambda login, _user: login)
     if name == "DIGEST-MD5":
-        return DigestMd5(ALL, _known)
-    raise Refused(f"no {name}")
+        return DigestMd5Login(ALL, _known)
+    raise ClientRefused(f"no {name}")
 
 
 def sasl(data: bytes) -> None:
     """Log in by PLAIN or DIGEST-MD5, and read the frames that follow."""
     sent: list[bytes] = []
     feed = frame_feed(data)
-    with suppress(Refused, Malformed, EndOfStream):
+    with suppress(ClientRefused, Malformed, EndOfStream):
         frames = Frames(feed, negotiate(feed, sent.append, _mechanism).layer, LARGEST)
         while frames.receive(1 << 16):
             pass
@@ -82,9 +82,9 @@ def sasl(data: bytes) -> None:
 
 def digest(data: bytes) -> None:
     """Answer a client's answer to the challenge of DIGEST-MD5."""
-    mechanism = DigestMd5(ALL, _known)
+    mechanism = DigestMd5Login(ALL, _known)
     assert isinstance(mechanism.step(b""), bytes)
-    with suppress(Refused):
+    with suppress(ClientRefused):
         mechanism.step(data)
 
 
@@ -92,7 +92,7 @@ def challenge(data: bytes) -> None:
     """Read a server's challenge, as our own client does."""
     login = TokenLogin(TOKEN.to_text(), ALL).begin("localhost")
     login.step(b"")
-    with suppress(Refused, LoginError):
+    with suppress(ClientRefused, LoginError):
         login.step(data)
         login.step(data)
 
@@ -100,13 +100,13 @@ def challenge(data: bytes) -> None:
 def layer(data: bytes) -> None:
     """Read a frame that is signed, and one that is encrypted."""
     for encrypted in (False, True):
-        with suppress(Refused):
+        with suppress(ClientRefused):
             DigestLayer(b"k" * 16, is_server=True, encrypted=encrypted, max_size=65536).unwrap(data)
 
 
 def plain(data: bytes) -> None:
     """Read a name and a password."""
-    with suppress(Refused):
+    with suppress(ClientRefused):
         _mechanism("PLAIN").step(data)
 
 
@@ -141,13 +141,13 @@ def _tokens() -> Tokens:
 
 def bearer(data: bytes) -> None:
     """Check the text of a JSON web token."""
-    with suppress(Refused):
+    with suppress(ClientRefused):
         _tokens().check(data.decode("latin-1"))
 
 
 def claims(data: bytes) -> None:
     """Check a JSON web token whose issuer has signed these bytes."""
-    with suppress(Refused):
+    with suppress(ClientRefused):
         _tokens().check(_signed(data))
 
 
@@ -196,11 +196,11 @@ def seeds(target: str) -> tuple[bytes, ...]:
 
 def _answered() -> bytes:
     """Return our own client's answer to a challenge, whose nonce is another than the next server's."""
-    login, server = TokenLogin(TOKEN.to_text(), ALL).begin("localhost"), DigestMd5(ALL, _known)
+    login, server = TokenLogin(TOKEN.to_text(), ALL).begin("localhost"), DigestMd5Login(ALL, _known)
     login.step(b"")
     answer = login.step(cast(bytes, server.step(b"")))
     done = server.step(answer)
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     return answer
 
 
@@ -217,7 +217,7 @@ _SEEDS: dict[str, Callable[[], list[bytes]]] = {
         login_message(START, b"DIGEST-MD5") + login_message(OK) + login_message(OK, _answered()),
     ],
     "digest": lambda: [_answered()],
-    "challenge": lambda: [cast(bytes, DigestMd5(ALL, _known).step(b"")), b"rspauth=" + b"0" * 32],
+    "challenge": lambda: [cast(bytes, DigestMd5Login(ALL, _known).step(b"")), b"rspauth=" + b"0" * 32],
     "layer": lambda: [
         DigestLayer(b"k" * 16, is_server=False, encrypted=encrypted, max_size=65536).wrap(_STATUS) for encrypted in (False, True)
     ],

@@ -7,12 +7,12 @@ from metastore.rules.acid_directories import (
     CONVERTED,
     Base,
     Delta,
-    Entry,
+    Extent,
+    FolderEntry,
+    FolderState,
     NotEnoughHistory,
-    Portion,
-    State,
+    SeenWriteIds,
     Transactions,
-    WriteIds,
     base_name,
     decide,
     delta_name,
@@ -22,24 +22,24 @@ from metastore.rules.acid_directories import (
 )
 
 
-def ids(high: int, opened: tuple[int, ...] = (), aborted: tuple[int, ...] = ()) -> WriteIds:
-    return WriteIds(high, frozenset(opened), frozenset(aborted), "db.t")
+def ids(high: int, opened: tuple[int, ...] = (), aborted: tuple[int, ...] = ()) -> SeenWriteIds:
+    return SeenWriteIds(high, frozenset(opened), frozenset(aborted), "db.t")
 
 
 def test_staging_folders_are_nobodys_and_tell_whose_they_are() -> None:
-    entries = [Entry(staging_name(number, "0_insert")) for number in (7, 71, 8)]
-    assert staging_of([7, 8], [*entries, Entry("delta_0000007_0000007_0000"), Entry(".staging_txn_7")]) == [
+    entries = [FolderEntry(staging_name(number, "0_insert")) for number in (7, 71, 8)]
+    assert staging_of([7, 8], [*entries, FolderEntry("delta_0000007_0000007_0000"), FolderEntry(".staging_txn_7")]) == [
         entries[0].name,
         entries[2].name,
     ]
-    assert decide(entries, ids(9)) == State()
+    assert decide(entries, ids(9)) == FolderState()
 
 
-def of(names: str, write_ids: WriteIds, transactions: Transactions = Transactions(), **options: bool) -> State:
-    return decide([Entry(name) for name in names.split()], write_ids, transactions, **options)
+def of(names: str, write_ids: SeenWriteIds, transactions: Transactions = Transactions(), **options: bool) -> FolderState:
+    return decide([FolderEntry(name) for name in names.split()], write_ids, transactions, **options)
 
 
-def used(state: State) -> str:
+def used(state: FolderState) -> str:
     return " ".join(([state.base.name] if state.base else []) + [delta.name for delta in state.deltas])
 
 
@@ -69,18 +69,18 @@ def test_a_list_of_write_ids_shows_some() -> None:
 
 def test_ranges_are_seen_wholly_in_part_or_not() -> None:
     found = ids(9, (7,), (2, 3))
-    assert found.valid_range(4, 6) is Portion.ALL
-    assert found.valid_range(1, 3) is Portion.SOME
-    assert found.valid_range(2, 3) is Portion.NONE
-    assert found.valid_range(8, 12) is Portion.SOME
-    assert found.valid_range(10, 12) is Portion.NONE
-    assert found.aborted_range(2, 3) is Portion.ALL
-    assert found.aborted_range(1, 3) is Portion.SOME
-    assert found.aborted_range(4, 9) is Portion.NONE
+    assert found.valid_range(4, 6) is Extent.ALL
+    assert found.valid_range(1, 3) is Extent.SOME
+    assert found.valid_range(2, 3) is Extent.NONE
+    assert found.valid_range(8, 12) is Extent.SOME
+    assert found.valid_range(10, 12) is Extent.NONE
+    assert found.aborted_range(2, 3) is Extent.ALL
+    assert found.aborted_range(1, 3) is Extent.SOME
+    assert found.aborted_range(4, 9) is Extent.NONE
     compactor = found.for_compaction()
     assert (compactor.high_watermark, compactor.aborted) == (6, {2, 3})
-    assert compactor.valid_range(1, 6) is Portion.ALL
-    assert compactor.valid_range(5, 7) is Portion.NONE
+    assert compactor.valid_range(1, 6) is Extent.ALL
+    assert compactor.valid_range(5, 7) is Extent.NONE
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_ranges_are_seen_wholly_in_part_or_not() -> None:
         (f"base_{CONVERTED} delta_1_1", ids(1), f"base_{CONVERTED} delta_1_1", ""),
     ],
 )
-def test_a_snapshot_uses_the_widest_directories(names: str, snapshot: WriteIds, expected: str, obsolete: str) -> None:
+def test_a_snapshot_uses_the_widest_directories(names: str, snapshot: SeenWriteIds, expected: str, obsolete: str) -> None:
     for shuffled in (names.split(), names.split()[::-1]):
         state = of(" ".join(shuffled), snapshot)
         assert used(state) == expected
@@ -116,16 +116,16 @@ def test_a_snapshot_uses_the_widest_directories(names: str, snapshot: WriteIds, 
 
 def test_original_files_count_until_there_is_a_base() -> None:
     entries = [
-        Entry("000001_0", is_directory=False),
-        Entry("000000_0", is_directory=False),
-        Entry("sub"),
-        Entry("_tmp"),
-        Entry(".hive"),
-        Entry("delta_1_1"),
+        FolderEntry("000001_0", is_directory=False),
+        FolderEntry("000000_0", is_directory=False),
+        FolderEntry("sub"),
+        FolderEntry("_tmp"),
+        FolderEntry(".hive"),
+        FolderEntry("delta_1_1"),
     ]
     state = decide(entries, ids(1))
     assert (used(state), state.originals, state.obsolete) == ("delta_1_1", ["000000_0", "000001_0", "sub"], [])
-    state = decide([*entries, Entry("base_1_v3")], ids(1))
+    state = decide([*entries, FolderEntry("base_1_v3")], ids(1))
     assert (used(state), state.originals) == ("base_1_v3", [])
     assert sorted(state.obsolete) == ["000000_0", "000001_0", "delta_1_1", "sub"]
 
@@ -139,11 +139,11 @@ def test_the_notes_of_a_statement_under_way_are_nobodys_and_those_of_an_aborted_
         [],
         ["-tmp.delete_delta_3_3_0"],
     )
-    assert of("-tmp.delta_1_1_0", ids(1)) == State()
+    assert of("-tmp.delta_1_1_0", ids(1)) == FolderState()
 
 
 def test_a_file_with_the_name_of_a_directory_is_an_original() -> None:
-    assert decide([Entry("delta_1_1", is_directory=False)], ids(1)).originals == ["delta_1_1"]
+    assert decide([FolderEntry("delta_1_1", is_directory=False)], ids(1)).originals == ["delta_1_1"]
 
 
 def test_aborted_directories_are_told() -> None:
@@ -166,7 +166,7 @@ def test_a_snapshot_that_is_too_old_for_the_base_is_refused() -> None:
     assert used(of("base_4_v9 delta_5_5", ids(5, (2,)), strict=False)) == "delta_5_5"
     assert used(of("base_4 delta_5_5", ids(5, (4,)))) == "delta_5_5"
     with pytest.raises(NotEnoughHistory):
-        decide([Entry("base_4", compacted=True)], ids(5, (2,)))
+        decide([FolderEntry("base_4", compacted=True)], ids(5, (2,)))
 
 
 class Histories(RuleBasedStateMachine):
@@ -178,9 +178,9 @@ class Histories(RuleBasedStateMachine):
         self.state: dict[int, str] = {}
         self.transaction = 100
         self.committed_compactions: list[int] = []
-        self.snapshots: list[tuple[WriteIds, Transactions]] = []
+        self.snapshots: list[tuple[SeenWriteIds, Transactions]] = []
 
-    def now(self) -> tuple[WriteIds, Transactions]:
+    def now(self) -> tuple[SeenWriteIds, Transactions]:
         opened = frozenset(number for number, state in self.state.items() if state == "open")
         aborted = frozenset(number for number, state in self.state.items() if state == "aborted")
         return ids(len(self.state), tuple(opened), tuple(aborted)), Transactions(self.transaction)
@@ -240,8 +240,8 @@ class Histories(RuleBasedStateMachine):
         for name in state.obsolete + state.aborted:
             del self.rows[name]
 
-    def decided(self, write_ids: WriteIds, transactions: Transactions, **options: bool) -> State:
-        return decide([Entry(name) for name in self.rows], write_ids, transactions, **options)
+    def decided(self, write_ids: SeenWriteIds, transactions: Transactions, **options: bool) -> FolderState:
+        return decide([FolderEntry(name) for name in self.rows], write_ids, transactions, **options)
 
     @invariant()
     def every_snapshot_reads_what_it_sees(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import InvalidInput
-from metastore.rules.delegation_tokens import Identifier, Token, read_identifier, read_token, read_token_file
+from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token, read_token_file
 
 NAMES = st.text(max_size=200)
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -23,7 +23,7 @@ def test_an_identifier_has_hadoops_bytes() -> None:
 
 
 def test_a_token_has_hadoops_text() -> None:
-    token = Token(WRITTEN, b"pw", "K", "s")
+    token = DelegationToken(WRITTEN, b"pw", "K", "s")
     assert token.to_text() == "HQAFYWxpY2UEaGl2ZQCKAYvP5WgAigGL8_HsAAcDAnB3AUsBcw"
     assert read_token(token.to_text()) == token
 
@@ -33,8 +33,8 @@ def test_every_identifier_comes_back(identifier: Identifier) -> None:
     assert read_identifier(identifier.to_bytes()) == identifier
 
 
-@given(st.builds(Token, st.binary(max_size=300), st.binary(max_size=300), NAMES, NAMES))
-def test_every_token_comes_back(token: Token) -> None:
+@given(st.builds(DelegationToken, st.binary(max_size=300), st.binary(max_size=300), NAMES, NAMES))
+def test_every_token_comes_back(token: DelegationToken) -> None:
     text = token.to_text()
     assert read_token(text) == token
     assert read_token(f" {text}\n") == token
@@ -70,7 +70,7 @@ def test_a_version_that_is_not_known_is_told() -> None:
 
 
 def test_a_file_has_tokens_with_aliases() -> None:
-    first, second = Token(b"a", b"b", "K", "s"), Token(b"c", b"d")
+    first, second = DelegationToken(b"a", b"b", "K", "s"), DelegationToken(b"c", b"d")
     raw = [base64.urlsafe_b64decode(token.to_text() + "==") for token in (first, second)]
     assert read_token_file(b"HDTS\0\x02\x01x" + raw[0] + b"\x01y" + raw[1] + b"\0") == [first, second]
 

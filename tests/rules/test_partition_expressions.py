@@ -18,7 +18,7 @@ from metastore.rules.filters import (
     read_expression,
     weakened,
 )
-from metastore.rules.filters.expressions import Call, Column, Constant
+from metastore.rules.filters.expressions import Constant, FunctionCall, KeyColumn
 from metastore.rules.partition_names import DEFAULT_PARTITION, partition_values
 from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
@@ -73,14 +73,14 @@ def test_equality_on_the_first_text_key_narrows_what_is_read(version: str) -> No
 @pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
 def test_the_tree_says_what_the_client_meant(version: str) -> None:
     tree = read_expression(EXPRESSIONS["n > 5 AND n <= 7", version].data)
-    assert isinstance(tree, Call)
+    assert isinstance(tree, FunctionCall)
     assert tree.function == "and"
     more, less = tree.arguments
-    assert isinstance(more, Call)
-    assert isinstance(less, Call)
+    assert isinstance(more, FunctionCall)
+    assert isinstance(less, FunctionCall)
     assert (more.function, less.function) == (">", "<=")
     column, constant = more.arguments
-    assert isinstance(column, Column)
+    assert isinstance(column, KeyColumn)
     assert isinstance(constant, Constant)
     assert (column.name, column.type, constant.value, constant.type) == ("n", "int", 5, "int")
 
@@ -171,7 +171,7 @@ class Writer:
 
 
 def test_deep_nesting_ends_in_an_error() -> None:
-    assert isinstance(read_expression(Writer().conjunction(50, twice=False)), Call)
+    assert isinstance(read_expression(Writer().conjunction(50, twice=False)), FunctionCall)
     with pytest.raises(NotUnderstood, match="deep in each other"):
         read_expression(Writer().conjunction(250, twice=False))
 
@@ -183,7 +183,7 @@ def test_an_expression_that_refers_to_its_parts_again_and_again_does_not_explode
         read_expression(Writer().conjunction(40, twice=True))
 
 
-COLUMNS = {"ds": Column("ds", "string"), "n": Column("n", "int"), "d": Column("d", "date")}
+COLUMNS = {"ds": KeyColumn("ds", "string"), "n": KeyColumn("n", "int"), "d": KeyColumn("d", "date")}
 CONSTANTS = {
     "ds": st.sampled_from(["a", "b", "", None]),
     "n": st.sampled_from([1, 2, 5, 2**40, None]),
@@ -193,20 +193,20 @@ WORDS = st.sampled_from(["a", "b", "1", "2", "x", "2020-01-01", "2020-01", DEFAU
 
 
 @st.composite
-def comparisons(draw: st.DrawFn) -> Call:
+def comparisons(draw: st.DrawFn) -> FunctionCall:
     column = COLUMNS[draw(st.sampled_from(sorted(COLUMNS)))]
     constant = Constant(draw(CONSTANTS[column.name]), draw(st.sampled_from([column.type, column.type, "bigint", "string"])))
     if type(constant.value) is not {"string": str, "int": int, "bigint": int, "date": datetime.date}[constant.type]:
         constant = Constant(constant.value, column.type)
     pair = draw(st.permutations([column, constant]))
-    return Call(draw(st.sampled_from(["=", "=", "=", "!="])), tuple(pair), "boolean")
+    return FunctionCall(draw(st.sampled_from(["=", "=", "=", "!="])), tuple(pair), "boolean")
 
 
 @pytest.mark.parametrize("function", ["and", "or"])
 def test_a_constant_that_its_type_can_not_hold_is_null(function: str) -> None:
-    large = Call("=" if function == "or" else "!=", (Column("n", "int"), Constant(2**40, "int")), "boolean")
-    other = Call(large.function, (Column("n", "int"), Constant(5, "int")), "boolean")
-    judge = compile_expression(Call(function, (large, other), "boolean"), [("n", "int")])
+    large = FunctionCall("=" if function == "or" else "!=", (KeyColumn("n", "int"), Constant(2**40, "int")), "boolean")
+    other = FunctionCall(large.function, (KeyColumn("n", "int"), Constant(5, "int")), "boolean")
+    judge = compile_expression(FunctionCall(function, (large, other), "boolean"), [("n", "int")])
     assert judge(("1",)) is None
     assert judge(("5",)) is (function == "or")
 
@@ -216,10 +216,12 @@ def test_a_constant_that_its_type_can_not_hold_is_null(function: str) -> None:
     st.sampled_from(["and", "or"]),
     st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1),
 )
-def test_many_equalities_are_judged_as_each_would_be(terms: list[Call], function: str, partitions: list[tuple[str, str, str]]) -> None:
-    apart = tuple(Call("not", (Call("not", (term,), "boolean"),), "boolean") for term in terms)
+def test_many_equalities_are_judged_as_each_would_be(
+    terms: list[FunctionCall], function: str, partitions: list[tuple[str, str, str]]
+) -> None:
+    apart = tuple(FunctionCall("not", (FunctionCall("not", (term,), "boolean"),), "boolean") for term in terms)
     together, one_by_one = (
-        compile_expression(Call(function, arguments, "boolean"), [(column.name, column.type) for column in COLUMNS.values()])
+        compile_expression(FunctionCall(function, arguments, "boolean"), [(column.name, column.type) for column in COLUMNS.values()])
         for arguments in (tuple(terms), apart)
     )
     for values in partitions:
@@ -231,12 +233,12 @@ def test_many_equalities_are_judged_as_each_would_be(terms: list[Call], function
     st.lists(st.tuples(WORDS, WORDS), min_size=1),
 )
 def test_structs_are_looked_up_as_each_would_be_compared(rows: list[tuple[str, int, bool]], partitions: list[tuple[str, str]]) -> None:
-    node, keys = Call("struct", (COLUMNS["ds"], COLUMNS["n"]), "struct<>"), [("ds", "string"), ("n", "int")]
+    node, keys = FunctionCall("struct", (COLUMNS["ds"], COLUMNS["n"]), "struct<>"), [("ds", "string"), ("n", "int")]
     wanted = [
-        Constant([ds, n], "struct<>") if as_list else Call("struct", (Constant(ds, "string"), Constant(n, "int")), "struct<>")
+        Constant([ds, n], "struct<>") if as_list else FunctionCall("struct", (Constant(ds, "string"), Constant(n, "int")), "struct<>")
         for ds, n, as_list in rows
     ]
-    judge = compile_expression(Call("in", (node, *wanted), "boolean"), keys)
+    judge = compile_expression(FunctionCall("in", (node, *wanted), "boolean"), keys)
     for ds, number in partitions:
         equal = (ds, int(number)) in {row[:2] for row in rows} if number.isdigit() and ds not in ("", DEFAULT_PARTITION) else False
         verdict = judge((ds, number))

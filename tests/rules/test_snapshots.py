@@ -7,7 +7,7 @@ from metastore.idl import GetOpenTxnsResponse, TableValidWriteIds
 from metastore.rules.snapshots import (
     NEVER,
     Snapshot,
-    WriteIds,
+    TableSnapshots,
     aborted_bits,
     aborted_of,
     format_table,
@@ -36,7 +36,7 @@ def test_the_texts_are_hive_s() -> None:
     assert format_transactions(seen) == "10:3:3,5-7:4,9-10"
     assert format_transactions(seen, runs=False) == "10:3:3,5,6,7:4,9,10"
     assert format_table("db.t", seen) == "db.t:10:3:3,5,6,7:4,9,10"
-    assert format_write_ids(WriteIds(8, {"db.t": seen, "db.u": Snapshot(0)})) == f"8$db.t:10:3:3,5,6,7:4,9,10$db.u:0:{NEVER}::"
+    assert format_write_ids(TableSnapshots(8, {"db.t": seen, "db.u": Snapshot(0)})) == f"8$db.t:10:3:3,5,6,7:4,9,10$db.u:0:{NEVER}::"
     assert parse_transactions("7") == Snapshot(7)
     assert parse_transactions("7:5") == snapshot(7, [], [], 5)
     for text in ("", None):
@@ -47,7 +47,7 @@ def test_the_texts_are_hive_s() -> None:
 def test_texts_are_read_as_they_are_printed(seen: Snapshot, runs: bool) -> None:
     assert parse_transactions(format_transactions(seen, runs=runs)) == seen
     assert parse_table(format_table("db.t", seen)) == ("db.t", seen)
-    all_of = WriteIds(9, {"db.t": seen, "db.u": snapshot(3, [1], [])})
+    all_of = TableSnapshots(9, {"db.t": seen, "db.u": snapshot(3, [1], [])})
     assert parse_write_ids(format_write_ids(all_of)) == all_of
 
 

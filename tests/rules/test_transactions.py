@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.idl import DataOperationType, LockType
-from metastore.rules.transactions import Intent, Write, conflict, conflict_text, operation_of
+from metastore.rules.transactions import Intent, RowChange, conflict, conflict_text, operation_of
 
 OPERATIONS = st.sampled_from("iud")
 PARTITIONS = st.sampled_from([None, "p=1", "p=2"])
@@ -13,8 +13,8 @@ def intent(operation: str, partition: str | None = None, table: str = "t") -> In
     return Intent("hive", "db", table, partition, operation, 1)
 
 
-def written(transaction: int, commit_id: int, operation: str = "u", partition: str | None = None, table: str = "t") -> Write:
-    return Write("hive", "db", table, partition, transaction, commit_id, operation)
+def written(transaction: int, commit_id: int, operation: str = "u", partition: str | None = None, table: str = "t") -> RowChange:
+    return RowChange("hive", "db", table, partition, transaction, commit_id, operation)
 
 
 @given(st.lists(st.tuples(OPERATIONS, PARTITIONS)), st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), OPERATIONS, PARTITIONS)))

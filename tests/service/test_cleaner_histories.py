@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest, TxnType
-from metastore.rules.acid_directories import Entry, State, Transactions, WriteIds, base_name, decide, delta_name, parse
+from metastore.rules.acid_directories import FolderEntry, FolderState, SeenWriteIds, Transactions, base_name, decide, delta_name, parse
 from metastore.rules.snapshots import aborted_of, of_reply
 from metastore.service import compaction_workers, compactions
 from metastore.service.abort_cleaner import clean_aborted
@@ -28,7 +28,7 @@ from tests.service.test_initiator import acid_table
 from tests.support import txns
 from tests.support.catalog import MetastoreMaker, call_of
 
-Snapshot = tuple[WriteIds, Transactions]
+Snapshot = tuple[SeenWriteIds, Transactions]
 NUMBERS = iter(range(1_000_000))
 
 
@@ -40,7 +40,7 @@ def snapshot(call: Call, transaction: int) -> Snapshot:
     opened = frozenset(found.invalidWriteIds) - aborted
     gone = frozenset(key for key in seen.exceptions if key in seen.aborted)
     return (
-        WriteIds(found.writeIdHighWaterMark, opened, aborted, f"default.{call.method}"),
+        SeenWriteIds(found.writeIdHighWaterMark, opened, aborted, f"default.{call.method}"),
         Transactions(seen.mark, frozenset(seen.exceptions) - gone, gone),
     )
 
@@ -67,8 +67,8 @@ class History:
     def rows_in(self, name: str) -> list[int]:
         return [int(path.name) for path in (self.folder / name).iterdir()]
 
-    def decided(self, seen: Snapshot) -> State:
-        return decide([Entry(path.name) for path in self.folder.iterdir()], *seen)
+    def decided(self, seen: Snapshot) -> FolderState:
+        return decide([FolderEntry(path.name) for path in self.folder.iterdir()], *seen)
 
     def read(self, seen: Snapshot) -> list[int]:
         """Return the rows that a reader with a snapshot finds."""

@@ -349,7 +349,7 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
 
 def test_entries_come_in_one_order_with_and_without_a_limit(call: Call) -> None:
     """Hive's order is made in two places: by the database where it picks the first ones, by the server where all come."""
-    where, times = store.Object("hive", "db", "t", None), list(itertools.product((None, 10, 20), repeat=3))
+    where, times = store.CompactedObject("hive", "db", "t", None), list(itertools.product((None, 10, 20), repeat=3))
     for number, (started, committed, ended) in enumerate(times):
         values = {"enqueued_ms": number % 2, "started_ms": started, "committed_ms": committed, "ended_ms": ended}
         call.database.write(lambda session, values=values: store.insert(session, where, "a", "s", values))

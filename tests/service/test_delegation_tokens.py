@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from metastore.errors import MetaError, NoSuchObject
-from metastore.rules.delegation_tokens import Token, read_identifier, read_token
+from metastore.rules.delegation_tokens import DelegationToken, read_identifier, read_token
 from metastore.service import delegation_tokens as service
 from metastore.service import foreign_tokens
 from metastore.service.clock import now_ms
@@ -113,13 +113,13 @@ def test_a_server_whose_own_name_no_rule_fits_gives_tokens(make_metastore: Metas
     assert read_identifier(read_token(service.issue(call, "alice@EXAMPLE.COM", "")).identifier).owner == "alice"
 
 
-def valid_until(metastore: Metastore, token: Token) -> int:
+def valid_until(metastore: Metastore, token: DelegationToken) -> int:
     stored = metastore.database.read(lambda session: store.find(session, token.identifier))
     assert stored is not None
     return stored.valid_until
 
 
-def set_valid_until(metastore: Metastore, token: Token, until: int) -> None:
+def set_valid_until(metastore: Metastore, token: DelegationToken, until: int) -> None:
     metastore.database.write(lambda session: store.renew(session, token.identifier, until))
 
 
@@ -161,7 +161,7 @@ def test_a_token_that_the_server_is_to_renew_is_valid_to_its_end(secured: Metast
 def test_who_has_not_the_password_renews_nothing(secured: Metastore, alice: Call) -> None:
     token = read_token(service.issue(alice, "alice", "yarn"))
     with pytest.raises(MetaError, match="The password of the delegation token of alice is wrong"):
-        service.renew(logged_in(secured, "yarn"), Token(token.identifier, b"guessed").to_text())
+        service.renew(logged_in(secured, "yarn"), DelegationToken(token.identifier, b"guessed").to_text())
 
 
 @pytest.mark.parametrize("user", ["alice", "yarn"])

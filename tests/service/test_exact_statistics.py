@@ -17,7 +17,7 @@ from metastore.idl import (
     service,
 )
 from metastore.rules.snapshots import Snapshot, snapshot
-from metastore.rules.statistics_validity import ACCURATE, NOBODY, Writer, writer
+from metastore.rules.statistics_validity import ACCURATE, NOBODY, StatisticsWriter, writer
 from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
@@ -52,7 +52,9 @@ def made(call: Call, partition: bool, parameters: dict[str, str] | None = None) 
     return name, "p=1" if partition else None
 
 
-def write(call: Call, where: tuple[TableName, str | None], new: ColumnStatisticsObj, by: Writer = NOBODY, *, merged: bool = False) -> bool:
+def write(
+    call: Call, where: tuple[TableName, str | None], new: ColumnStatisticsObj, by: StatisticsWriter = NOBODY, *, merged: bool = False
+) -> bool:
     return write_statistics.set_statistics(call, [of(where[0], new, partition=where[1])], by=by, merged=merged)
 
 
@@ -79,7 +81,7 @@ partitioned = pytest.mark.parametrize("partition", [False, True])
 @partitioned
 def test_statistics_are_for_queries_that_see_the_write(call: Call, partition: bool) -> None:
     where = made(call, partition)
-    assert write(call, where, ONE, Writer(3, up_to(3)))
+    assert write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     assert state(call, where) == (EXACT, 3)
     assert read(call, where) == read(call, where, up_to(3)) == read(call, where, up_to(7, 5)) == [ONE]
     assert read(call, where, up_to(2)) == read(call, where, up_to(4, 3)) == read(call, where, up_to(4, aborted=(3,))) == []
@@ -88,7 +90,7 @@ def test_statistics_are_for_queries_that_see_the_write(call: Call, partition: bo
 @partitioned
 def test_statistics_beside_a_number_of_rows_that_is_not_exact_are_for_nobody_with_a_snapshot(call: Call, partition: bool) -> None:
     where = made(call, partition, {})
-    write(call, where, ONE, Writer(3, up_to(3)))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     assert read(call, where) == [ONE]
     assert read(call, where, up_to(3)) == []
 
@@ -96,8 +98,8 @@ def test_statistics_beside_a_number_of_rows_that_is_not_exact_are_for_nobody_wit
 @partitioned
 def test_who_does_not_see_the_last_write_leaves_nothing_exact(call: Call, partition: bool) -> None:
     where = made(call, partition)
-    write(call, where, ONE, Writer(3, up_to(3)))
-    assert write(call, where, TWO, Writer(4, up_to(4, 3)))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
+    assert write(call, where, TWO, StatisticsWriter(4, up_to(4, 3)))
     assert state(call, where) == (None, 4)
     assert read(call, where, up_to(4)) == []
 
@@ -105,8 +107,8 @@ def test_who_does_not_see_the_last_write_leaves_nothing_exact(call: Call, partit
 @partitioned
 def test_what_an_aborted_writer_left_may_be_replaced(call: Call, partition: bool) -> None:
     where = made(call, partition)
-    write(call, where, ONE, Writer(3, up_to(3)))
-    write(call, where, TWO, Writer(4, up_to(4, aborted=(3,))))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
+    write(call, where, TWO, StatisticsWriter(4, up_to(4, aborted=(3,))))
     assert state(call, where) == (EXACT, 4)
     assert read(call, where, up_to(4)) == [TWO]
 
@@ -114,8 +116,8 @@ def test_what_an_aborted_writer_left_may_be_replaced(call: Call, partition: bool
 @partitioned
 def test_a_merge_joins_what_the_writer_sees(call: Call, partition: bool) -> None:
     where = made(call, partition)
-    write(call, where, ONE, Writer(3, up_to(3)))
-    assert write(call, where, TWO, Writer(4, up_to(4)), merged=True)
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
+    assert write(call, where, TWO, StatisticsWriter(4, up_to(4)), merged=True)
     assert read(call, where, up_to(4)) == [BOTH]
     assert state(call, where) == (EXACT, 4)
 
@@ -123,8 +125,8 @@ def test_a_merge_joins_what_the_writer_sees(call: Call, partition: bool) -> None
 @partitioned
 def test_a_merge_with_what_the_writer_does_not_see_leaves_nothing_exact(call: Call, partition: bool) -> None:
     where = made(call, partition)
-    write(call, where, ONE, Writer(3, up_to(3)))
-    assert not write(call, where, TWO, Writer(4, up_to(4, 3)), merged=True)
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
+    assert not write(call, where, TWO, StatisticsWriter(4, up_to(4, 3)), merged=True)
     assert state(call, where) == (None, 4)
     assert read(call, where) == [ONE]
 
@@ -146,7 +148,7 @@ def test_without_a_transaction_no_statistics_become_exact(call: Call, partition:
     where = made(call, partition)
     with pytest.raises(MetaError, match=r"Cannot change stats state for a transactional table .*default\.t"):
         write(call, where, ONE)
-    write(call, where, ONE, Writer(3, up_to(3)))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     with pytest.raises(MetaError, match="send writeId and validWriteIdList"):
         write(call, where, TWO)
     assert read(call, where) == [ONE]
@@ -157,7 +159,7 @@ def test_without_a_transaction_statistics_are_stored_where_no_number_of_rows_is_
     write(call, where, ONE)
     assert read(call, where) == [ONE]
     assert state(call, where) == ('{"COLUMN_STATS":{"a":"true"}}', -1)
-    write(call, where, ONE, Writer(3, up_to(3)))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     write(call, where, TWO)
     assert state(call, where) == (None, 3)
 
@@ -165,7 +167,7 @@ def test_without_a_transaction_statistics_are_stored_where_no_number_of_rows_is_
 @pytest.mark.parametrize("kind", [{}, {"transactional": "false"}])
 def test_other_tables_have_no_write_ids(call: Call, kind: dict[str, str]) -> None:
     name = make_table(call, "t", parameters={**kind, ACCURATE: EXACT})
-    write(call, (name, None), ONE, Writer(3, up_to(3)))
+    write(call, (name, None), ONE, StatisticsWriter(3, up_to(3)))
     assert state(call, (name, None))[1] == -1
     assert read(call, (name, None), up_to(1)) == [ONE]
 
@@ -173,13 +175,13 @@ def test_other_tables_have_no_write_ids(call: Call, kind: dict[str, str]) -> Non
 @pytest.mark.parametrize("seen", [None, up_to(3)], ids=["without", "with"])
 def test_snapshots_cost_no_statement(call: Call, counts: StatementCounts, seen: Snapshot | None) -> None:
     name, _ = made(call, partition=True)
-    write_statistics.set_statistics(call, [of(name, ONE, partition="p=1")], by=Writer(3, up_to(3)))
+    write_statistics.set_statistics(call, [of(name, ONE, partition="p=1")], by=StatisticsWriter(3, up_to(3)))
     counts("read of partitions", lambda: statistics.get_stored(call, name, ["p=1"], ["a"], seen=seen))
     counts("read of a table", lambda: statistics.get_table(call, name, ["a"], seen=seen))
     counts("aggregate", lambda: statistics.get_aggregated(call, name, ["p=1"], ["a"], seen=seen))
 
 
-def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str, str], by: Writer = NOBODY) -> None:
+def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str, str], by: StatisticsWriter = NOBODY) -> None:
     name, partition = where
     if partition is None:
         table = get_table(call, name)
@@ -194,18 +196,18 @@ def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str,
 @partitioned
 def test_an_insert_tells_its_write_id_with_its_number_of_rows(call: Call, partition: bool) -> None:
     where = made(call, partition, {"numRows": "0", ACCURATE: BASIC})
-    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(1, up_to(1)))
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, StatisticsWriter(1, up_to(1)))
     assert state(call, where) == (BASIC, 1)
-    alter(call, where, {"numRows": "9", ACCURATE: BASIC}, Writer(2, up_to(2, 1)))
+    alter(call, where, {"numRows": "9", ACCURATE: BASIC}, StatisticsWriter(2, up_to(2, 1)))
     assert state(call, where) == (None, 2)
 
 
 @partitioned
 def test_without_a_transaction_the_mark_may_stay_or_go(call: Call, partition: bool) -> None:
     where = made(call, partition, {"numRows": "4"})
-    alter(call, where, {"numRows": "4", "k": "v", ACCURATE: BASIC, "numFiles": "1"}, Writer(3, up_to(3)))
+    alter(call, where, {"numRows": "4", "k": "v", ACCURATE: BASIC, "numFiles": "1"}, StatisticsWriter(3, up_to(3)))
     assert state(call, where) == (None, 3)
-    alter(call, where, {"numRows": "5", ACCURATE: BASIC}, Writer(4, up_to(4)))
+    alter(call, where, {"numRows": "5", ACCURATE: BASIC}, StatisticsWriter(4, up_to(4)))
     with pytest.raises(MetaError, match="without providing the transactional write state"):
         alter(call, where, {"numRows": "6", ACCURATE: EXACT})
     alter(call, where, {"numRows": "5", "k": "v", ACCURATE: BASIC})
@@ -263,7 +265,7 @@ def answer(call: Call, method: str, **fields: object) -> Any:
 
 def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> None:
     name, _ = where = made(call, False, {"numRows": "0", ACCURATE: BASIC})
-    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(2, up_to(2)))
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, StatisticsWriter(2, up_to(2)))
     for text, exact in (
         (None, None),
         ("default.t:2:9:", True),
@@ -297,7 +299,7 @@ def test_partitions_are_exact_for_queries_that_see_their_last_write(
 ) -> None:
     name, _ = where = made(call, True, {"numRows": "0", ACCURATE: BASIC})
     add_partitions(call, name, [["2"]], parameters={"numRows": "0", ACCURATE: BASIC})
-    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, Writer(2, up_to(2)))
+    alter(call, where, {"numRows": "4", ACCURATE: BASIC}, StatisticsWriter(2, up_to(2)))
     for text, exact in ((None, True), ("default.t:2:9:", True), ("default.t:1:9:", False)):
         one, two = answer(call, method, **{database: name.database, "validWriteIdList": text}, **more).partitions
         assert (ACCURATE in one.parameters, ACCURATE in two.parameters) == (exact, True)
@@ -344,7 +346,7 @@ def test_statistics_of_columns_come_with_a_table_that_is_asked_for_with_them(cal
     assert read_with() is None
     assert read_with(getColumnStats=True).statsObj == [ONE]
     where = made(call, partition=False)
-    write(call, where, ONE, Writer(3, up_to(3)))
+    write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     asked |= {"tblName": "t", "capabilities": ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])}
     assert read_with(getColumnStats=True, validWriteIdList="default.t:3:9223372036854775807::").statsObj == [ONE]
     assert read_with(getColumnStats=True, validWriteIdList="default.t:2:9223372036854775807::") is None
@@ -366,7 +368,7 @@ def test_statistics_of_columns_come_with_partitions_that_are_asked_for_with_them
 
 
 def test_a_text_that_is_no_snapshot_is_refused() -> None:
-    assert writer(3, "db.t:7:5:5:6") == Writer(3, up_to(7, 5, aborted=(6,)))
+    assert writer(3, "db.t:7:5:5:6") == StatisticsWriter(3, up_to(7, 5, aborted=(6,)))
     assert writer(None, None) == NOBODY
     with pytest.raises(MetaError, match="no high water mark"):
         writer(3, "db.t")

@@ -39,7 +39,7 @@ def driver(url: URL) -> MySQLDriver:
 
 
 @pytest.fixture
-def connection(driver: MySQLDriver) -> Iterator[mysql_connection.Connection]:
+def connection(driver: MySQLDriver) -> Iterator[mysql_connection.MySQLConnection]:
     opened = driver.connect()
     yield opened
     if opened.open:
@@ -47,7 +47,7 @@ def connection(driver: MySQLDriver) -> Iterator[mysql_connection.Connection]:
 
 
 @pytest.fixture
-def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
+def cursor(connection: mysql_connection.MySQLConnection) -> mysql_connection.MySQLCursor:
     """A cursor, and a table `waiting` that holds 0."""
     opened = connection.cursor()
     opened.execute("CREATE TEMPORARY TABLE waiting (a int PRIMARY KEY, b longtext) ENGINE=InnoDB")
@@ -55,7 +55,7 @@ def cursor(connection: mysql_connection.Connection) -> mysql_connection.Cursor:
     return opened
 
 
-def test_the_names_of_pymysql_that_are_not_documented_are_there(connection: mysql_connection.Connection) -> None:
+def test_the_names_of_pymysql_that_are_not_documented_are_there(connection: mysql_connection.MySQLConnection) -> None:
     """All that the driver uses of them. A release without one of them needs another driver; pyproject.toml bounds the version."""
     for name in ("_sock", "_next_seq_id", "_execute_command", "_force_close"):
         assert hasattr(connection, name), name
@@ -111,7 +111,7 @@ def test_a_database_keeps_its_collation_when_its_server_becomes_newer(version: s
     assert collation(version, present) == expected
 
 
-def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Cursor) -> None:
+def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.MySQLCursor) -> None:
     cursor.enqueue("BEGIN")
     cursor.enqueue(ADD, {"a": 1, "b": "; DROP TABLE waiting; --'%(a)s"})
     assert cursor.execute("UPDATE waiting SET a = a + %(by)s WHERE a = 1", {"by": 6}) == cursor.rowcount == 1
@@ -129,7 +129,7 @@ def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.Curs
     assert cursor.fetchone() == ("0,2,3,4,5,6,7",)
 
 
-def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.Cursor) -> None:
+def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.MySQLCursor) -> None:
     for first in (True, False):
         cursor.enqueue("BEGIN")
         if not first:
@@ -145,7 +145,7 @@ def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.C
     assert [row[0] for row in cursor.fetchall()] == [0]
 
 
-def test_what_is_long_goes_one_by_one(cursor: mysql_connection.Cursor) -> None:
+def test_what_is_long_goes_one_by_one(cursor: mysql_connection.MySQLCursor) -> None:
     cursor.execute("SELECT @@max_allowed_packet")
     (most,) = cursor.fetchone() or (0,)
     for key in (1, 2):
@@ -155,7 +155,7 @@ def test_what_is_long_goes_one_by_one(cursor: mysql_connection.Cursor) -> None:
     assert sizes == dict.fromkeys((1, 2), most * 2 // 3)
 
 
-def test_what_came_before_an_error_is_told(cursor: mysql_connection.Cursor) -> None:
+def test_what_came_before_an_error_is_told(cursor: mysql_connection.MySQLCursor) -> None:
     found, changed = cursor.enqueue(ALL), cursor.enqueue("UPDATE waiting SET b = %(b)s WHERE a = 0", {"b": "new"})
     cursor.enqueue(ADD, {"a": 0, "b": None})
     never = cursor.enqueue("UPDATE waiting SET b = 'never'")
@@ -168,7 +168,7 @@ def test_what_came_before_an_error_is_told(cursor: mysql_connection.Cursor) -> N
     assert cursor.fetchone() is None
 
 
-def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Cursor) -> None:
+def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.MySQLCursor) -> None:
     size = mysql_connection.TOGETHER // 3
     cursor.executemany(ADD, ({"a": key, "b": str(key) * size} for key in range(1, 8)))
     cursor.enqueue(ADD, {"a": 8, "b": "8"})
@@ -188,7 +188,7 @@ def test_one_statement_for_many_sets_of_parameters(cursor: mysql_connection.Curs
 
 
 @pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES"])
-def test_parameters_are_written_as_pymysql_does(cursor: mysql_connection.Cursor, plain: Any, mode: str) -> None:
+def test_parameters_are_written_as_pymysql_does(cursor: mysql_connection.MySQLCursor, plain: Any, mode: str) -> None:
     texts = ("", "'", "\\'", "\\", "a'b\"c", "\0\n\r\x1a\t", "%s %(a)s %%", "ä😀\u2028", "'; DROP TABLE waiting; --")
     values = (
         *texts,
@@ -319,7 +319,7 @@ VALUES = (
 
 @pytest.mark.parametrize("chunk", [1, 100, 7000, mysql_connection.CHUNK])
 def test_values_are_those_of_pymysql(
-    connection: mysql_connection.Connection, plain: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.MySQLConnection, plain: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many bytes come at a time."""
     cursor: Any = connection.cursor()
@@ -346,12 +346,12 @@ def test_values_are_those_of_pymysql(
     assert len(values[0]) > 1
 
 
-def test_a_long_list_in_a_union_is_whole(cursor: mysql_connection.Cursor) -> None:
+def test_a_long_list_in_a_union_is_whole(cursor: mysql_connection.MySQLCursor) -> None:
     cursor.execute(f"SELECT '1' UNION ALL SELECT group_concat(1) FROM {TEN} a, {TEN} b, {TEN} c")
     assert [len(text) for (text,) in cursor.fetchall()] == [1, 1999]
 
 
-def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.Cursor) -> None:
+def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.MySQLCursor) -> None:
     half = 0xFFFFFF // 2
     cursor.execute("SELECT @@max_allowed_packet")
     assert (cursor.fetchone() or (0,))[0] > half
@@ -361,7 +361,7 @@ def test_a_row_may_be_longer_than_a_packet(cursor: mysql_connection.Cursor) -> N
         assert answer.rows[0][:2] == ("x" * first, "y" * second)
 
 
-def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.Connection, plain: Any) -> None:
+def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.MySQLConnection, plain: Any) -> None:
     statements = (
         "CREATE TEMPORARY TABLE keyed (id bigint AUTO_INCREMENT PRIMARY KEY, a int UNIQUE, b varchar(3))",
         "INSERT INTO keyed (a, b) VALUES (1, 'x')",
@@ -397,7 +397,7 @@ def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.Conne
     "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE waiting", "KILL 0", "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'ä😀'",
     "SELECT a FROM waiting WHERE a = (SELECT 1 UNION SELECT 2)", "",
 ])  # fmt: skip
-def test_errors_are_those_of_pymysql(cursor: mysql_connection.Cursor, plain: Any, statement: str) -> None:
+def test_errors_are_those_of_pymysql(cursor: mysql_connection.MySQLCursor, plain: Any, statement: str) -> None:
     plain.execute("CREATE TEMPORARY TABLE waiting (a int PRIMARY KEY, b longtext) ENGINE=InnoDB")
     plain.execute("INSERT INTO waiting VALUES (0, NULL)")
     errors = []
@@ -409,7 +409,7 @@ def test_errors_are_those_of_pymysql(cursor: mysql_connection.Cursor, plain: Any
     assert cursor.execute(ALL) == 1
 
 
-def _broken(cursor: mysql_connection.Cursor, statement: str, driver: MySQLDriver) -> None:
+def _broken(cursor: mysql_connection.MySQLCursor, statement: str, driver: MySQLDriver) -> None:
     """See that the connection is broken, now and from now on."""
     for each in (statement, "SELECT 1"):
         with pytest.raises(pymysql.err.Error) as raised:
@@ -430,25 +430,25 @@ def _kill(driver: MySQLDriver, number: int, when: Callable[[str | None], bool]) 
         cursor.execute("KILL CONNECTION %(id)s", {"id": number})
 
 
-def test_a_connection_that_is_killed_while_idle_is_broken(connection: mysql_connection.Connection, driver: MySQLDriver) -> None:
+def test_a_connection_that_is_killed_while_idle_is_broken(connection: mysql_connection.MySQLConnection, driver: MySQLDriver) -> None:
     _kill(driver, connection.thread_id(), lambda text: text is None)
     _broken(connection.cursor(), "SELECT 1", driver)
 
 
 @pytest.mark.parametrize(("statement", "received"), [("SELECT SLEEP(100)", 0), (ENDLESS, 20)])
 def test_a_connection_that_is_killed_at_work_is_broken(
-    connection: mysql_connection.Connection, driver: MySQLDriver, statement: str, received: int, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.MySQLConnection, driver: MySQLDriver, statement: str, received: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before it answers, and in the midst of that."""
-    plain, parts = mysql_connection.Connection._receive, []
+    plain, parts = mysql_connection.MySQLConnection._receive, []
 
-    def receive(self: mysql_connection.Connection, size: int) -> bytes:
+    def receive(self: mysql_connection.MySQLConnection, size: int) -> bytes:
         part = plain(self, size)
         if self is connection:
             parts.append(part)
         return part
 
-    monkeypatch.setattr(mysql_connection.Connection, "_receive", receive)
+    monkeypatch.setattr(mysql_connection.MySQLConnection, "_receive", receive)
     killer = threading.Thread(
         target=_kill, args=(driver, connection.thread_id(), lambda text: text == statement and len(parts) >= received)
     )
@@ -459,11 +459,11 @@ def test_a_connection_that_is_killed_at_work_is_broken(
 
 
 def test_nothing_is_read_after_an_interruption(
-    connection: mysql_connection.Connection, driver: MySQLDriver, monkeypatch: pytest.MonkeyPatch
+    connection: mysql_connection.MySQLConnection, driver: MySQLDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cursor = connection.cursor()
     with monkeypatch.context() as context:
-        context.setattr(mysql_connection.Connection, "_receive", _interrupt)
+        context.setattr(mysql_connection.MySQLConnection, "_receive", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             cursor.execute("SELECT 1")
     assert not connection.open

@@ -91,7 +91,7 @@ def test_tuples_stand_for_the_structs_of_a_listing(call: Call) -> None:
     elsewhere[1].sd.cols = [FieldSchema("other", "int", None)]
     elsewhere[0].values, elsewhere[1].values = ["2024-01-09", "1"], ["2024-01-09", "2"]
     add(call, name, elsewhere)
-    reader = partitions.Principal("alice", [])
+    reader = partitions.Grantee("alice", [])
     for listed in (
         lambda form: partitions.get_partitions(call, name, form=form),
         lambda form: partitions.get_partitions(call, name, partitions.EVERY.first(2), reader, form=form),
@@ -111,7 +111,7 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
     table.parameters["PARTITION_LEVEL_PRIVILEGE"] = "true"
     alter_table(call, name, table)
     for found in partitions.get_partitions(
-        call, name, partitions.EVERY.first(2), partitions.Principal("alice", ["staff"]), form=partitions.TUPLES
+        call, name, partitions.EVERY.first(2), partitions.Grantee("alice", ["staff"]), form=partitions.TUPLES
     ):
         assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
 

@@ -23,9 +23,9 @@ def address() -> str:
 
 
 @pytest.fixture
-def connection() -> Iterator[postgresql_cursor.Connection]:
-    with postgresql_cursor.Connection.connect(address(), autocommit=True) as opened:
-        assert isinstance(opened, postgresql_cursor.Connection)
+def connection() -> Iterator[postgresql_cursor.PostgreSQLConnection]:
+    with postgresql_cursor.PostgreSQLConnection.connect(address(), autocommit=True) as opened:
+        assert isinstance(opened, postgresql_cursor.PostgreSQLConnection)
         yield opened
 
 
@@ -45,7 +45,7 @@ VALUES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "value"), VALUES)
-def test_values_come_back(connection: postgresql_cursor.Connection, kind: str, value: Any) -> None:
+def test_values_come_back(connection: postgresql_cursor.PostgreSQLConnection, kind: str, value: Any) -> None:
     cursor = connection.cursor()
     for _ in range(3):  # at first unprepared, then prepared, then known
         assert cursor.execute(f"SELECT %(a)s::{kind}, 7 %% 4, %(a)s::{kind}", {"a": value}).fetchall() == [(value, 3, value)]
@@ -64,7 +64,7 @@ LISTS: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "items"), LISTS)
-def test_lists_come_back(connection: postgresql_cursor.Connection, kind: str, items: list[Any]) -> None:
+def test_lists_come_back(connection: postgresql_cursor.PostgreSQLConnection, kind: str, items: list[Any]) -> None:
     cursor = connection.cursor()
     for _ in range(3):
         asked = cursor.execute(f"SELECT %(x)s, unnest(%(a)s::{kind}[]), %(x)s", {"a": postgresql_values.array(items), "x": 5})
@@ -79,7 +79,7 @@ def test_lists_that_are_no_arrays(items: list[Any], error: type[Exception]) -> N
         postgresql_values.array(items)
 
 
-def test_rows_one_by_one_and_how_many(connection: postgresql_cursor.Connection) -> None:
+def test_rows_one_by_one_and_how_many(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor().execute("SELECT generate_series(1, %(n)s)", {"n": 2})
     assert [cursor.fetchone(), cursor.fetchone(), cursor.fetchone()] == [(1,), (2,), None]
     assert cursor.rowcount == 2
@@ -102,7 +102,7 @@ def test_rows_one_by_one_and_how_many(connection: postgresql_cursor.Connection) 
     ],
 )  # fmt: skip
 def test_errors_leave_the_connection_usable(
-    connection: postgresql_cursor.Connection, query: str, params: dict[str, Any] | None, error: type[Exception]
+    connection: postgresql_cursor.PostgreSQLConnection, query: str, params: dict[str, Any] | None, error: type[Exception]
 ) -> None:
     cursor = connection.cursor()
     for _ in range(3):
@@ -111,14 +111,14 @@ def test_errors_leave_the_connection_usable(
     assert cursor.execute("SELECT 1", {}).fetchone() == (1,)
 
 
-def test_a_statement_for_each_set_of_types(connection: postgresql_cursor.Connection) -> None:
+def test_a_statement_for_each_set_of_types(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor()
     for value in (1, "1", None, 1, "1", None, 1, "1", None):
         assert cursor.execute("SELECT coalesce(%(a)s::text, 'none')", {"a": value}).fetchone() == (str(value or "none"),)
     assert len(connection.statements) == 2  # text and NULL are of one type, the unknown
 
 
-def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.PostgreSQLConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql_cursor, "MAX_PREPARED_STATEMENTS", 4)
     cursor = connection.cursor()
     for number in (*range(10), 0):
@@ -130,7 +130,7 @@ def test_the_oldest_statements_are_forgotten(connection: postgresql_cursor.Conne
 
 
 @pytest.fixture
-def filled(connection: postgresql_cursor.Connection) -> postgresql_cursor.Cursor:
+def filled(connection: postgresql_cursor.PostgreSQLConnection) -> postgresql_cursor.PostgreSQLCursor:
     """A cursor, and a table `t` that holds 0."""
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
     return cursor.execute("INSERT INTO t VALUES (0)")
@@ -139,7 +139,7 @@ def filled(connection: postgresql_cursor.Connection) -> postgresql_cursor.Cursor
 ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text FROM t"
 
 
-def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.Cursor) -> None:
+def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.PostgreSQLCursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
         filled.enqueue("BEGIN")
         filled.enqueue(ADD, {"a": first})
@@ -157,7 +157,9 @@ def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.Cur
     assert filled.execute(ALL).fetchone() == ("{0,10,11,12,20,21,22,30,31,32,50,51,52,53,54,55}",)
 
 
-def test_only_what_is_prepared_is_remembered_so(connection: postgresql_cursor.Connection, filled: postgresql_cursor.Cursor) -> None:
+def test_only_what_is_prepared_is_remembered_so(
+    connection: postgresql_cursor.PostgreSQLConnection, filled: postgresql_cursor.PostgreSQLCursor
+) -> None:
     for first in range(3):
         for number in range(3):
             filled.enqueue(ADD, {"a": 10 * first + number + 1})
@@ -167,7 +169,7 @@ def test_only_what_is_prepared_is_remembered_so(connection: postgresql_cursor.Co
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql_cursor.Cursor, known: bool) -> None:
+def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql_cursor.PostgreSQLCursor, known: bool) -> None:
     for number in range(3 * known):
         filled.execute(ADD, {"a": number + 1})
     filled.enqueue("BEGIN")
@@ -200,7 +202,7 @@ def is_taken(key: int) -> bool:
     return False
 
 
-def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_cursor.Cursor) -> None:
+def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_cursor.PostgreSQLCursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
         filled.enqueue("BEGIN")
         filled.execute("SELECT 1", {})
@@ -215,7 +217,7 @@ def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_curso
     assert filled.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid BETWEEN 770 AND 801").fetchone() == (0,)
 
 
-def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_cursor.Cursor) -> None:
+def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_cursor.PostgreSQLCursor) -> None:
     filled.execute("BEGIN")
     filled.enqueue(TAKE, {"key": 769, "long": LONG})
     filled.enqueue(ADD, {"a": 1})
@@ -231,14 +233,14 @@ def test_a_long_statement_is_forgotten_with_its_transaction(filled: postgresql_c
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
-def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql_cursor.Cursor) -> None:
+def test_outside_a_transaction_a_long_statement_waits_too(filled: postgresql_cursor.PostgreSQLCursor) -> None:
     filled.enqueue("INSERT INTO t SELECT 5 FROM (SELECT %(long)s::text) AS one", {"long": LONG})
     filled.discard_pending()
     assert filled.execute(ALL).fetchone() == ("{0}",)
 
 
 @pytest.mark.parametrize("ends", ["sync", "discard_pending"])
-def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.Connection, ends: str) -> None:
+def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.PostgreSQLConnection, ends: str) -> None:
     cursor = connection.cursor().execute("BEGIN")
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     cursor.enqueue(TAKE, {"key": 768, "long": LONG})
@@ -250,7 +252,7 @@ def test_a_connection_ends_under_a_long_statement(connection: postgresql_cursor.
     assert connection.closed
 
 
-def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.Connection) -> None:
+def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor().execute("BEGIN")
     with socket.socket(fileno=os.dup(connection.pgconn.socket)) as broken:
         broken.shutdown(socket.SHUT_RDWR)
@@ -260,7 +262,7 @@ def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.
     cursor.discard_pending()  # nothing is waited for
 
 
-def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> None:
+def test_what_waits_may_be_long(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
     text = "x" * 30_000_000
     cursor.enqueue("INSERT INTO t VALUES (%(a)s)", {"a": text})
@@ -268,7 +270,7 @@ def test_what_waits_may_be_long(connection: postgresql_cursor.Connection) -> Non
     assert cursor.execute("SELECT %(a)s || a FROM t", {"a": text}).fetchone() == (text + text,)
 
 
-def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.Connection) -> None:
+def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(address(), autocommit=True) as other:
@@ -280,7 +282,7 @@ def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.Connec
 
 
 def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
-    connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: postgresql_cursor.PostgreSQLConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted:
         def poll(self) -> None:
@@ -296,7 +298,7 @@ def test_a_connection_is_closed_when_the_wait_for_answers_is_broken_off(
         cursor.execute("SELECT 1")
 
 
-def test_a_connection_that_the_server_ends(connection: postgresql_cursor.Connection) -> None:
+def test_a_connection_that_the_server_ends(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(address(), autocommit=True) as other:
@@ -307,7 +309,7 @@ def test_a_connection_that_the_server_ends(connection: postgresql_cursor.Connect
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_other_threads_run_while_a_statement_does(connection: postgresql_cursor.Connection, waits: bool) -> None:
+def test_other_threads_run_while_a_statement_does(connection: postgresql_cursor.PostgreSQLConnection, waits: bool) -> None:
     ended = threading.Event()
 
     def wait() -> None:
@@ -328,12 +330,12 @@ def test_other_threads_run_while_a_statement_does(connection: postgresql_cursor.
     assert turns > 20
 
 
-def plan(connection: postgresql_cursor.Connection) -> str:
+def plan(connection: postgresql_cursor.PostgreSQLConnection) -> str:
     return " ".join(line for (line,) in connection.cursor().execute("EXPLAIN EXECUTE metastore_0(1)").fetchall())
 
 
 def test_plans_that_were_made_for_an_empty_table_are_made_anew(
-    connection: postgresql_cursor.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: postgresql_cursor.PostgreSQLConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")
     cursor.execute("VACUUM t")

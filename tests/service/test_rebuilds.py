@@ -17,7 +17,7 @@ from metastore.idl import (
     TxnType,
     UpdateTransactionalStatsRequest,
 )
-from metastore.rules.snapshots import WriteIds, format_transactions, of_reply, of_table_reply
+from metastore.rules.snapshots import TableSnapshots, format_transactions, of_reply, of_table_reply
 from metastore.service import compactions, rebuilds, transactions, write_ids
 from metastore.service.alter_table import alter_table
 from metastore.service.clock import now_ms
@@ -57,7 +57,7 @@ def test_one_transaction_at_a_time_rebuilds_a_view(call: Call) -> None:
 def made_now(call: Call, *tables: str, as_json: bool = False) -> CreationMetadata:
     """Return what a view made now from tables keeps."""
     seen = {reply.fullTableName: of_table_reply(reply) for reply in write_ids.get_valid_write_ids(call, tables)}
-    text = format_write_ids(WriteIds(7, seen))
+    text = format_write_ids(TableSnapshots(7, seen))
     if as_json:
         text = json.dumps({"validTxnList": text, "tableSnapshots": {}})
     return CreationMetadata(catName="hive", dbName="db", tblName="v", tablesUsed=list(tables), validTxnList=text)

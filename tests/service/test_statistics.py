@@ -25,7 +25,7 @@ from metastore.idl import (
 )
 from metastore.rules import statistics_validity
 from metastore.rules.snapshots import snapshot
-from metastore.rules.statistics_validity import Writer
+from metastore.rules.statistics_validity import StatisticsWriter
 from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions
 from metastore.service.alter_table import alter_table
@@ -310,7 +310,7 @@ def test_no_number_of_rows_becomes_exact_without_being_counted(
     name = make_table(call, "t", keys=[("p", "string")], parameters=kind)
     add_partitions(call, name, [["1"]])
     for write_id, parameters in enumerate((before, after), 1):
-        by = Writer(write_id, snapshot(write_id, (), ()))
+        by = StatisticsWriter(write_id, snapshot(write_id, (), ()))
         partition = get_partition(call, name, ["1"])
         partition.parameters = dict(parameters)
         alter_partitions(call, name, [partition], environment=GATHERED, by=by)

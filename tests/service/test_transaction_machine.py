@@ -21,7 +21,7 @@ from metastore.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, 
 from metastore.idl import LockComponent, LockState
 from metastore.rules.locks import Component, Earlier, blocker
 from metastore.rules.snapshots import format_transactions, of_reply, snapshot
-from metastore.rules.transactions import Intent, Write, conflict
+from metastore.rules.transactions import Intent, RowChange, conflict
 from metastore.service import house_keeping, locks, transactions
 from metastore.service.context import Call
 from tests.support.txns import (
@@ -67,7 +67,7 @@ class Model:
 
     txns: dict[int, Txn] = field(default_factory=dict)
     next_write_id: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 1))
-    writes: list[Write] = field(default_factory=list)
+    writes: list[RowChange] = field(default_factory=list)
     locks: dict[int, tuple[int, list[Component], bool]] = field(default_factory=dict)
     """By id: transaction or 0, components, and whether it is granted."""
 
@@ -221,7 +221,7 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
             commit(call, key, exclWriteEnabled=not judged)
             commit_id = max(self.model.txns)
             self.model.writes += [
-                Write("hive", "db", each.table or "", each.partition, key, commit_id, each.operation)
+                RowChange("hive", "db", each.table or "", each.partition, key, commit_id, each.operation)
                 for each in txn.intents
                 if each.operation == "u"
             ]

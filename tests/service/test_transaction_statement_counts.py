@@ -176,21 +176,21 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
     if kind == "sqlite":
         pytest.skip("SQLite is no round trip away")
     elif kind == "mysql":
-        from metastore.store.drivers.mysql_connection import Connection
+        from metastore.store.drivers.mysql_connection import MySQLConnection
 
-        monkeypatch.setattr(Connection, "ask", counting(Connection.ask))  # each packet goes through it
+        monkeypatch.setattr(MySQLConnection, "ask", counting(MySQLConnection.ask))  # each packet goes through it
     else:
-        from metastore.store.drivers.postgresql_cursor import Cursor
+        from metastore.store.drivers.postgresql_cursor import PostgreSQLCursor
 
-        plain, gathered = Cursor.execute, counting(Cursor._answers)  # what went out together is answered together
-        monkeypatch.setattr(Cursor, "_answers", gathered)
+        plain, gathered = PostgreSQLCursor.execute, counting(PostgreSQLCursor._answers)  # what went out together is answered together
+        monkeypatch.setattr(PostgreSQLCursor, "_answers", gathered)
         alone = counting(plain)
 
-        def execute(cursor: Cursor, *args: object) -> object:
+        def execute(cursor: PostgreSQLCursor, *args: object) -> object:
             waits = cursor._waiting or cursor._pipeline is not None  # then it goes with them
             return (plain if waits else alone)(cursor, *args)  # type: ignore[operator]  # the same signature
 
-        monkeypatch.setattr(Cursor, "execute", execute)
+        monkeypatch.setattr(PostgreSQLCursor, "execute", execute)
 
     def count(work: Callable[[], object]) -> int:
         sent.clear()

@@ -13,13 +13,13 @@ from metastore.store import tables as stored_tables
 from metastore.store.database import Session
 from metastore.store.drivers.contract import UniqueViolation
 from metastore.store.pool import Pool
-from metastore.store.work import KINDS, Work, here, kind_of
+from metastore.store.work import KINDS, DatabaseWork, here, kind_of
 from tests.service.conftest import Statements
 from tests.service.waiting import beside
 from tests.support.catalog import make_table
 
 
-def noted(call: Call, work: object) -> Work:
+def noted(call: Call, work: object) -> DatabaseWork:
     """Run some work and return what the thread noted of it."""
     here.work.begin()
     work()  # type: ignore[operator]
@@ -66,7 +66,7 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
     def change(session: Session) -> None:
         assert stored_tables.lock(session, "hive", "default", "t") is not None
 
-    def waits() -> Work:
+    def waits() -> DatabaseWork:
         return noted(call, lambda: call.database.write(change))
 
     work = beside(call, change, waits)

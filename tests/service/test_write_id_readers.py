@@ -15,7 +15,7 @@ from metastore.service.compaction_view import write_ids as view
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
 from metastore.store import compactions, schema
-from metastore.store.compactions import Object
+from metastore.store.compactions import CompactedObject
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.txns import (
     INSERT,
@@ -126,7 +126,7 @@ class TestReaders:
 
     def test_compactions_see_the_same(self, call: Call, twins: Twins) -> None:
         def of(table: str) -> list[object]:
-            where = Object("hive", "db", table, None)
+            where = CompactedObject("hive", "db", table, None)
             seen = [call.database.read(lambda session, high=high: view(session, where, high)) for high in (5, 20, 1000)]  # type: ignore[misc]
             return [call.database.read(lambda session: compactions.watermark(session, where)), [(each.open, each.aborted) for each in seen]]
 

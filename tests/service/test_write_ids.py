@@ -316,7 +316,7 @@ def test_only_exceptions_far_below_the_others_are_looked_for_by_the_database(cal
     asked: list[bool] = []
     snapshot = write_id_snapshots.snapshot
 
-    def asking(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> write_id_snapshots.Snapshot:
+    def asking(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> write_id_snapshots.SeenTables:
         asked.append(any(each <= mark for each in exceptions))
         return snapshot(session, keys, mark, exceptions)
 

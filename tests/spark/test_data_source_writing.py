@@ -178,7 +178,7 @@ def test_a_committed_write_succeeds_whatever_stays_aside(
     table = make_table("id int")
     info = AcidTableInfo.load(client, *table.name.split("."))
     schema = spark.range(1).selectExpr("cast(id as int) id").schema
-    plan = data_source_writing.Request.of(table._uri, info, schema, "UTC", {}, overwrite=True).begin()
+    plan = data_source_writing.WriteRequest.of(table._uri, info, schema, "UTC", {}, overwrite=True).begin()
 
     def refuse(*_arguments: object) -> None:
         raise PermissionError("the storage lists nothing")

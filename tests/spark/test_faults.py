@@ -19,7 +19,7 @@ import pytest
 
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
-from metastore.spark.compactor import Compactor, Outcome
+from metastore.spark.compactor import CompactionOutcome, Compactor
 from metastore.spark.table import CanNotChange
 from tests.spark import driver
 from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
@@ -102,7 +102,7 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
     finally:
         victim.kill()
     assert cluster.read() == model
-    outcomes: list[Outcome] = []
+    outcomes: list[CompactionOutcome] = []
 
     def taken_over() -> bool:
         outcome = Compactor(cluster.spark, cluster.uri).run_once()

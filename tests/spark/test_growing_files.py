@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import TableSnapshot
-from metastore.rules.acid_directories import EVERYTHING, WriteIds
+from metastore.rules.acid_directories import EVERYTHING, SeenWriteIds
 from metastore.spark import AcidTable
 from metastore.spark.catalog import Folder
 from metastore.spark.compactor import Compactor
@@ -80,7 +80,7 @@ def test_a_file_that_is_closed_while_it_is_looked_at_is_whole(tmp_path: Path) ->
         (delta / f"bucket_0000{number}").write_bytes(b"rows")
     for number in (0, 2):
         (delta / f"bucket_0000{number}_flush_length").write_bytes((2).to_bytes(8, "big"))
-    snapshot = TableSnapshot(WriteIds(5), EVERYTHING)
+    snapshot = TableSnapshot(SeenWriteIds(5), EVERYTHING)
     (before,) = select(FsspecFiles(), [Folder(str(tmp_path))], snapshot, insert_only=False)
     assert [(Path(path).name, length) for path, length in before.growing] == [("bucket_00000", 2), ("bucket_00002", 2)]
     (found,) = select(Closing(), [Folder(str(tmp_path))], snapshot, insert_only=False)
@@ -101,4 +101,4 @@ def test_a_length_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
     for name in ("bucket_00000", "bucket_00000_flush_length"):
         (delta / name).write_bytes(b"rows")
     with pytest.raises(FileNotFoundError, match="flush_length"):
-        select(Unreadable(), [Folder(str(tmp_path))], TableSnapshot(WriteIds(5), EVERYTHING), insert_only=False)
+        select(Unreadable(), [Folder(str(tmp_path))], TableSnapshot(SeenWriteIds(5), EVERYTHING), insert_only=False)

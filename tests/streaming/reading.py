@@ -10,24 +10,24 @@ from pyarrow import orc
 from metastore.acid import buckets
 from metastore.client import Client
 from metastore.idl import GetValidWriteIdsRequest, Table
-from metastore.rules.acid_directories import Entry, WriteIds, decide
+from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, decide
 from metastore.rules.snapshots import of_table_reply
 from tests.streaming.conftest import folder
 
 Event = dict[str, Any]
 
 
-def snapshot(client: Client, table: Table) -> WriteIds:
+def snapshot(client: Client, table: Table) -> SeenWriteIds:
     name = f"{table.dbName}.{table.tableName}"
     seen = of_table_reply(client.get_valid_write_ids(GetValidWriteIdsRequest(fullTableNames=[name])).tblValidWriteIds[0])
-    return WriteIds(seen.mark, frozenset(seen.exceptions) - seen.aborted, seen.aborted, name)
+    return SeenWriteIds(seen.mark, frozenset(seen.exceptions) - seen.aborted, seen.aborted, name)
 
 
 def events(client: Client, table: Table, partition: str = "") -> list[Event]:
     """The events that a reader sees now, in the files' order."""
     write_ids = snapshot(client, table)
     place = folder(table) / partition
-    state = decide([Entry(path.name, path.is_dir()) for path in place.iterdir() if path.is_dir()], write_ids)
+    state = decide([FolderEntry(path.name, path.is_dir()) for path in place.iterdir() if path.is_dir()], write_ids)
     found = []
     for delta in state.deltas:
         for path in sorted((place / delta.name).iterdir()):

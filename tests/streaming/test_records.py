@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from metastore.acid.bucket_files import as_numbers
 from metastore.streaming import BadRecord, Delimited, Rows, StrictJson
-from metastore.streaming.records import Columns
+from metastore.streaming.records import RecordColumns
 
-COLUMNS = Columns("db.t", [
+COLUMNS = RecordColumns("db.t", [
     ("ok", "boolean"), ("small", "tinyint"), ("id", "int"), ("ratio", "double"), ("price", "decimal(8,2)"), ("name", "varchar(20)"),
     ("data", "binary"), ("day", "date"), ("at", "timestamp"), ("list", "array<date>"), ("map", "map<string,decimal(5,1)>"),
     ("nested", "struct<a:int,b:array<struct<c:timestamp>>>"),
@@ -126,7 +126,7 @@ AROUND = [
 @pytest.mark.parametrize(("around", "wrapped"), AROUND, ids=[around for around, _ in AROUND])
 @pytest.mark.parametrize(("kind", "value"), STRICT, ids=[f"{kind} {value}" for kind, value in STRICT])
 def test_nothing_is_cut_or_rounded(kind: str, value: Any, around: str, wrapped: Any) -> None:
-    columns = Columns("db.t", [("v", around.format(kind))])
+    columns = RecordColumns("db.t", [("v", around.format(kind))])
     with pytest.raises(BadRecord, match=r"db\.t: column v"):
         Rows().rows({"v": wrapped(value)}, columns)
     literal = json.dumps(value) if isinstance(value, (str, bool)) else str(value)
@@ -148,7 +148,7 @@ def test_nothing_is_cut_or_rounded(kind: str, value: Any, around: str, wrapped: 
 )
 def test_nothing_of_a_line_is_cut_or_rounded(kind: str, text: str) -> None:
     with pytest.raises(BadRecord, match=r"db\.t: column v"):
-        Delimited("|").rows(text, Columns("db.t", [("v", kind)]))
+        Delimited("|").rows(text, RecordColumns("db.t", [("v", kind)]))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_nothing_of_a_line_is_cut_or_rounded(kind: str, text: str) -> None:
 )
 def test_nothing_of_arrow_is_cut_or_rounded(kind: str, values: Any) -> None:
     with pytest.raises(BadRecord, match=r"db\.t: column v"):
-        Rows().rows(pa.table({"v": values}), Columns("db.t", [("v", kind)]))
+        Rows().rows(pa.table({"v": values}), RecordColumns("db.t", [("v", kind)]))
 
 
 @pytest.mark.parametrize(
@@ -194,19 +194,19 @@ def test_nothing_of_arrow_is_cut_or_rounded(kind: str, values: Any) -> None:
     ],
 )
 def test_what_fits_is_stored(kind: str, given: Any, stored: Any) -> None:
-    columns = Columns("db.t", [("v", kind)])
+    columns = RecordColumns("db.t", [("v", kind)])
     assert Rows().rows({"v": given}, columns).to_pylist() == [{"v": stored}]
     assert Rows().rows(pa.table({"v": [given]}), columns).to_pylist() == [{"v": stored}]
 
 
 def test_zeros_beyond_microseconds_are_nothing() -> None:
-    columns = Columns("db.t", [("v", "timestamp")])
+    columns = RecordColumns("db.t", [("v", "timestamp")])
     (found,) = StrictJson().rows('{"v": "2024-01-01 00:00:00.123456000"}', columns).column("v").to_pylist()
     assert found == datetime(2024, 1, 1, 0, 0, 0, 123456)  # noqa: DTZ001  # no zone, as in Hive
 
 
 def test_slices_and_null_maps_of_arrow() -> None:
-    columns = Columns("db.t", [("m", "map<varchar(9),int>"), ("l", "array<varchar(9)>")])
+    columns = RecordColumns("db.t", [("m", "map<varchar(9),int>"), ("l", "array<varchar(9)>")])
     rows = [{"m": [("a", 1)], "l": ["x"]}, {"m": None, "l": None}, {"m": [], "l": []}, {"m": [("b", None)], "l": ["y", None]}]
     table = pa.Table.from_pylist(rows, schema=columns.schema)
     assert Rows().rows(table.combine_chunks().to_batches()[0].slice(1), columns).to_pylist() == rows[1:]

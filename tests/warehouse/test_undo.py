@@ -16,7 +16,7 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.warehouse import Journal, MadeDirectories, Warehouse
-from metastore.warehouse.journal import Entry
+from metastore.warehouse.journal import JournalEntry
 from tests.warehouse.conftest import put
 
 
@@ -171,8 +171,8 @@ def test_a_directory_that_was_filled_meanwhile_leaves_no_entry(local: Warehouse,
 def test_open_entries_of_a_killed_process_are_found_once_latest_first(tmp_path: Path) -> None:
     killed(tmp_path)
     assert list(Journal(tmp_path).abandoned()) == [
-        Entry(("partitions", "c", "d", "t", ["p=1"]), [], [("file:/a", "file:/b")]),
-        Entry(("table", "c", "d", "t"), ["file:/x", "file:/x/t"], []),
+        JournalEntry(("partitions", "c", "d", "t", ["p=1"]), [], [("file:/a", "file:/b")]),
+        JournalEntry(("table", "c", "d", "t"), ["file:/x", "file:/x/t"], []),
     ]
     assert list(Journal(tmp_path).abandoned()) == []
 

@@ -9,7 +9,7 @@ from metastore.console.pages.asking import ROWS, catalog_of
 from metastore.console.visit import Visit
 from metastore.idl import CompactionType
 from metastore.rules.compactions import STATE_TEXTS, TYPE_NUMBERS
-from metastore.service.browsing import Entry
+from metastore.service.browsing import QueueEntry
 
 LETTERS = {text: letter for letter, text in STATE_TEXTS.items()}
 StateName = Literal[
@@ -49,7 +49,7 @@ class Compaction:
         return ".".join(part for part in (self.database, self.table, self.partition) if part)
 
 
-def compaction_of(entry: Entry) -> Compaction:
+def compaction_of(entry: QueueEntry) -> Compaction:
     """Return an entry as pages show it."""
     return Compaction(
         id=entry.id,

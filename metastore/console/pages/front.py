@@ -9,7 +9,7 @@ from metastore.console import waits
 from metastore.console.formats import duration, link
 from metastore.console.pages.asking import locks
 from metastore.console.pages.compactions import Compaction, compaction_of
-from metastore.console.visit import CallCount, State, Visit
+from metastore.console.visit import CallCount, ServerState, Visit
 from metastore.rules.compactions import FAILED
 from metastore.service.observations import Observation
 
@@ -50,7 +50,7 @@ class Front:
 
 def front(visit: Visit) -> Front:
     """Show how the server does, problems first."""
-    state: State = visit.run("show_state", look=visit.look)
+    state: ServerState = visit.run("show_state", look=visit.look)
     seen = state.seen
     problems = [Problem("The database can not be asked: calls fail. The server's log says why.", "/ui/settings", urgent=True)]
     if seen is not None:

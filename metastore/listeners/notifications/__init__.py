@@ -6,6 +6,6 @@ ids (`store/notifications.py`), so that writers never wait for each other here.
 """
 
 from metastore.listeners.notifications.log import NotificationLog, events_of, message_text
-from metastore.listeners.notifications.named import Named, named_beside
+from metastore.listeners.notifications.named import NamedTable, named_beside
 
-__all__ = ["Named", "NotificationLog", "events_of", "message_text", "named_beside"]
+__all__ = ["NamedTable", "NotificationLog", "events_of", "message_text", "named_beside"]

@@ -14,7 +14,7 @@ KINDS = frozenset({"ALTER_TABLE", "ADD_FOREIGNKEY"})
 """Types of events that may name other tables."""
 
 
-class Named(NamedTuple):
+class NamedTable(NamedTuple):
     """A table that a message names, by its catalog, database and name."""
 
     catalog: str | None
@@ -26,7 +26,7 @@ class Named(NamedTuple):
     owner_type: int | None = None
 
 
-def named_beside(event: NotificationEvent) -> Iterator[Named]:
+def named_beside(event: NotificationEvent) -> Iterator[NamedTable]:
     """Yield the tables that an event's message names and the event does not."""
     if event.eventType not in KINDS or not event.message:
         return
@@ -35,12 +35,12 @@ def named_beside(event: NotificationEvent) -> Iterator[Named]:
         old = message.get("db") or "", message.get("table") or ""
         if old != (event.dbName, event.tableName):
             before = orjson.loads(message.get("tableObjBeforeJson") or "{}")
-            yield Named(event.catName, *old, True, _field(Table, before, "owner"), _field(Table, before, "ownerType"))
+            yield NamedTable(event.catName, *old, True, _field(Table, before, "owner"), _field(Table, before, "ownerType"))
         return
     for key in map(orjson.loads, message.get("foreignKeyListJson") or ()):
         parent = _field(SQLForeignKey, key, "pktable_db") or "", _field(SQLForeignKey, key, "pktable_name") or ""
         if parent != (event.dbName, event.tableName):
-            yield Named(event.catName, *parent)
+            yield NamedTable(event.catName, *parent)
 
 
 def _field(struct: Any, written: Mapping[str, Mapping[str, Any]], name: str) -> Any:

@@ -33,7 +33,7 @@ _BRIDGED = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Column:
+class KeyColumn:
     """A partition key; `type` as Hive writes it."""
 
     name: str
@@ -49,7 +49,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Call:
+class FunctionCall:
     """A function with its arguments; `cast` goes to `type`."""
 
     function: str
@@ -57,7 +57,7 @@ class Call:
     type: str
 
 
-Expression = Column | Constant | Call
+Expression = KeyColumn | Constant | FunctionCall
 
 
 def read_expression(data: bytes) -> Expression:
@@ -88,7 +88,7 @@ class _Converter:
     def made(self, node: Instance) -> tuple[Expression, int]:
         fields = node.fields
         if node.kind == COLUMN:
-            return Column(fields["column"].lower(), _type(fields["typeInfo"])), 1
+            return KeyColumn(fields["column"].lower(), _type(fields["typeInfo"])), 1
         if node.kind == CONSTANT:
             return Constant(_plain(fields["value"]), _type(fields["typeInfo"])), 1
         if node.kind != FUNCTION:
@@ -97,7 +97,7 @@ class _Converter:
         size = 1 + sum(size for _, size in parts)
         if size > MAXIMUM_SIZE:
             raise NotUnderstood(f"The partition expression is not understood: it has more than {MAXIMUM_SIZE} parts")
-        return Call(_function(fields["genericUDF"]), tuple(part for part, _ in parts), _type(fields["typeInfo"])), size
+        return FunctionCall(_function(fields["genericUDF"]), tuple(part for part, _ in parts), _type(fields["typeInfo"])), size
 
 
 def _function(function: Instance) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.rules import types
-from metastore.rules.filters.expressions import NULL_TYPE, Call, Column, Constant, Expression
+from metastore.rules.filters.expressions import NULL_TYPE, Constant, Expression, FunctionCall, KeyColumn
 from metastore.rules.filters.like import sql_matcher
 from metastore.rules.filters.nodes import And, Comparison, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
@@ -66,7 +66,7 @@ def compile_expression(
 
 def weakened(expression: Expression, default_name: str = DEFAULT_PARTITION) -> Node | None:
     """Return a filter that all partitions pass which an expression may select, made of equality on text keys; None when none is simple."""
-    if not isinstance(expression, Call):
+    if not isinstance(expression, FunctionCall):
         return None
     arguments = expression.arguments
     if expression.function in {"and", "or"}:
@@ -77,16 +77,16 @@ def weakened(expression: Expression, default_name: str = DEFAULT_PARTITION) -> N
         return found[0] if len(found) == 1 else (And if expression.function == "and" else Or)(found)
     if expression.function == "=" and len(arguments) == 2:
         for column, constant in (arguments, arguments[::-1]):
-            if isinstance(column, Column) and _is_plain(column, constant, default_name):
+            if isinstance(column, KeyColumn) and _is_plain(column, constant, default_name):
                 return Comparison(column.name, "=", constant.value)  # type: ignore[union-attr]  # a constant
-    if expression.function == "in" and isinstance(arguments[0], Column):
+    if expression.function == "in" and isinstance(arguments[0], KeyColumn):
         column, rest = arguments[0], arguments[1:]
         if all(_is_plain(column, each, default_name) for each in rest):
             return In(column.name, tuple(each.value for each in rest))  # type: ignore[union-attr]  # constants
     return None
 
 
-def _is_plain(column: Column, constant: Expression, default_name: str) -> bool:
+def _is_plain(column: KeyColumn, constant: Expression, default_name: str) -> bool:
     """Tell whether a constant is the very text that a matching partition has."""
     return (
         isinstance(constant, Constant)
@@ -115,7 +115,7 @@ class _Compiler:
         return found
 
     def made(self, node: Expression) -> Evaluator:
-        if isinstance(node, Column):
+        if isinstance(node, KeyColumn):
             return self.column(node)
         if isinstance(node, Constant):
             value = _as_type(node.value, node.type)
@@ -146,7 +146,7 @@ class _Compiler:
 
     def parts(self, function: str, arguments: Sequence[Expression]) -> list[Evaluator]:
         """Return the parts of `and` or `or`, with one look-up for all equalities of a column: thousands of terms cost what one does."""
-        sign, wanted, out = "=" if function == "or" else "!=", dict[tuple[str, str], tuple[Column, list[Expression]]](), []
+        sign, wanted, out = "=" if function == "or" else "!=", dict[tuple[str, str], tuple[KeyColumn, list[Expression]]](), []
         for each in arguments:
             equality = _equality(each, sign, self.default_name)
             if equality is None:
@@ -159,7 +159,7 @@ class _Compiler:
             out.append(among if function == "or" else _negated(among))
         return out
 
-    def column(self, node: Column) -> Evaluator:
+    def column(self, node: KeyColumn) -> Evaluator:
         position = self.positions.get(node.name)
         if position is None:
             raise MetaError(f"The partition expression names the column {node.name}, which is not a partitioning key for the table")
@@ -192,7 +192,7 @@ class _Compiler:
         return evaluate
 
     def membership(self, node: Expression, wanted: Sequence[Expression]) -> Evaluator:
-        if isinstance(node, Call) and node.function == "struct":
+        if isinstance(node, FunctionCall) and node.function == "struct":
             rows = [_constants_of(each, node) for each in wanted]
             known = [row for row in rows if row is not None]
             if len(known) == len(rows):
@@ -204,7 +204,7 @@ class _Compiler:
             return lambda values: value if (value := read(values)) is None or value is UNKNOWN else value in among
         return _decided([self.comparison(operator.eq, node, each) for each in wanted], decides=True)
 
-    def struct_membership(self, node: Call, wanted: Sequence[Expression], rows: Sequence[tuple[Any, ...]]) -> Evaluator:
+    def struct_membership(self, node: FunctionCall, wanted: Sequence[Expression], rows: Sequence[tuple[Any, ...]]) -> Evaluator:
         """Return a look-up of all keys' values; where one is null or unknown, what comparing them one by one says."""
         reads, among = [self.compile(each) for each in node.arguments], frozenset(rows)
         one_by_one: list[Evaluator] = []
@@ -219,8 +219,8 @@ class _Compiler:
 
         return evaluate
 
-    def equal_structs(self, node: Call, wanted: Expression) -> Evaluator:
-        if isinstance(wanted, Call) and wanted.function == "struct" and len(wanted.arguments) == len(node.arguments):
+    def equal_structs(self, node: FunctionCall, wanted: Expression) -> Evaluator:
+        if isinstance(wanted, FunctionCall) and wanted.function == "struct" and len(wanted.arguments) == len(node.arguments):
             others: Sequence[Expression] = wanted.arguments
         elif isinstance(wanted, Constant) and isinstance(wanted.value, list) and len(wanted.value) == len(node.arguments):
             others = [Constant(value, each.type) for value, each in zip(wanted.value, node.arguments, strict=True)]
@@ -254,17 +254,17 @@ class _Compiler:
         return lambda values: matches(value) if isinstance(value := inner(values), str) else value
 
 
-def _equality(node: Expression, sign: str, default_name: str) -> tuple[Column, Constant] | None:
+def _equality(node: Expression, sign: str, default_name: str) -> tuple[KeyColumn, Constant] | None:
     """Return the column and the constant of its own type that an expression compares by `sign`; None for any other expression.
 
     A constant that its type can not hold is null: nothing is known of what is compared with it, which a look-up would not tell.
     """
-    if not isinstance(node, Call) or node.function != sign or len(node.arguments) != 2:
+    if not isinstance(node, FunctionCall) or node.function != sign or len(node.arguments) != 2:
         return None
     for column, constant in (node.arguments, node.arguments[::-1]):
         if not _is_of_type(column, constant):
             continue
-        assert isinstance(column, Column)
+        assert isinstance(column, KeyColumn)
         assert isinstance(constant, Constant)
         if constant.value != default_name and _as_type(constant.value, column.type) is not None:
             return column, constant
@@ -274,19 +274,19 @@ def _equality(node: Expression, sign: str, default_name: str) -> tuple[Column, C
 def _is_of_type(column: Expression, constant: Expression) -> bool:
     """Tell whether a column is compared with a constant of its own type that is not null."""
     return (
-        isinstance(column, Column)
+        isinstance(column, KeyColumn)
         and isinstance(constant, Constant)
         and constant.value is not None
         and types.type_name(constant.type) == types.type_name(column.type)
     )
 
 
-def _constants_of(wanted: Expression, node: Call) -> tuple[Any, ...] | None:
+def _constants_of(wanted: Expression, node: FunctionCall) -> tuple[Any, ...] | None:
     """Return the values that the columns of a struct are to have; None where that is not so simple."""
     if isinstance(wanted, Constant) and isinstance(wanted.value, list):
         given: Sequence[Expression] = [Constant(value, each.type) for value, each in zip(wanted.value, node.arguments, strict=False)]
     else:
-        given = wanted.arguments if isinstance(wanted, Call) and wanted.function == "struct" else ()
+        given = wanted.arguments if isinstance(wanted, FunctionCall) and wanted.function == "struct" else ()
     if len(given) != len(node.arguments):
         return None
     out = []

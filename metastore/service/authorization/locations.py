@@ -12,7 +12,7 @@ from metastore.places import END, above, is_in, place_of
 from metastore.service.authorization.contract import DATABASE, LOCATION, OWN, TABLE, USE, Access
 from metastore.service.context import Call
 from metastore.store import authorization, partitions, places
-from metastore.store.authorization import Facts, TableFacts
+from metastore.store.authorization import Facts, OwnedTable
 from metastore.store.database import Session
 
 Ask = Callable[[Sequence[Access]], Sequence[bool]]
@@ -60,7 +60,7 @@ def _of_partitions(call: Call, key: int) -> set[str | None]:
     return set(map(place_of, call.database.read(lambda session: partitions.locations_outside(session, key))))
 
 
-def _own(call: Call, name: Name, facts: Facts | None, table: TableFacts | None) -> list[str | None]:
+def _own(call: Call, name: Name, facts: Facts | None, table: OwnedTable | None) -> list[str | None]:
     if table is not None:
         return [table.location]
     if facts is None and name[1] is not None and name[0] == call.config.default_catalog:
@@ -75,7 +75,7 @@ def _place(call: Call, location: str, facts: Facts | None) -> str | None:
         return None
 
 
-def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, table: TableFacts | None, place: str) -> bool:
+def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, table: OwnedTable | None, place: str) -> bool:
     """Tell whether a place is in the directory of the table's database or allowed to the user, and nobody else's table lies around it."""
     if not _is_home(session, name, facts, place) and not ask([Access(USE, LOCATION, location=place)])[0]:
         return False
@@ -83,7 +83,7 @@ def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, table:
 
 
 def _taken(
-    session: Session, ask: Ask, name: Name, table: TableFacts | None, wanted: Collection[str], base: str | None = None
+    session: Session, ask: Ask, name: Name, table: OwnedTable | None, wanted: Collection[str], base: str | None = None
 ) -> Collection[str]:
     """Return those of the places at, in or around which lies what is not the user's.
 
@@ -125,7 +125,7 @@ def _to_own(session: Session, name: tuple[str, str | None, str | None], key: int
     return Access(OWN, TABLE, *name, owner=known and known.owner, key=key)
 
 
-def _by_default(session: Session, table: TableFacts | None, wanted: Collection[str]) -> set[str]:
+def _by_default(session: Session, table: OwnedTable | None, wanted: Collection[str]) -> set[str]:
     """Return those of the places at which a partition of the table lies by default."""
     base = place_of(table.location) if table is not None else None
     names = {each[len(base) + 1 :]: each for each in wanted if is_in(each, base)} if base is not None else {}

@@ -59,7 +59,7 @@ NEEDED = {ALTER: OWNERSHIP, DROP: OWNERSHIP, OWN: OWNERSHIP, CREATE: OWNERSHIP}
 """By what is wanted of a table, the privilege that allows it; for others it is that itself."""
 
 
-class Rule(NamedTuple):
+class FileRule(NamedTuple):
     """One rule: whom and what it fits, and what it says. An expression that is None fits everything."""
 
     user: re.Pattern[str] | None
@@ -141,7 +141,7 @@ class Rules:
             return OWNERSHIP in self._held(who, access, self.tables, TABLE_PRIVILEGES)
         return self._owns_schema(who, access)
 
-    def _in_schema(self, who: Who, access: Access, rules: Sequence[Rule] | None) -> bool:
+    def _in_schema(self, who: Who, access: Access, rules: Sequence[FileRule] | None) -> bool:
         """Tell whether there may be something in a schema that somebody has a privilege on."""
         if rules is None:
             return True
@@ -153,7 +153,7 @@ class Rules:
                 return False
         return False
 
-    def _held(self, who: Who, access: Access, rules: Sequence[Rule] | None, everything: frozenset[str]) -> frozenset[str]:
+    def _held(self, who: Who, access: Access, rules: Sequence[FileRule] | None, everything: frozenset[str]) -> frozenset[str]:
         if rules is None:
             return everything
         fitting = (rule for rule in rules if rule.fits(who) and _fits(rule.catalog, access.catalog) and _fits(rule.schema, access.database))
@@ -170,7 +170,7 @@ class Rules:
         return bool(held) if access.privilege == SEE else OWNERSHIP in held
 
 
-def _rules(values: Mapping[str, Any], part: str, name: str | None, says: Callable[[Mapping[str, Any]], Any]) -> list[Rule] | None:
+def _rules(values: Mapping[str, Any], part: str, name: str | None, says: Callable[[Mapping[str, Any]], Any]) -> list[FileRule] | None:
     """Return the rules of one list, None for one that is missing. ValueError names the rule that can not be read."""
     found = values.get(part)
     if found is None:
@@ -183,7 +183,7 @@ def _rules(values: Mapping[str, Any], part: str, name: str | None, says: Callabl
             if "role" in rule:
                 raise ValueError("`role` is of Trino's sessions, which a metastore does not see: use `user` or `group`")
             user, group, catalog, schema, of_name = (_pattern(rule, key) for key in ("user", "group", "catalog", "schema", name))
-            out.append(Rule(user, group, catalog, schema, of_name, says(rule)))
+            out.append(FileRule(user, group, catalog, schema, of_name, says(rule)))
         except (ValueError, TypeError, re.error) as error:
             raise ValueError(f"rule {number} of {part}: {error}") from error
     return out

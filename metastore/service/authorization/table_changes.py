@@ -31,7 +31,7 @@ def locations(table: Table) -> tuple[str, ...]:
     return tuple(each for each in (place, (table.parameters or {}).get(METADATA)) if each)
 
 
-class Change(NamedTuple):
+class TableChange(NamedTuple):
     """What a change of a table is: whether it only counts rows, where it newly points to, whether it has sources that it had not."""
 
     only_counts: bool
@@ -39,18 +39,18 @@ class Change(NamedTuple):
     has_other_sources: bool
 
 
-def change(call: Call, name: TableName, new: Table) -> Change:
+def change(call: Call, name: TableName, new: Table) -> TableChange:
     """Compare a table with its stored row; a missing row counts as an empty table."""
     try:
         old = find_table(call, name)
     except MetastoreError:
-        return Change(only_counts=False, locations=locations(new), has_other_sources=True)
+        return TableChange(only_counts=False, locations=locations(new), has_other_sources=True)
     compared = STORED - FREE - ({"writeId"} if is_transactional(old) else set())
     same = all(_plain(getattr(old, field)) == _plain(getattr(new, field)) for field in compared)
     before = locations(old)
     pointed = tuple(each for each in locations(new) if each not in before)
     more = not _sources(new) <= _sources(old)
-    return Change(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed, has_other_sources=more)
+    return TableChange(same and _only_counts(old.parameters or {}, new.parameters or {}), pointed, has_other_sources=more)
 
 
 def _sources(table: Table) -> set[Any]:

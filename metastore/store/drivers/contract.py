@@ -42,7 +42,7 @@ class Retry(Exception):
     """A serialization failure or deadlock: nothing was done, begin again."""
 
 
-class Refused(Exception):
+class GuardFailed(Exception):
     """A guard among the statements of a unit of work did not hold: nothing was done."""
 
 
@@ -50,7 +50,7 @@ class Unavailable(Exception):
     """The connection broke before anything was committed."""
 
 
-class Unreachable(Unavailable):
+class DatabaseUnreachable(Unavailable):
     """No connection could be opened."""
 
 

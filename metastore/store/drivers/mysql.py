@@ -16,9 +16,9 @@ from metastore.store.answer import Answer
 from metastore.store.drivers.contract import (
     FEW,
     Driver,
+    GuardFailed,
     NoSuchTable,
     ReferenceViolation,
-    Refused,
     Retry,
     Row,
     Session,
@@ -68,7 +68,7 @@ class MySQLDriver(Driver):
             raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
-        self.pymysql, self.connection = pymysql, mysql_connection.Connection
+        self.pymysql, self.connection = pymysql, mysql_connection.MySQLConnection
         self.error = pymysql.err.Error
         self.plain_connection = mysql_connection.PlainConnection
         self.mark = ""
@@ -163,7 +163,7 @@ class MySQLDriver(Driver):
         if code == 1062:
             return UniqueViolation
         if code == 1690 and "exp(" in str(error.args[1]):  # what the guards of `store.fast_paths` overflow
-            return Refused
+            return GuardFailed
         if code in (1451, 1452):
             return ReferenceViolation
         if code == 1146:

@@ -47,7 +47,7 @@ class PlainConnection(connections.Connection):
         return _tls()
 
 
-class Connection(PlainConnection):
+class MySQLConnection(PlainConnection):
     """A connection with the flag MULTI_STATEMENTS."""
 
     _sock: Any
@@ -57,9 +57,9 @@ class Connection(PlainConnection):
     mark = ""
     """What stands behind a text that ends in a space or in it, if anything."""
 
-    def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
+    def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
-        return Cursor(self)
+        return MySQLCursor(self)
 
     def ask(self, text: str, results: list[Result]) -> None:
         """Run statements with `;` between them and add what they return. pymysql.Error for the first that fails: the others are not run.
@@ -93,12 +93,12 @@ class Connection(PlainConnection):
         return b"".join(parts)
 
 
-class Cursor:
+class MySQLCursor:
     """Runs statements with named (`%(name)s`) or positional (`%s`) parameters."""
 
     __slots__ = ("_at", "_connection", "_rows", "_waiting", "lastrowid", "rowcount")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: MySQLConnection) -> None:
         self._connection = connection
         self._waiting: list[Asked] = []
         self._rows: Sequence[Row] = ()

@@ -60,7 +60,7 @@ class PostgreSQLDriver(Driver):
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg, self.error = psycopg, psycopg.Error
-        self.connection, self.array = postgresql_cursor.Connection, postgresql_values.array
+        self.connection, self.array = postgresql_cursor.PostgreSQLConnection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.prepares = self._prepares(url.query.get(PREPARES, "true"))
         # With several hosts, which no text of a URL can name here.

@@ -34,7 +34,7 @@ Statement = tuple[str, tuple[int, ...]]
 """A text and the types of its parameters."""
 
 
-class Connection(psycopg.Connection[Any]):
+class PostgreSQLConnection(psycopg.Connection[Any]):
     """A connection that remembers which statements it has seen, by the name of those that are prepared."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -49,9 +49,9 @@ class Connection(psycopg.Connection[Any]):
         self.input = select.poll()
         self.input.register(self.pgconn.socket, select.POLLIN)
 
-    def cursor(self, *_: Any, **__: Any) -> Cursor:  # type: ignore[override]  # it has what the store needs of a cursor
+    def cursor(self, *_: Any, **__: Any) -> PostgreSQLCursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""
-        cursor = Cursor(self)
+        cursor = PostgreSQLCursor(self)
         now = time.monotonic()
         if now - self.planned > PLANS_LAST:
             self.planned = now
@@ -87,12 +87,12 @@ class _Pipeline:
         self.prepared: dict[Statement, bytes] = {}
 
 
-class Cursor:
+class PostgreSQLCursor:
     """Runs statements with named parameters (`%(name)s`) of type int, str, bool, float, bytes or None."""
 
     __slots__ = ("_at", "_connection", "_loads", "_pipeline", "_result", "_waiting")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgreSQLConnection) -> None:
         self._connection = connection
         self._result: Any = None
         self._at = 0
@@ -100,7 +100,7 @@ class Cursor:
         self._waiting: list[Asked] = []
         self._pipeline: _Pipeline | None = None
 
-    def execute(self, query: str, params: Mapping[str, Any] | None = None) -> Cursor:
+    def execute(self, query: str, params: Mapping[str, Any] | None = None) -> PostgreSQLCursor:
         """Run a statement and return the cursor; without `params` its text goes as it is. psycopg.Error, TypeError.
 
         What waits goes with it, and its errors are raised here.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from metastore.store.components import Intent
 from metastore.store.database import Database
-from metastore.store.locks import Component, KnownWriteId, NewLock, Reach
+from metastore.store.locks import Component, KnownWriteId, NewLock, OverlapScope
 from metastore.store.notifications import LogRow
 from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
 from metastore.store.write_ids import TableKey
@@ -55,7 +55,7 @@ class LockAttempt(NamedTuple):
     parts: Sequence[Component]
     intents: Sequence[Intent]
     """What its open transaction means to write."""
-    wanted: Reach
+    wanted: OverlapScope
     """The locks that it might wait for."""
     known: Mapping[TableKey, KnownWriteId]
     """Write ids of the transaction; those of other tables are looked up."""

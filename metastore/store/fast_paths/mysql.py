@@ -16,7 +16,7 @@ from metastore.store.answer import Answer
 from metastore.store.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.components import INSERT, Intent
 from metastore.store.database import Database, Session
-from metastore.store.drivers.contract import FEW, BrokenAtCommit, Refused
+from metastore.store.drivers.contract import FEW, BrokenAtCommit, GuardFailed
 from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.notifications import LogRow
@@ -51,7 +51,7 @@ def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
     """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
     try:
         return database.write(work)
-    except (Refused, BrokenAtCommit):
+    except (GuardFailed, BrokenAtCommit):
         return None
 
 

@@ -45,7 +45,7 @@ TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER, WRITE_ID_RANGE, QUEUE = (
 )
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
-"""What the driver calls `Refused`."""
+"""What the driver calls `GuardFailed`."""
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:

@@ -15,10 +15,10 @@ from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
 from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
-from metastore.wire.auth.digest_md5 import DigestMd5, check_protection
+from metastore.wire.auth.digest_md5 import DigestMd5Login, check_protection
 from metastore.wire.auth.passwords import Check, Passwords
-from metastore.wire.auth.plain import Plain
-from metastore.wire.auth.sasl import Mechanism, Refused
+from metastore.wire.auth.plain import PlainLogin
+from metastore.wire.auth.sasl import ClientRefused, Mechanism
 
 ANONYMOUS = "anonymous"
 UNPROTECTED = ("authentication",)
@@ -81,14 +81,14 @@ class Authenticator:
         make = self._sasl.get(name)
         if make is None:
             offered = f"it offers {', '.join(self._sasl)}" if self._sasl else "it offers no SASL; use hive.metastore.sasl.enabled=false"
-            raise Refused(f"This server does not offer the SASL mechanism {name[:40]}; {offered}")
+            raise ClientRefused(f"This server does not offer the SASL mechanism {name[:40]}; {offered}")
         return make(peer)
 
-    def _plain(self, peer: Peer) -> Plain:
-        return Plain(lambda user, password: self.password(user, password, peer), self.acts_for(peer))
+    def _plain(self, peer: Peer) -> PlainLogin:
+        return PlainLogin(lambda user, password: self.password(user, password, peer), self.acts_for(peer))
 
     def _kerberos(self) -> Callable[[Peer], Mechanism]:
-        from metastore.wire.auth.kerberos import Acceptor, Kerberos
+        from metastore.wire.auth.kerberos import Acceptor, KerberosLogin
 
         config = self._config
         if config.kerberos_principal is None or config.kerberos_keytab is None:
@@ -96,7 +96,7 @@ class Authenticator:
         acceptor = Acceptor(
             config.kerberos_principal, Path(config.kerberos_keytab), config.sasl_protection or UNPROTECTED, config.kerberos_name_rules
         )
-        return lambda peer: Kerberos(acceptor, self.acts_for(peer))
+        return lambda peer: KerberosLogin(acceptor, self.acts_for(peer))
 
     def _token(self) -> Callable[[Peer], Mechanism]:
         protection = self._config.sasl_protection or UNPROTECTED
@@ -106,16 +106,16 @@ class Authenticator:
             try:
                 return delegation_tokens.find_valid(self._metastore, identifier)
             except MetaError as error:
-                raise Refused(error.message) from error
+                raise ClientRefused(error.message) from error
 
-        return lambda _peer: DigestMd5(protection, find)
+        return lambda _peer: DigestMd5Login(protection, find)
 
     def password(self, user: str, password: str, peer: Peer) -> Login:
         """Return the login of a user by password. Raises Refused, also where others could read the password on its way."""
         if self.passwords is None:
-            raise Refused(f"This server takes no passwords; it lets in by {', '.join(self.offered)}")
+            raise ClientRefused(f"This server takes no passwords; it lets in by {', '.join(self.offered)}")
         if not peer.private:
-            raise Refused("A password is taken only over TLS or within the server's machine; connect with TLS")
+            raise ClientRefused("A password is taken only over TLS or within the server's machine; connect with TLS")
         return self.passwords.check(user, password, peer.address.rpartition(":")[0])
 
     def acts_for(self, peer: Peer) -> Callable[[Login, str], Login]:
@@ -125,7 +125,7 @@ class Authenticator:
             if user in ("", login.user):
                 return login
             if not proxy_users.may_act_for(self._config, login.user, user, peer.address):
-                raise Refused(f"{login.user} may not act for {user[:300]}; allow that in the setting proxy_users")
+                raise ClientRefused(f"{login.user} may not act for {user[:300]}; allow that in the setting proxy_users")
             return Login(user, login.mechanism, real_user=login.user, credential=login.credential)
 
         return act_for
@@ -143,11 +143,11 @@ class Authenticator:
     def check_again(self, login: Login) -> None:
         """Raise Refused if the stored credential of a login was revoked or has expired."""
         if login.credential is not None and not users.is_valid(self._metastore, login.credential):
-            raise Refused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
+            raise ClientRefused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
 
-    def login_missing(self) -> Refused:
+    def login_missing(self) -> ClientRefused:
         """Return what is answered to a client that begins to call without a login."""
-        return Refused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
+        return ClientRefused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
 
 
 def check(config: Config) -> None:

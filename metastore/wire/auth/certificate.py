@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 _ALTERNATIVES = {"dns": "DNS", "email": "email", "uri": "URI"}
 _SHORT = {
@@ -27,7 +27,7 @@ def user_of(certificate: Mapping[str, Any], which: str) -> str:
     else:
         name = next((value for kind, value in certificate.get("subjectAltName", ()) if kind == _ALTERNATIVES[which]), "")
     if not name:
-        raise Refused(f"The client's certificate has no {which}, which the setting certificate_user takes for the user")
+        raise ClientRefused(f"The client's certificate has no {which}, which the setting certificate_user takes for the user")
     return name
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metastore.wire.auth.digest_layer import OVERHEAD, DigestLayer
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 URI = "null/default"
 REALM = "default"
@@ -29,21 +29,21 @@ _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 def parse(message: bytes) -> dict[str, str]:
     """Return the directives of a message. Raises Refused for what can not be read, and for one that is there twice."""
     if len(message) > _LONGEST:
-        raise Refused(f"A DIGEST-MD5 message of {len(message)} bytes is longer than {_LONGEST}")
+        raise ClientRefused(f"A DIGEST-MD5 message of {len(message)} bytes is longer than {_LONGEST}")
     found: dict[str, str] = {}
     at = 0
     while at < len(message):
         match = _DIRECTIVE.match(message, at)
         if match is None:
-            raise Refused(f"A DIGEST-MD5 message can not be read from byte {at} on")
+            raise ClientRefused(f"A DIGEST-MD5 message can not be read from byte {at} on")
         name, at = match[1].decode().lower(), match.end()
         if name in found:
-            raise Refused(f"A DIGEST-MD5 message has {name} twice")
+            raise ClientRefused(f"A DIGEST-MD5 message has {name} twice")
         value = match[3] if match[2] is None else _ESCAPED.sub(rb"\1", match[2])
         try:
             found[name] = value.decode()
         except UnicodeDecodeError as error:
-            raise Refused(f"{name} of a DIGEST-MD5 message is no UTF-8") from error
+            raise ClientRefused(f"{name} of a DIGEST-MD5 message is no UTF-8") from error
     return found
 
 
@@ -83,5 +83,5 @@ def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -
         return None
     size = given.get("maxbuf", str(_DEFAULT_SIZE))
     if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= MAX_SIZE):
-        raise Refused(f"maxbuf={size[:20]} is no size from 256 to {MAX_SIZE}: let the other side take 65536 bytes")
+        raise ClientRefused(f"maxbuf={size[:20]} is no size from 256 to {MAX_SIZE}: let the other side take 65536 bytes")
     return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", max_size=int(size[:9]) - OVERHEAD)

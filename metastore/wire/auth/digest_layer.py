@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 _MAC, _TAIL, _BLOCK = 10, 6, 8
 """Bytes of a frame's signature; of the version and number after it; of a block of the cipher."""
@@ -90,17 +90,17 @@ class DigestLayer:
         body, number = frame[:-_TAIL], self._received.to_bytes(4, "big")
         self._received = (self._received + 1) & 0xFFFFFFFF
         if frame[-_TAIL:] != _VERSION + number or len(body) < _MAC:
-            raise Refused("A protected frame is too short, came twice or out of its turn")
+            raise ClientRefused("A protected frame is too short, came twice or out of its turn")
         if self._decrypt is None:
             data, signed = body[:-_MAC], body[-_MAC:]
         else:
             if len(body) % _BLOCK:
-                raise Refused("An encrypted frame does not fill its last block")
+                raise ClientRefused("An encrypted frame does not fill its last block")
             plain = self._decrypt(body)
             padded, signed = plain[:-_MAC], plain[-_MAC:]
             pad = padded[-1] if padded else 0
             # The signature is compared whatever the padding is: a client must not learn which of the two was wrong.
             data = padded[:-pad] if 1 <= pad <= _BLOCK else b""
         if not hmac.compare_digest(self._check.of(number, data), signed):
-            raise Refused("A protected frame was changed on its way")
+            raise ClientRefused("A protected frame was changed on its way")
         return data

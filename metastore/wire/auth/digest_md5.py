@@ -17,12 +17,12 @@ from importlib.util import find_spec
 from metastore.config import ConfigError
 from metastore.service.delegation_tokens import ValidToken
 from metastore.wire.auth.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
-from metastore.wire.auth.sasl import Done, Refused
+from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 _HEX = re.compile(r"[0-9a-f]{32}")
 
 
-class DigestMd5:
+class DigestMd5Login:
     """One login; `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, protection: Sequence[str], find: Callable[[bytes], ValidToken]) -> None:
@@ -30,16 +30,16 @@ class DigestMd5:
         self._qops = [QOPS[word] for word in protection]
         self._find = find
         self._nonce = base64.b64encode(secrets.token_bytes(24)).decode()
-        self._step: Callable[[bytes], bytes | Done] = self._challenge
+        self._step: Callable[[bytes], bytes | LoginDone] = self._challenge
 
-    def step(self, response: bytes) -> bytes | Done:
+    def step(self, response: bytes) -> bytes | LoginDone:
         """Take what the client sent and return the challenge, or the end. Raises Refused."""
         step, self._step = self._step, _ended
         return step(response)
 
     def _challenge(self, response: bytes) -> bytes:
         if response:
-            raise Refused("DIGEST-MD5 begins with the server's challenge: the client must not send anything before")
+            raise ClientRefused("DIGEST-MD5 begins with the server's challenge: the client must not send anything before")
         self._step = self._check
         text = f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess,qop="{",".join(self._qops)}"'
         if self._qops != ["auth"]:
@@ -48,25 +48,25 @@ class DigestMd5:
             text += ',cipher="3des"'
         return text.encode()
 
-    def _check(self, response: bytes) -> Done:
+    def _check(self, response: bytes) -> LoginDone:
         given = parse(response)
         user, qop = given.get("username", ""), given.get("qop", "auth")
         said = {"authzid": user, **given}
         for name, value in {"realm": REALM, "digest-uri": URI, "nonce": self._nonce, "nc": "00000001", "authzid": user}.items():
             if said.get(name) != value:
-                raise Refused(f"The login by token has another {name} than it should: {value}")
+                raise ClientRefused(f"The login by token has another {name} than it should: {value}")
         if qop not in self._qops or (qop == "auth-conf" and given.get("cipher") != "3des"):
-            raise Refused(
+            raise ClientRefused(
                 f"The login by token wants the protection {qop}; the server offers {', '.join(self._qops)} (its setting sasl_protection)"
             )
         if not given.get("cnonce") or not _HEX.fullmatch(given.get("response", "")):
-            raise Refused("The login by token lacks a cnonce or a response")
+            raise ClientRefused("The login by token lacks a cnonce or a response")
         token = self._find(_identifier(user))
         password = base64.b64encode(token.password).decode()
         exchange = Exchange(user, password, self._nonce, given["cnonce"], given["nc"], qop, given.get("authzid"))
         if not hmac.compare_digest(exchange.proof(of_server=False), given["response"]):
-            raise Refused("The password of the token is wrong")
-        return Done(token.login, f"rspauth={exchange.proof(of_server=True)}".encode(), layer_of(exchange, given, is_server=True))
+            raise ClientRefused("The password of the token is wrong")
+        return LoginDone(token.login, f"rspauth={exchange.proof(of_server=True)}".encode(), layer_of(exchange, given, is_server=True))
 
 
 def check_protection(protection: Sequence[str]) -> None:
@@ -79,8 +79,8 @@ def _identifier(user: str) -> bytes:
     try:
         return base64.b64decode(user, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Refused("The user's name of a login by token is no base64") from error
+        raise ClientRefused("The user's name of a login by token is no base64") from error
 
 
-def _ended(_response: bytes) -> Done:
-    raise Refused("This login has ended; connect again")
+def _ended(_response: bytes) -> LoginDone:
+    raise ClientRefused("This login has ended; connect again")

@@ -6,7 +6,7 @@ The library `gssapi` comes with the extra `kerberos`; without it this module can
 from __future__ import annotations
 
 from metastore.config import ConfigError
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 try:
     import gssapi
@@ -52,7 +52,7 @@ class KerberosLayer:
         """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises Refused if that is too little."""
         max_size = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
         if max_size < _SMALLEST_ROOM:
-            raise Refused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
+            raise ClientRefused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
         return cls(context, encrypted=encrypted, max_size=max_size)
 
     def wrap(self, data: bytes) -> bytes:
@@ -64,9 +64,11 @@ class KerberosLayer:
         try:
             found = unwrap(self._context, data)
         except GSSError as error:
-            raise Refused(f"A protected frame can not be read, it was changed on its way or came twice: {error_text(error)}") from error
+            raise ClientRefused(
+                f"A protected frame can not be read, it was changed on its way or came twice: {error_text(error)}"
+            ) from error
         if self._encrypted and not found.encrypted:
-            raise Refused("A frame came without encryption though it was agreed on")
+            raise ClientRefused("A frame came without encryption though it was agreed on")
         return bytes(found.message)
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from metastore import log
 from metastore.config import Config, ConfigError
 from metastore.service.identity import Login
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 try:
     from joserfc import jwt
@@ -76,12 +76,12 @@ class Tokens:
     def check(self, token: str) -> Login:
         """Return the login that a token proves. Raises Refused."""
         if len(token) > MAX_TOKEN:
-            raise Refused(f"The token has {len(token)} characters, more than {MAX_TOKEN}")
-        last = Refused("The token fits no issuer")
+            raise ClientRefused(f"The token has {len(token)} characters, more than {MAX_TOKEN}")
+        last = ClientRefused("The token fits no issuer")
         for issuer in self._issuers:
             try:
                 return self._login(self._claims(issuer, token), issuer)
-            except Refused as error:
+            except ClientRefused as error:
                 last = error
         raise last
 
@@ -95,22 +95,24 @@ class Tokens:
                 break
             except (JoseError, ValueError, TypeError, KeyError) as error:
                 reason = f"{type(error).__name__}: {error}"
-        raise Refused(f"The token is not signed by a key of this server's issuer ({reason[:200]})")
+        raise ClientRefused(f"The token is not signed by a key of this server's issuer ({reason[:200]})")
 
     def _login(self, claims: dict[str, Any], issuer: Issuer) -> Login:
         now = time.time()
         if issuer.name is not None and claims.get("iss") != issuer.name:
-            raise Refused(f"The token's issuer is {str(claims.get('iss'))[:200]}, not {issuer.name}")
+            raise ClientRefused(f"The token's issuer is {str(claims.get('iss'))[:200]}, not {issuer.name}")
         if not isinstance(expires := claims.get("exp"), int | float) or isinstance(expires, bool) or not expires + LEEWAY >= now:
-            raise Refused("The token has expired, or has no time of expiry; get a new one")
+            raise ClientRefused("The token has expired, or has no time of expiry; get a new one")
         if not isinstance(begins := claims.get("nbf", 0), int | float) or not begins - LEEWAY <= now:
-            raise Refused("The token is not valid yet; compare the clocks")
+            raise ClientRefused("The token is not valid yet; compare the clocks")
         meant_for = _texts(claims.get("aud"))
         if self._audiences and self._audiences.isdisjoint(meant_for):
-            raise Refused(f"The token is meant for {', '.join(meant_for)[:200] or 'nobody'}, not for {', '.join(sorted(self._audiences))}")
+            raise ClientRefused(
+                f"The token is meant for {', '.join(meant_for)[:200] or 'nobody'}, not for {', '.join(sorted(self._audiences))}"
+            )
         user = claims.get(self._user_claim)
         if not isinstance(user, str) or not user:
-            raise Refused(f"The token has no claim {self._user_claim}, which names the user")
+            raise ClientRefused(f"The token has no claim {self._user_claim}, which names the user")
         return Login(user, "jwt", groups=self._groups(claims))
 
     def _groups(self, claims: dict[str, Any]) -> tuple[str, ...] | None:
@@ -139,7 +141,7 @@ def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:
             except (OSError, ValueError, TypeError, KeyError, JoseError) as error:
                 log.get("metastore.login").error("keys of tokens not fetched", issuer=issuer.name, url=issuer.url, reason=str(error)[:300])
         if issuer.keys is None or now - issuer.fetched_at > MAX_STALE:
-            raise Refused("The keys of this server's token issuer can not be fetched; its log says why")
+            raise ClientRefused("The keys of this server's token issuer can not be fetched; its log says why")
         return issuer.keys
 
 

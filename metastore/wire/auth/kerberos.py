@@ -16,7 +16,7 @@ from metastore.errors import InvalidInput
 from metastore.rules.kerberos_names import NameRules, parse_principal
 from metastore.service.identity import Login
 from metastore.wire.auth.gss import LARGEST, QUALITIES, GSSError, KerberosLayer, error_text, gssapi
-from metastore.wire.auth.sasl import Done, Refused
+from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 _AUTHENTICATION, _PRIVACY = QUALITIES["authentication"], QUALITIES["privacy"]
 
@@ -42,7 +42,7 @@ class Acceptor:
         self._name = gssapi.Name(self.principal, gssapi.NameType.kerberos_principal)
         try:
             self.credentials()
-        except Refused as error:
+        except ClientRefused as error:
             raise ConfigError(f"kerberos_keytab: {error}") from error
 
     def credentials(self) -> gssapi.Credentials:
@@ -58,27 +58,27 @@ class Acceptor:
                 why = "the file can not be read by the user who runs the server; give it to that user with mode 400"
             else:
                 why = f"it has no key of {self.principal}; `klist -kt` shows whose keys it has. {error_text(error)}"
-            raise Refused(f"The server's keytab {self.keytab} does not serve: {why}") from error
+            raise ClientRefused(f"The server's keytab {self.keytab} does not serve: {why}") from error
 
 
-class Kerberos:
+class KerberosLogin:
     """One login; `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, acceptor: Acceptor, act_for: Callable[[Login, str], Login]) -> None:
         """`act_for` turns a login that names another user into the one that counts, or raises Refused."""
         self._acceptor = acceptor
         self._act_for = act_for
-        self._next: Callable[[bytes], bytes | Done] = self._begin
+        self._next: Callable[[bytes], bytes | LoginDone] = self._begin
 
-    def step(self, response: bytes) -> bytes | Done:
+    def step(self, response: bytes) -> bytes | LoginDone:
         """Take what the client sent and return the next challenge, or the end. Raises Refused."""
         step, self._next = self._next, _ended
         try:
             return step(response)
         except GSSError as error:
-            raise Refused(f"Kerberos refuses the login to {self._acceptor.principal}: {error_text(error)}") from error
+            raise ClientRefused(f"Kerberos refuses the login to {self._acceptor.principal}: {error_text(error)}") from error
 
-    def _begin(self, response: bytes) -> bytes | Done:
+    def _begin(self, response: bytes) -> bytes | LoginDone:
         if not response:
             self._next = self._begin
             return b""
@@ -86,7 +86,7 @@ class Kerberos:
         self._context.__DEFER_STEP_ERRORS__ = False  # type: ignore[attr-defined]  # else it holds an error back until the next step
         return self._accept(response)
 
-    def _accept(self, response: bytes) -> bytes | Done:
+    def _accept(self, response: bytes) -> bytes | LoginDone:
         token = self._context.step(response)
         if not self._context.complete:
             self._next = self._accept
@@ -96,23 +96,23 @@ class Kerberos:
             return self._offer(b"")
         return token or b""
 
-    def _offer(self, _response: bytes) -> bytes | Done:
+    def _offer(self, _response: bytes) -> bytes | LoginDone:
         self._next = self._choose
         size = 0 if self._acceptor.offered == _AUTHENTICATION else LARGEST
         return self._context.wrap(bytes([self._acceptor.offered]) + size.to_bytes(3, "big"), encrypt=False).message
 
-    def _choose(self, response: bytes) -> bytes | Done:
+    def _choose(self, response: bytes) -> bytes | LoginDone:
         answer = self._context.unwrap(response).message
         if len(answer) < 4:
-            raise Refused(f"The client's choice of a security layer has {len(answer)} bytes, less than 4")
+            raise ClientRefused(f"The client's choice of a security layer has {len(answer)} bytes, less than 4")
         chosen, size = answer[0], int.from_bytes(answer[1:4], "big")
         if chosen not in QUALITIES.values() or not chosen & self._acceptor.offered:
-            raise Refused(
+            raise ClientRefused(
                 f"The client chose the security layer {chosen}; set its hadoop.rpc.protection to one of the server's sasl_protection"
             )
         protected = chosen != _AUTHENTICATION
         layer = KerberosLayer.of(self._context, encrypted=chosen == _PRIVACY, size=size) if protected else None
-        return Done(self._login(answer[4:]), layer=layer)
+        return LoginDone(self._login(answer[4:]), layer=layer)
 
     def _login(self, asked: bytes) -> Login:
         principal = str(self._context.initiator_name)
@@ -122,7 +122,7 @@ class Kerberos:
             wanted = asked.decode()
             user = rules.short_name(wanted) if wanted and wanted != principal else proved.user
         except (InvalidInput, UnicodeDecodeError) as error:
-            raise Refused(str(error)) from error
+            raise ClientRefused(str(error)) from error
         return self._act_for(proved, user)
 
 
@@ -132,4 +132,4 @@ def own_principal(principal: str) -> str:
 
 
 def _ended(_response: bytes) -> NoReturn:
-    raise Refused("This login has ended; connect again")
+    raise ClientRefused("This login has ended; connect again")

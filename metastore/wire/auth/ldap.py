@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from metastore import log
 from metastore.config import Config, ConfigError
 from metastore.service.identity import Login, folded
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 try:
     import ldap3
@@ -32,7 +32,7 @@ MAX_POOLED = 5
 """Connections of the search account that are kept open."""
 
 
-class Entry(NamedTuple):
+class LdapEntry(NamedTuple):
     """A user's entry. A directory finds it by other spellings too, all of which are to be one user."""
 
     dn: str
@@ -64,7 +64,7 @@ class Ldap:
             found = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
         except LDAPException as error:
             log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
-            raise Refused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
+            raise ClientRefused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
         return found
 
     def _short_name(self, user: str) -> str | None:
@@ -93,7 +93,7 @@ class Ldap:
             connection = self._bound(principal, password)
             if connection is not None:
                 try:
-                    entry = self._find(connection, name) or Entry(principal, folded(name))
+                    entry = self._find(connection, name) or LdapEntry(principal, folded(name))
                     return self._admitted(connection, entry, user)
                 finally:
                     connection.unbind()
@@ -144,7 +144,7 @@ class Ldap:
         except queue.Full:
             connection.unbind()
 
-    def _find(self, connection: Any, name: str) -> Entry | None:
+    def _find(self, connection: Any, name: str) -> LdapEntry | None:
         """Return the entry of a user, None if there is not exactly one."""
         config = self._config
         query = (
@@ -157,10 +157,10 @@ class Ldap:
             if len(found) == 1:
                 names = [str(each) for each in found[0]["attributes"].get(config.ldap_guid_key, ())]
                 own = next((each for each in names if folded(each) == folded(name)), names[0] if names else folded(name))
-                return Entry(str(found[0]["dn"]), own)
+                return LdapEntry(str(found[0]["dn"]), own)
         return None
 
-    def _admitted(self, connection: Any, entry: Entry, user: str) -> Login | None:
+    def _admitted(self, connection: Any, entry: LdapEntry, user: str) -> Login | None:
         """Return the login of a user whom the filters let in, None for one whom they do not."""
         groups = self._groups_admitted(connection, *entry) if _is_meant(user, entry.dn) else None
         return None if groups is None else Login(entry.name, "ldap", groups=groups)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metastore.wire.auth.sasl import Done, Layer, Mechanism, Refused
+from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone, Mechanism
 from metastore.wire.transport import EndOfStream, Feed, Malformed
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
@@ -35,7 +35,7 @@ def login_message(status: int, payload: bytes = b"") -> bytes:
     return bytes((status,)) + len(payload).to_bytes(4, "big") + payload
 
 
-def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> Done:
+def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> LoginDone:
     """Let a client log in and return what came of that. `choose` makes the mechanism of a name, or raises Refused.
 
     A failed login is reported to the client. Raises Refused, EndOfStream, Malformed.
@@ -43,19 +43,19 @@ def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> Don
     try:
         status, name = read_login_message(feed)
         if status != START:
-            raise Refused(f"A SASL login begins with status {status} in place of 1 (START)")
+            raise ClientRefused(f"A SASL login begins with status {status} in place of 1 (START)")
         mechanism = choose(name.decode("ascii", "replace"))
         for _ in range(MAX_LOGIN_STEPS):
             status, response = read_login_message(feed)
             if status not in (OK, COMPLETE):
-                raise Refused(f"The client broke off the login: {response[:300].decode('utf-8', 'replace')}")
+                raise ClientRefused(f"The client broke off the login: {response[:300].decode('utf-8', 'replace')}")
             step = mechanism.step(response)
-            if isinstance(step, Done):
+            if isinstance(step, LoginDone):
                 send(login_message(COMPLETE, step.last))
                 return step
             send(login_message(OK, step))
-        raise Refused(f"The login has more than {MAX_LOGIN_STEPS} steps")
-    except Refused as error:
+        raise ClientRefused(f"The login has more than {MAX_LOGIN_STEPS} steps")
+    except ClientRefused as error:
         send(login_message(BAD, str(error).encode()))
         raise
 

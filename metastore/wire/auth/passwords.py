@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from metastore import log
 from metastore.service.identity import Login, folded
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 
 Check = Callable[[str, str], Login | None]
 """From name and password to the login; None if they do not fit. It raises Refused where it can not tell."""
@@ -49,7 +49,7 @@ class Passwords:
     def check(self, user: str, password: str, host: str) -> Login:
         """Return the login. Raises Refused, with the same text for a wrong password as for an unknown user."""
         if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
-            raise Refused("A login needs a name and a password")
+            raise ClientRefused("A login needs a name and a password")
         who = (host, folded(user))
         with self._turn(who):
             self._sleep(self._delay(who))
@@ -61,7 +61,7 @@ class Passwords:
                     return login
             self._note_failure(who)
         log.get("metastore.login").warning("wrong password", client=host, user=user[:300])
-        raise Refused(f"The password of {user[:300]} is wrong, or there is no such user")
+        raise ClientRefused(f"The password of {user[:300]} is wrong, or there is no such user")
 
     @contextmanager
     def _turn(self, who: Who) -> Iterator[None]:
@@ -69,7 +69,7 @@ class Passwords:
         with self._lock:
             turn = self._turns.setdefault(who, _Turn())
             if turn.waiting >= MAX_WAITING and who in self._failures:
-                raise Refused("Too many logins of this user wait after wrong passwords: try again in a minute")
+                raise ClientRefused("Too many logins of this user wait after wrong passwords: try again in a minute")
             turn.waiting += 1
         try:
             with turn.lock:

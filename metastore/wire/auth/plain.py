@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metastore.service.identity import Login
-from metastore.wire.auth.sasl import Done, Refused
+from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 MAX_LENGTH = 4096
 """Bytes of a name or password; a key or a token is sent as a password."""
 
 
-class Plain:
+class PlainLogin:
     """The server's side of one login."""
 
     def __init__(self, check: Callable[[str, str], Login], act_for: Callable[[Login, str], Login]) -> None:
@@ -19,15 +19,15 @@ class Plain:
         self._check = check
         self._act_for = act_for
 
-    def step(self, response: bytes) -> bytes | Done:
+    def step(self, response: bytes) -> bytes | LoginDone:
         """Check the client's one message; answer a missing one with an empty challenge. Raises Refused."""
         if not response:
             return b""
         parts = response.split(b"\0")
         if len(parts) != 3 or max(map(len, parts)) > MAX_LENGTH:
-            raise Refused("A message of PLAIN is a name to act for, a name and a password with NUL between them")
+            raise ClientRefused("A message of PLAIN is a name to act for, a name and a password with NUL between them")
         try:
             acting_for, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
-            raise Refused("Name and password of PLAIN are UTF-8") from None
-        return Done(self._act_for(self._check(user, password), acting_for))
+            raise ClientRefused("Name and password of PLAIN are UTF-8") from None
+        return LoginDone(self._act_for(self._check(user, password), acting_for))

@@ -11,7 +11,7 @@ from typing import Protocol
 from metastore.service.identity import Login
 
 
-class Refused(Exception):
+class ClientRefused(Exception):
     """A login failed. The text is for the log and for the client: it names what is wrong and what to do, and never a secret."""
 
 
@@ -29,7 +29,7 @@ class Layer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class LoginDone:
     """A login that succeeded."""
 
     login: Login
@@ -42,5 +42,5 @@ class Done:
 class Mechanism(Protocol):
     """The server's side of one login by one mechanism; made anew for each connection."""
 
-    def step(self, response: bytes) -> bytes | Done:
+    def step(self, response: bytes) -> bytes | LoginDone:
         """Take what the client sent, b"" for no initial response; return the next challenge, or the end. Raises Refused."""

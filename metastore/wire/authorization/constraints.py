@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.service.context import Call
 from metastore.wire.authorization.objects import parents
-from metastore.wire.authorization.rules import ALTER, SEE, TABLE, Ask, Decision, Rule, Want, get, hiding, named, needs, table
+from metastore.wire.authorization.rules import ALTER, SEE, TABLE, Ask, Decision, MethodRule, Want, get, hiding, named, needs, table
 
 
 def _constrained(field: str, foreign: bool = False) -> Ask:
@@ -41,7 +41,7 @@ def _kept_all_constraints(decision: Decision, args: Any, value: Any) -> Any:
     return value
 
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "add_primary_key": needs(_constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
     "add_foreign_key": needs(_constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),
     "add_unique_constraint": needs(_constrained("uniqueConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),

@@ -11,7 +11,20 @@ from metastore.rules.names import normalize
 from metastore.service import scheduled_queries
 from metastore.service.context import Call
 from metastore.service.databases import get_databases
-from metastore.wire.authorization.rules import ADMIN, ADMINISTER, ALTER, SEE, SERVER, Decision, Rule, Want, database, found_by, get, needs
+from metastore.wire.authorization.rules import (
+    ADMIN,
+    ADMINISTER,
+    ALTER,
+    SEE,
+    SERVER,
+    Decision,
+    MethodRule,
+    Want,
+    database,
+    found_by,
+    get,
+    needs,
+)
 from metastore.wire.methods.table import Handler
 
 
@@ -55,7 +68,7 @@ def _names(decision: Decision, args: Any, handler: Handler) -> list[str]:
     return found
 
 
-def _procedure(privilege: str, path: str, operation: str) -> Rule:
+def _procedure(privilege: str, path: str, operation: str) -> MethodRule:
     return needs(database(privilege, f"{path}.dbName", f"{path}.catName"), operation=operation)
 
 
@@ -65,9 +78,9 @@ _LISTED = needs(
 _KINDS = ScheduledQueryMaintenanceRequestType
 _OWN_QUERY = "nothing for a query that runs as the caller, else the role `admin`"
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     **dict.fromkeys(("create_dataconnector_req", "get_dataconnector_req", "alter_dataconnector_req", "drop_dataconnector_req"), ADMIN),
-    "get_dataconnectors": Rule(keep=_kept_for_admin, shows="all to the role `admin`, none to others"),
+    "get_dataconnectors": MethodRule(keep=_kept_for_admin, shows="all to the role `admin`, none to others"),
     "scheduled_query_maintenance": needs(found_by(_OWN_QUERY, _maintain), operation="ADMIN"),
     "get_scheduled_query": needs(found_by(_OWN_QUERY, _get_query), operation="ADMIN"),
     **dict.fromkeys(("scheduled_query_poll", "scheduled_query_progress"), ADMIN),

@@ -18,7 +18,7 @@ from metastore.wire.authorization.rules import (
     SEE,
     Ask,
     Decision,
-    Rule,
+    MethodRule,
     Want,
     database,
     database_name_of,
@@ -62,14 +62,14 @@ def _alter_function(call: Call, args: Any) -> Iterator[Want]:
         yield Want((ALTER,), FUNCTION, *found, hide=hiding(args, "dbName", "funcName"), new_owner=owner)
 
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "create_function": needs(_create_function("func"), operation="CREATEFUNCTION", fill=owned("func")),
     "get_function": needs(function(SEE, "dbName", "funcName"), operation="DESCFUNCTION"),
     "get_functions": needs(database(SEE, "dbName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"),
     "get_functions_req": needs(
         database(SEE, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
     ),
-    "get_all_functions": Rule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
+    "get_all_functions": MethodRule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
     "alter_function": needs(
         found_by("ownership or ALTER on the function, ownership for a new owner", _alter_function),
         _create_function("newFunc"),

@@ -16,7 +16,7 @@ from metastore import errors
 from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, Who, owner_of
 from metastore.service.authorization.decision import Decision, Want
 from metastore.service.context import Call
-from metastore.wire.authorization.rules import Late, Rule
+from metastore.wire.authorization.rules import Late, MethodRule
 from metastore.wire.methods.table import Handler
 
 _MARK = "Hidden_"
@@ -26,7 +26,7 @@ _MARK = "Hidden_"
 class Guard:
     """Runs the handlers of a process for callers who may not do everything."""
 
-    def __init__(self, authorizer: Authorizer, rules: Mapping[str, Rule]) -> None:
+    def __init__(self, authorizer: Authorizer, rules: Mapping[str, MethodRule]) -> None:
         self._authorizer = authorizer
         self._rules = rules
 
@@ -59,7 +59,7 @@ class Guard:
         asked = Access(SEE, TABLE, table.catName, table.dbName, table.tableName, owner=owner_of(table.owner, table.ownerType), key=table.id)
         return self._authorizer.allowed(Who(call.client.user, tuple(call.client.groups)), (asked,))[0] is True, value
 
-    def _judged(self, rule: Rule, decision: Decision, handler: Handler, args: Any) -> Any:
+    def _judged(self, rule: MethodRule, decision: Decision, handler: Handler, args: Any) -> Any:
         wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]
         try:
             hidden = decision.judge(wants)
@@ -81,7 +81,7 @@ class Guard:
         return _put_back(value, names) if names else value
 
 
-def _left(rule: Rule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
+def _left(rule: MethodRule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
     """Return what a request still names though it is hidden: an entry that can not hide something refuses it."""
     still = {want[1:5] for ask in rule.asks for want in ask.find(call, args)}
     return next((want for want in hidden if want[1:5] in still), None)

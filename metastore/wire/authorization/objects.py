@@ -31,7 +31,7 @@ from metastore.wire.authorization.rules import (
     WRITES,
     Ask,
     Decision,
-    Rule,
+    MethodRule,
     Want,
     catalog,
     database,
@@ -349,10 +349,10 @@ _SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN
 
 _CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=_made_table("tbl"), renews=True)
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
     "get_catalog": needs(catalog(SEE, "catName.name")),
-    "get_catalogs": Rule(keep=_kept_catalogs, shows="catalogs with a database that is shown, and the default one"),
+    "get_catalogs": MethodRule(keep=_kept_catalogs, shows="catalogs with a database that is shown, and the default one"),
     "alter_catalog": needs(found_by("the role `admin`, and the right to a new location", _alter_catalog)),
     "drop_catalog": needs(catalog(DROP, "catName.name"), renews=True),
     "create_database": needs(
@@ -366,9 +366,9 @@ ENTRIES: dict[str, Rule] = {
     ),
     "get_database": needs(database(_see, "name"), operation="DESCDATABASE"),
     "get_database_req": needs(database(_see, "request.name", "request.catalogName"), operation="DESCDATABASE"),
-    "get_databases": Rule(keep=_kept_names, shows=DATABASES_SHOWN),
-    "get_databases_req": Rule(keep=_kept_databases, shows=DATABASES_SHOWN),
-    "get_all_databases": Rule(keep=_kept_names, shows=DATABASES_SHOWN),
+    "get_databases": MethodRule(keep=_kept_names, shows=DATABASES_SHOWN),
+    "get_databases_req": MethodRule(keep=_kept_databases, shows=DATABASES_SHOWN),
+    "get_all_databases": MethodRule(keep=_kept_names, shows=DATABASES_SHOWN),
     "alter_database": needs(_alter_database("dbname", "db"), operation="ALTERDATABASE", renews=True),
     "alter_database_req": needs(_alter_database("alterDbReq.oldDbName", "alterDbReq.newDb"), operation="ALTERDATABASE", renews=True),
     "drop_database": needs(database(DROP, "name"), operation="DROPDATABASE", renews=True),
@@ -398,10 +398,10 @@ ENTRIES: dict[str, Rule] = {
         **_SHOW_TABLES,
     ),
     "get_all_tables": needs(database(_see, "db_name"), around=_all_tables, **_SHOW_TABLES),
-    "get_table_meta": Rule(operation="SHOWTABLES", keep=_kept_metas, shows=TABLES_SHOWN),
+    "get_table_meta": MethodRule(operation="SHOWTABLES", keep=_kept_metas, shows=TABLES_SHOWN),
     "get_table_names_by_filter": needs(database(_see, "dbname"), around=_limited("max_tables", "dbname", None, str), **_SHOW_TABLES),
     "get_materialized_views_for_rewriting": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
-    "get_all_materialized_view_objects_for_rewriting": Rule(keep=_kept_tables, shows=TABLES_SHOWN),
+    "get_all_materialized_view_objects_for_rewriting": MethodRule(keep=_kept_tables, shows=TABLES_SHOWN),
     "update_creation_metadata": needs(
         found_by("ownership or ALTER on the view, SELECT on its sources", _update_creation_metadata), operation="ALTERVIEW_AS"
     ),

@@ -21,7 +21,7 @@ from metastore.wire.authorization.rules import (
     WRITES,
     Ask,
     Decision,
-    Rule,
+    MethodRule,
     Want,
     found_by,
     get,
@@ -196,7 +196,7 @@ _APPENDS_BY_NAME = needs(_appends("tbl_name", None, text="part_name"), operation
 _REQUEST = "appendPartitionsReq"
 _DROPS = needs(table(REMOVES, *_flat()), operation="ALTERTABLE_DROPPARTS")
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "add_partition": needs(_of(_new_part), operation="ALTERTABLE_ADDPARTS"),
     "add_partition_with_environment_context": needs(_of(_new_part), operation="ALTERTABLE_ADDPARTS"),
     "add_partitions": needs(_of(_new_parts), operation="ALTERTABLE_ADDPARTS"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.wire.authorization.rules import ADMIN, ALTER, CREATE, OPEN, SEE, Decision, Rule, database, needs
+from metastore.wire.authorization.rules import ADMIN, ALTER, CREATE, OPEN, SEE, Decision, MethodRule, database, needs
 
 
 def _kept_versions(decision: Decision, _args: Any, value: Any) -> Any:
@@ -13,7 +13,7 @@ def _kept_versions(decision: Decision, _args: Any, value: Any) -> Any:
     return value
 
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "create_ischema": needs(database(CREATE, "schema.dbName", "schema.catName"), operation="CREATEDATABASE"),
     "get_ischema": needs(database(SEE, "name.dbName", "name.catName")),
     "alter_ischema": needs(database(ALTER, "rqst.name.dbName", "rqst.name.catName")),
@@ -23,7 +23,7 @@ ENTRIES: dict[str, Rule] = {
     "get_schema_version": needs(database(SEE, "schemaVersion.schema.dbName", "schemaVersion.schema.catName")),
     "get_schema_latest_version": needs(database(SEE, "schemaName.dbName", "schemaName.catName")),
     "get_schema_all_versions": needs(database(SEE, "schemaName.dbName", "schemaName.catName")),
-    "get_schemas_by_cols": Rule(keep=_kept_versions, shows="versions of schemas in databases that are shown"),
+    "get_schemas_by_cols": MethodRule(keep=_kept_versions, shows="versions of schemas in databases that are shown"),
     "set_schema_version_state": needs(database(ALTER, "rqst.schemaVersion.schema.dbName", "rqst.schemaVersion.schema.catName")),
     "map_schema_version_to_serde": needs(database(ALTER, "rqst.schemaVersion.schema.dbName", "rqst.schemaVersion.schema.catName")),
     "add_serde": ADMIN,

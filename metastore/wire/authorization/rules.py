@@ -56,7 +56,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MethodRule:
     """The entry of one method."""
 
     asks: tuple[Ask, ...] = ()
@@ -75,7 +75,7 @@ class Rule:
     """Whether the method changes what is decided by."""
 
 
-OPEN = Rule()
+OPEN = MethodRule()
 """Of methods that name no object and tell nothing of any."""
 
 
@@ -208,9 +208,9 @@ def _text(privileges: tuple[str, ...]) -> str:
     return " or ".join(words.get(each, each) for each in privileges)
 
 
-def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> Rule:
+def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> MethodRule:
     """Return the entry of a method that wants something."""
-    return Rule(asks, operation, **more)
+    return MethodRule(asks, operation, **more)
 
 
 ADMIN = needs(server(), operation="ADMIN")
@@ -239,7 +239,7 @@ __all__ = [
     "WRITES",
     "Ask",
     "Decision",
-    "Rule",
+    "MethodRule",
     "Want",
     "catalog",
     "database",

@@ -20,7 +20,7 @@ from metastore.wire.authorization.rules import (
     TABLE,
     Ask,
     Decision,
-    Rule,
+    MethodRule,
     Want,
     database_name_of,
     found_by,
@@ -159,16 +159,16 @@ _OF_PRINCIPAL = "what the caller, its groups and roles hold"
 _BY_LOGIN = needs(found_by("a login that may: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ()))
 """Of methods that look at the login themselves."""
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "create_role": needs(server(CREATE), operation="CREATEROLE", renews=True),
     "drop_role": needs(server(), operation="DROPROLE", renews=True),
-    "get_role_names": Rule(keep=_kept_role_names, shows="roles that the caller holds"),
-    "list_roles": Rule(keep=_kept_roles, shows=_OF_PRINCIPAL),
+    "get_role_names": MethodRule(keep=_kept_role_names, shows="roles that the caller holds"),
+    "list_roles": MethodRule(keep=_kept_roles, shows=_OF_PRINCIPAL),
     "grant_role": needs(_role("role_name"), **_roles()),
     "revoke_role": needs(_role("role_name"), operation="REVOKE_ROLE", renews=True),
     "grant_revoke_role": needs(_role("request.roleName"), **_roles("request")),
     "get_principals_in_role": needs(_role("request.roleName"), operation="SHOW_ROLE_PRINCIPALS"),
-    "get_role_grants_for_principal": Rule(keep=_kept_role_grants, shows=_OF_PRINCIPAL),
+    "get_role_grants_for_principal": MethodRule(keep=_kept_role_grants, shows=_OF_PRINCIPAL),
     "grant_privileges": needs(
         found_by("ownership, or the privilege with the option to grant it", _granted("privileges")), **_grants("privileges")
     ),
@@ -178,7 +178,7 @@ ENTRIES: dict[str, Rule] = {
         **_grants("request.privileges"),
     ),
     "refresh_privileges": needs(server(), operation="GRANT_PRIVILEGE", renews=True),
-    "list_privileges": Rule(keep=_kept_privileges, shows=f"{_OF_PRINCIPAL}, and what anybody holds on an object of the caller's"),
+    "list_privileges": MethodRule(keep=_kept_privileges, shows=f"{_OF_PRINCIPAL}, and what anybody holds on an object of the caller's"),
     "get_privilege_set": needs(found_by("any privilege on the object, the role `admin` for another user", _privilege_set)),
     "create_type": ADMIN,
     "drop_type": ADMIN,

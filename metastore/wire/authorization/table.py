@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.wire.authorization import constraints, engine, functions, objects, partitions, registry, server, transactions
-from metastore.wire.authorization.rules import ADMIN, OPEN, Rule
+from metastore.wire.authorization.rules import ADMIN, OPEN, MethodRule
 from metastore.wire.methods import METHODS
 from metastore.wire.methods.table import ALL
 
@@ -13,9 +13,9 @@ WITHOUT_HANDLER = ALL - METHODS.keys()
 """Methods that this server does not answer to anybody; whoever writes a handler gives it an entry."""
 
 
-def join() -> dict[str, Rule]:
+def join() -> dict[str, MethodRule]:
     """Return the entries of all methods. Raises ValueError for one that is there twice, missing, or no method."""
-    rules: dict[str, Rule] = dict.fromkeys(WITHOUT_HANDLER, ADMIN)
+    rules: dict[str, MethodRule] = dict.fromkeys(WITHOUT_HANDLER, ADMIN)
     for module in (objects, functions, constraints, partitions, registry, transactions, engine, server):
         for name, rule in module.ENTRIES.items():
             if name in rules:
@@ -28,10 +28,10 @@ def join() -> dict[str, Rule]:
     return rules
 
 
-RULES: Mapping[str, Rule] = join()
+RULES: Mapping[str, MethodRule] = join()
 
 
-def document(rules: Mapping[str, Rule]) -> str:
+def document(rules: Mapping[str, MethodRule]) -> str:
     """Return the text of docs/privileges.md."""
     lines = [
         "# Privileges by method",

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from metastore.idl import DataOperationType, LockType
-from metastore.listeners.notifications import Named, named_beside
+from metastore.listeners.notifications import NamedTable, named_beside
 from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.authorization.decision import LOCK, TRANSACTION
 from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
@@ -30,7 +30,7 @@ from metastore.wire.authorization.rules import (
     WRITES,
     Ask,
     Decision,
-    Rule,
+    MethodRule,
     Want,
     database_name_of,
     found_by,
@@ -225,7 +225,7 @@ def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
     return [each for each in shown if all(_is_told(decision, named) for named in named_beside(each))]
 
 
-def _is_told(decision: Decision, named: Named) -> bool:
+def _is_told(decision: Decision, named: NamedTable) -> bool:
     """Tell whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
     where = named.catalog or decision.call.config.default_catalog, named.database
     if not named.was_own:
@@ -250,7 +250,7 @@ def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
 _WORKER = ADMIN
 _LOCKS_SHOWN = "those of databases and tables that are shown"
 
-ENTRIES: dict[str, Rule] = {
+ENTRIES: dict[str, MethodRule] = {
     "open_txns": needs(_replays("rqst", "replPolicy", "replSrcTxnIds"), fill=_as_caller),
     "commit_txn": needs(
         _transactions(lambda args: [args.rqst.txnid]),
@@ -262,7 +262,7 @@ ENTRIES: dict[str, Rule] = {
     "heartbeat_txn_range": needs(found_by("one's own transactions", _range)),
     "get_open_txns": OPEN,
     "get_open_txns_req": OPEN,
-    "get_open_txns_info": Rule(keep=_kept_transactions, shows="one's own transactions"),
+    "get_open_txns_info": MethodRule(keep=_kept_transactions, shows="one's own transactions"),
     "get_latest_txnid_in_conflict": needs(_transactions(lambda args: [args.txnId])),
     "seed_txn_id": ADMIN,
     "allocate_table_write_ids": needs(
@@ -294,8 +294,8 @@ ENTRIES: dict[str, Rule] = {
     "check_lock": needs(_lock("rqst.lockid"), operation="LOCKTABLE"),
     "unlock": needs(_lock("rqst.lockid"), operation="UNLOCKTABLE"),
     "heartbeat": needs(_lock("ids.lockid"), _transactions(lambda args: [args.ids.txnid]), operation="LOCKTABLE"),
-    "show_locks": Rule(keep=_kept_locks, shows=_LOCKS_SHOWN),
-    "get_next_notification": Rule(around=_next_events, shows="events of databases and tables that are shown; the others to `admin`"),
+    "show_locks": MethodRule(keep=_kept_locks, shows=_LOCKS_SHOWN),
+    "get_next_notification": MethodRule(around=_next_events, shows="events of databases and tables that are shown; the others to `admin`"),
     "get_current_notificationEventId": OPEN,
     "get_notification_events_count": needs(found_by("any privilege on the database, the role `admin` for all", _counted)),
     "fire_listener_event": needs(table(WRITES, "rqst.dbName", "rqst.tableName", "rqst.catName")),
@@ -304,10 +304,10 @@ ENTRIES: dict[str, Rule] = {
         table(WRITES, "rqst.db", "rqst.table", "rqst.catalog"),
         _transactions(lambda args: [each.txnId for each in args.rqst.requestList or () if each is not None]),
     ),
-    "get_all_write_event_info": Rule(keep=_kept_writes, shows="writes to tables that are shown"),
+    "get_all_write_event_info": MethodRule(keep=_kept_writes, shows="writes to tables that are shown"),
     "compact": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
     "compact2": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
-    "show_compact": Rule(keep=_kept_compactions, shows=_LOCKS_SHOWN, operation="SHOW_COMPACTIONS"),
+    "show_compact": MethodRule(keep=_kept_compactions, shows=_LOCKS_SHOWN, operation="SHOW_COMPACTIONS"),
     "abort_Compactions": needs(found_by("ownership or ALTER on the tables", _compactions), operation="ABORT_COMPACTION"),
     "get_latest_committed_compaction_info": needs(table(_see, "rqst.dbname", "rqst.tablename")),
     **dict.fromkeys(

@@ -22,7 +22,7 @@ from metastore.service.add_partitions import add_partitions
 from metastore.service.context import Call
 from metastore.service.long_lists import LongList, made_of
 from metastore.service.names import TableName
-from metastore.service.partition_queries import Query
+from metastore.service.partition_queries import PartitionQuery
 from metastore.wire.methods import unpack
 
 GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"
@@ -87,7 +87,7 @@ def in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
     ]
 
 
-def _specs(call: Call, args: Any, query: Query) -> list[PartitionSpec] | LongList:
+def _specs(call: Call, args: Any, query: PartitionQuery) -> list[PartitionSpec] | LongList:
     """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter says so."""
     name, query = unpack.partitioned(call, args.db_name, args.tbl_name), query.first(unpack.limit(args.max_parts))
     table = tables.find_table(call, name)

@@ -43,7 +43,7 @@ from metastore.service.expressions import (
 )
 from metastore.service.long_lists import LongList, made_of
 from metastore.service.names import TableName
-from metastore.service.partition_queries import Query
+from metastore.service.partition_queries import PartitionQuery
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
 
@@ -290,9 +290,7 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWi
     request = args.req
     name = unpack.target(call, request)
     asked = (
-        None
-        if request.userName is None and request.groupNames is None
-        else partitions.Principal(request.userName, request.groupNames or [])
+        None if request.userName is None and request.groupNames is None else partitions.Grantee(request.userName, request.groupNames or [])
     )
     found: list[Partition] | LongList
     if request.partNames is not None:
@@ -334,7 +332,7 @@ def _get_partition(call: Call, args: Any) -> Partition:
 
 
 def _first(
-    call: Call, name: TableName, query: Query, limit: int | None, principal: partitions.Principal | None = None,
+    call: Call, name: TableName, query: PartitionQuery, limit: int | None, principal: partitions.Grantee | None = None,
     *, form: partitions.Form = partitions.TUPLES,
 ) -> list[Partition] | LongList:  # fmt: skip
     """Return the first partitions that a query selects; pages of them if they are many."""
@@ -371,8 +369,8 @@ def _get_partition_names_ps(call: Call, args: Any) -> list[str]:
     return partitions.get_partition_names_by_values(call, _name(call, args), _leading(args.part_vals), unpack.limit(args.max_parts))
 
 
-def _principal(args: Any) -> partitions.Principal:
-    return partitions.Principal(args.user_name, args.group_names or [])
+def _principal(args: Any) -> partitions.Grantee:
+    return partitions.Grantee(args.user_name, args.group_names or [])
 
 
 def _get_partition_with_auth(call: Call, args: Any) -> Partition:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from metastore.client_login import LoginError
 from metastore.client_login.token import Token as TokenLogin
 from metastore.client_login.token import TokenMechanism
-from metastore.rules.delegation_tokens import Token
+from metastore.rules.delegation_tokens import DelegationToken
 from metastore.service.delegation_tokens import ValidToken
 from metastore.service.identity import Login
 from metastore.wire.auth.digest import Exchange, parse
 from metastore.wire.auth.digest_layer import DigestLayer
-from metastore.wire.auth.digest_md5 import DigestMd5
-from metastore.wire.auth.sasl import Done, Refused
+from metastore.wire.auth.digest_md5 import DigestMd5Login
+from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
-TOKEN = Token(b"\0identifier", b"password")
+TOKEN = DelegationToken(b"\0identifier", b"password")
 TEXT = TOKEN.to_text()
 ALL = ("authentication", "integrity", "privacy")
 ALICE = Login("alice", "token")
@@ -27,12 +27,12 @@ ALICE = Login("alice", "token")
 
 def known(identifier: bytes) -> ValidToken:
     if identifier != TOKEN.identifier:
-        raise Refused("no such token")
+        raise ClientRefused("no such token")
     return ValidToken(TOKEN.password, ALICE)
 
 
-def server(*protection: str) -> DigestMd5:
-    return DigestMd5(protection or ("authentication",), known)
+def server(*protection: str) -> DigestMd5Login:
+    return DigestMd5Login(protection or ("authentication",), known)
 
 
 def client(text: str = TEXT, *qualities: str) -> TokenMechanism:
@@ -41,15 +41,15 @@ def client(text: str = TEXT, *qualities: str) -> TokenMechanism:
     return begun
 
 
-def challenge(of: DigestMd5) -> bytes:
+def challenge(of: DigestMd5Login) -> bytes:
     found = of.step(b"")
     assert isinstance(found, bytes)
     return found
 
 
-def log_in(ours: TokenMechanism, theirs: DigestMd5) -> Done:
+def log_in(ours: TokenMechanism, theirs: DigestMd5Login) -> LoginDone:
     done = theirs.step(ours.step(challenge(theirs)))
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     assert not ours.complete
     ours.step(done.last)
     assert ours.complete
@@ -94,22 +94,22 @@ def test_a_frame_that_was_changed_or_came_twice_is_refused(encrypted: bool) -> N
         ours, theirs = layers(encrypted=encrypted)
         frame = bytearray(ours.wrap(b"something of some length"))
         frame[position] ^= 1
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             theirs.unwrap(bytes(frame))
     ours, theirs = layers(encrypted=encrypted)
     frame = bytearray(ours.wrap(b"once"))
     assert theirs.unwrap(bytes(frame)) == b"once"
-    with pytest.raises(Refused, match="came twice or out of its turn"):
+    with pytest.raises(ClientRefused, match="came twice or out of its turn"):
         theirs.unwrap(bytes(frame))
     ours, theirs = layers(encrypted=encrypted)
-    with pytest.raises(Refused):
+    with pytest.raises(ClientRefused):
         ours.unwrap(ours.wrap(b"reflected"))
 
 
 @given(st.binary(max_size=100), st.booleans())
 def test_any_frame_is_read_or_refused(frame: bytes, encrypted: bool) -> None:
     _, theirs = layers(encrypted=encrypted)
-    with pytest.raises(Refused):
+    with pytest.raises(ClientRefused):
         theirs.unwrap(frame + b"\0\1\0\0\0\0")
 
 
@@ -118,29 +118,29 @@ def test_a_protection_that_the_server_lacks_is_refused_on_both_sides() -> None:
         log_in(client(TEXT, "privacy"), server())
     theirs = server("privacy")
     answer = client(TEXT, "integrity").step(challenge(theirs).replace(b"auth-conf", b"auth-int"))
-    with pytest.raises(Refused, match="wants the protection auth-int; the server offers auth-conf"):
+    with pytest.raises(ClientRefused, match="wants the protection auth-int; the server offers auth-conf"):
         theirs.step(answer)
 
 
 def test_a_wrong_password_is_refused() -> None:
-    with pytest.raises(Refused, match="The password of the token is wrong"):
-        log_in(client(Token(TOKEN.identifier, b"another").to_text()), server())
+    with pytest.raises(ClientRefused, match="The password of the token is wrong"):
+        log_in(client(DelegationToken(TOKEN.identifier, b"another").to_text()), server())
 
 
 def test_an_unknown_token_is_refused() -> None:
-    with pytest.raises(Refused, match="no such token"):
-        log_in(client(Token(b"other", TOKEN.password).to_text()), server())
+    with pytest.raises(ClientRefused, match="no such token"):
+        log_in(client(DelegationToken(b"other", TOKEN.password).to_text()), server())
 
 
 def test_an_answer_serves_one_connection_once() -> None:
     first = server()
     answer = client().step(challenge(first))
-    assert isinstance(first.step(answer), Done)
-    with pytest.raises(Refused, match="This login has ended"):
+    assert isinstance(first.step(answer), LoginDone)
+    with pytest.raises(ClientRefused, match="This login has ended"):
         first.step(answer)
     second = server()
     second.step(b"")
-    with pytest.raises(Refused, match="another nonce than it should"):
+    with pytest.raises(ClientRefused, match="another nonce than it should"):
         second.step(answer)
 
 
@@ -166,7 +166,7 @@ def test_an_answer_that_does_not_fit_is_refused(before: bytes, after: bytes, rea
     theirs = server()
     answer = client().step(challenge(theirs))
     assert before in answer
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(ClientRefused, match=reason):
         theirs.step(answer.replace(before, after, 1))
 
 
@@ -174,20 +174,20 @@ def test_an_answer_that_does_not_fit_is_refused(before: bytes, after: bytes, rea
 def test_a_buffer_that_is_no_size_is_refused(size: bytes) -> None:
     theirs = server("integrity")
     answer = client().step(challenge(theirs))
-    with pytest.raises(Refused, match="is no size from 256"):
+    with pytest.raises(ClientRefused, match="is no size from 256"):
         theirs.step(re.sub(rb"maxbuf=\d+", lambda _: b"maxbuf=" + size, answer))
 
 
 def test_the_clients_buffer_is_never_exceeded() -> None:
     theirs = server("privacy")
     done = theirs.step(re.sub(rb"maxbuf=\d+", b"maxbuf=4096", client().step(challenge(theirs))))
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     assert done.layer is not None
     assert len(done.layer.wrap(b"x" * done.layer.max_size)) <= 4096
 
 
 def test_a_client_does_not_begin() -> None:
-    with pytest.raises(Refused, match="begins with the server's challenge"):
+    with pytest.raises(ClientRefused, match="begins with the server's challenge"):
         server().step(b"x")
 
 
@@ -223,13 +223,13 @@ def test_directives_are_read_as_they_may_be_written() -> None:
 def test_any_message_is_read_or_refused(message: bytes) -> None:
     for begun in (server(), server(*ALL)):
         begun.step(b"")
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             begun.step(message)
 
 
 def test_a_long_message_is_refused() -> None:
     for message in (b"a=" + b"b" * 20_000, b'a="' + b"\\" * 16_000, b"a" * 16_000, b" " * 16_000, b'a="' + b'b",' * 5000, b"," * 16_000):
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             parse(message)
 
 

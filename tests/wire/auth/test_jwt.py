@@ -19,7 +19,7 @@ from joserfc.jwk import KeySet
 from metastore.config import Config, ConfigError
 from metastore.wire.auth import jwt as tokens
 from metastore.wire.auth.jwt import Tokens
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 from tests.support.issuer import AUDIENCE, Issuer
 
 
@@ -76,7 +76,7 @@ def test_claims_that_do_not_fit_are_refused(issuer: Issuer, changes: dict[str, A
         token = issuer.token(issuer.keys[0], **changes)
     except Exception:  # noqa: BLE001  # the library does not sign every claim; then it is put together by hand
         pytest.skip("the library signs no such claim")
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(ClientRefused, match=told):
         checker(issuer).check(token)
 
 
@@ -109,7 +109,7 @@ def test_what_no_key_of_the_issuer_signed_is_refused(issuer: Issuer) -> None:
         "a.b.c",
         "x" * 100_000,
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             checked.check(token)
     assert checked.check(good).user == "ann"
 
@@ -121,14 +121,14 @@ def test_a_new_key_is_fetched_and_a_flood_of_unknown_keys_is_not(issuer: Issuer,
     assert issuer.requests == 1
     new = issuer.add_key()
     token = issuer.token(new)
-    with pytest.raises(Refused):
+    with pytest.raises(ClientRefused):
         checked.check(token)
     assert issuer.requests == 1, "keys that were fetched just now are not fetched again"
     monkeypatch.setattr(tokens, "MIN_REFETCH", 0.0)
     assert checked.check(token).user == "ann"
     issuer.keys.remove(old)
     monkeypatch.setattr(tokens, "MAX_AGE", 0.0)
-    with pytest.raises(Refused):
+    with pytest.raises(ClientRefused):
         checked.check(issuer.token(old))
 
 
@@ -136,7 +136,7 @@ def test_an_issuer_that_is_down_stops_nobody_whose_key_is_known(issuer: Issuer, 
     checked = checker(issuer)
     token = issuer.token(issuer.keys[0])
     issuer.broken = True
-    with pytest.raises(Refused, match="can not be fetched"):
+    with pytest.raises(ClientRefused, match="can not be fetched"):
         checked.check(token)
     issuer.broken = False
     monkeypatch.setattr(tokens, "MIN_REFETCH", 0.0)
@@ -145,7 +145,7 @@ def test_an_issuer_that_is_down_stops_nobody_whose_key_is_known(issuer: Issuer, 
     monkeypatch.setattr(tokens, "MAX_AGE", 0.0)
     assert checked.check(token).user == "ann"
     monkeypatch.setattr(tokens, "MAX_STALE", 0.0)
-    with pytest.raises(Refused, match="can not be fetched"):
+    with pytest.raises(ClientRefused, match="can not be fetched"):
         checked.check(token)
 
 
@@ -165,7 +165,7 @@ def test_one_issuer_can_not_speak_for_another() -> None:
         checked = Tokens(Config(jwt_jwks_urls=(f"{first.url}/jwks", f"{second.url}/jwks"), jwt_issuers=(first.url, second.url)))
         for each in (first, second):
             assert checked.check(each.token(each.keys[0])).user == "ann"
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             checked.check(second.token(second.keys[0], iss=first.url))
     finally:
         first.close()
@@ -200,5 +200,5 @@ _GOOD = _KEYS.token(_KEYS.keys[0])
 def test_whatever_is_sent_is_refused_unless_it_is_signed(token: str) -> None:
     try:
         assert _CHECKED.check(token).user == "ann"
-    except Refused:
+    except ClientRefused:
         assert token != _GOOD

@@ -13,7 +13,7 @@ import pytest
 
 from metastore.config import ConfigError
 from metastore.service.identity import Login
-from metastore.wire.auth.sasl import Done, Layer, Refused
+from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone
 from tests.support.kdc import REALM, SERVICE, Kdc, realm
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
@@ -22,7 +22,7 @@ from metastore.client_login import LoginError
 from metastore.client_login.kerberos import Kerberos
 from metastore.wire.auth.gss import gssapi
 from metastore.wire.auth.kerberos import Acceptor
-from metastore.wire.auth.kerberos import Kerberos as Server
+from metastore.wire.auth.kerberos import KerberosLogin as Server
 
 ALICE = f"alice@{REALM}"
 ALL = ("authentication", "integrity", "privacy")
@@ -33,7 +33,7 @@ def bob_alone(login: Login, user: str) -> Login:
     if user == "bob":
         return Login("bob", login.mechanism, real_user=login.user)
     if user != login.user:
-        raise Refused(f"{login.user} may not act for {user}")
+        raise ClientRefused(f"{login.user} may not act for {user}")
     return login
 
 
@@ -50,20 +50,20 @@ def client(kdc: Kdc, **settings: Any) -> Kerberos:
     return Kerberos(**{"cache": kdc.tickets(ALICE), "principal": f"hive/_HOST@{REALM}", **settings})
 
 
-def log_in(login: Kerberos, acceptor: Acceptor, host: str = "localhost") -> tuple[Done, Layer | None]:
+def log_in(login: Kerberos, acceptor: Acceptor, host: str = "localhost") -> tuple[LoginDone, Layer | None]:
     """Let the two sides talk until the server has seen enough; return what it made of it and the client's layer."""
     ours, theirs = login.begin(host), begin(acceptor)
     challenge = b""
     while True:
         found = theirs.step(ours.step(challenge))
-        if isinstance(found, Done):
+        if isinstance(found, LoginDone):
             assert ours.complete
             return found, ours.layer
         challenge = found
 
 
 def refusal(token: bytes, acceptor: Acceptor) -> str:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ClientRefused) as refused:
         begin(acceptor).step(token)
     return str(refused.value)
 
@@ -108,11 +108,11 @@ def test_frames_are_protected_as_agreed(kdc: Kdc, offered: tuple[str, ...], want
         assert (text in frame) == (wanted == "integrity")
         again = bytes(bytearray(frame))  # the library turns the bytes that it reads round in their place
         assert receiver.unwrap(frame) == text
-        with pytest.raises(Refused, match=r"came twice: .*(duplicate|already)"):
+        with pytest.raises(ClientRefused, match=r"came twice: .*(duplicate|already)"):
             receiver.unwrap(again)
         changed = bytearray(sender.wrap(text))
         changed[-1] ^= 1
-        with pytest.raises(Refused, match="changed on its way or came twice"):
+        with pytest.raises(ClientRefused, match="changed on its way or came twice"):
             receiver.unwrap(bytes(changed))
 
 
@@ -124,15 +124,15 @@ def test_authentication_alone_protects_nothing(kdc: Kdc, acceptor: Acceptor) -> 
 def test_a_frame_without_encryption_is_refused_where_it_was_agreed_on(kdc: Kdc, acceptor: Acceptor) -> None:
     login = client(kdc, qualities=("privacy",)).begin("localhost")
     server = begin(acceptor)
-    challenge: bytes | Done = b""
+    challenge: bytes | LoginDone = b""
     while isinstance(challenge, bytes):
         challenge = server.step(login.step(challenge))
     assert challenge.layer is not None
-    with pytest.raises(Refused, match="without encryption"):
+    with pytest.raises(ClientRefused, match="without encryption"):
         challenge.layer.unwrap(login._context.wrap(b"open", encrypt=False).message)
 
 
-def chosen(kdc: Kdc, acceptor: Acceptor, answer: bytes) -> Done:
+def chosen(kdc: Kdc, acceptor: Acceptor, answer: bytes) -> LoginDone:
     """Log in with a client that answers the offer of layers by these bytes."""
     login, server = client(kdc).begin("localhost"), begin(acceptor)
     challenge = server.step(login.step(b""))
@@ -140,7 +140,7 @@ def chosen(kdc: Kdc, acceptor: Acceptor, answer: bytes) -> Done:
     login.step(challenge)
     server.step(b"")
     done = server.step(login._context.wrap(answer, encrypt=False).message)
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     return done
 
 
@@ -161,7 +161,7 @@ def chosen(kdc: Kdc, acceptor: Acceptor, answer: bytes) -> Done:
 )
 def test_a_choice_that_does_not_fit_is_refused(kdc: Kdc, answer: bytes, reason: str) -> None:
     acceptor = Acceptor(SERVICE, kdc.keytab(SERVICE), ("authentication", "integrity"), "DEFAULT")
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(ClientRefused, match=reason):
         chosen(kdc, acceptor, answer)
 
 
@@ -179,7 +179,7 @@ def test_a_client_may_name_itself(kdc: Kdc, acceptor: Acceptor, asked: str) -> N
 
 def test_only_a_proxy_user_acts_for_another(kdc: Kdc, acceptor: Acceptor) -> None:
     assert log_in(client(kdc, act_for=f"bob@{REALM}"), acceptor)[0].login == Login("bob", "kerberos", real_user="alice")
-    with pytest.raises(Refused, match="alice may not act for eve"):
+    with pytest.raises(ClientRefused, match="alice may not act for eve"):
         log_in(client(kdc, act_for="eve"), acceptor)
 
 
@@ -203,7 +203,7 @@ def test_a_user_of_another_realm_needs_a_rule(kdc: Kdc, acceptor: Acceptor, monk
         monkeypatch.setenv("KRB5_CONFIG", str(kdc.trust(other, f"krbtgt/{REALM}@OTHER.EXAMPLE", "shared")))
         login = client(kdc, cache=tickets)
         with pytest.raises(
-            Refused, match=f"No rule of kerberos_name_rules names the user of {carol}; DEFAULT does for the realm {REALM} alone"
+            ClientRefused, match=f"No rule of kerberos_name_rules names the user of {carol}; DEFAULT does for the realm {REALM} alone"
         ):
             log_in(login, acceptor)
         rules = r"RULE:[1:$1@$0](.*@OTHER\.EXAMPLE)s/@.*/_other/ DEFAULT"
@@ -265,9 +265,9 @@ def test_what_is_no_token_is_refused(acceptor: Acceptor, token: bytes) -> None:
 
 def test_a_login_that_failed_does_not_go_on(kdc: Kdc, acceptor: Acceptor) -> None:
     server = begin(acceptor)
-    with pytest.raises(Refused):
+    with pytest.raises(ClientRefused):
         server.step(b"x")
-    with pytest.raises(Refused, match="has ended"):
+    with pytest.raises(ClientRefused, match="has ended"):
         server.step(client(kdc).begin("localhost").step(b""))
 
 

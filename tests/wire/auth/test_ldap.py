@@ -11,7 +11,7 @@ from metastore.config import Config, ConfigError
 from metastore.service.identity import Login
 from metastore.wire.auth.ldap import Ldap
 from metastore.wire.auth.negotiation import BAD
-from metastore.wire.auth.sasl import Refused
+from metastore.wire.auth.sasl import ClientRefused
 from tests.support import slapd
 from tests.support.servers import serving
 from tests.support.slapd import ADMIN, PASSWORD, SUFFIX, Directory
@@ -89,7 +89,7 @@ def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory
     for settings in ({"ldap_url": (directory.secure_url,)}, {"ldap_url": (directory.url,), "ldap_start_tls": True}):
         trusting = Ldap(Config(ldap_ca=str(directory.ca), **account, **settings))  # type: ignore[arg-type]
         assert trusting.check("ann", PASSWORD) is not None
-        with pytest.raises(Refused, match="gives no answer"):
+        with pytest.raises(ClientRefused, match="gives no answer"):
             Ldap(Config(**account, **settings)).check("ann", PASSWORD)  # type: ignore[arg-type]
 
 
@@ -97,10 +97,10 @@ def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory, mon
     slept: list[float] = []
     monkeypatch.setattr("ldap3.core.pooling.sleep", slept.append)
     down = "ldap://127.0.0.1:1"
-    with pytest.raises(Refused, match="gives no answer"):
+    with pytest.raises(ClientRefused, match="gives no answer"):
         Ldap(Config(ldap_url=(down,), **BASE)).check("ann", PASSWORD)  # type: ignore[arg-type]
     assert Ldap(Config(ldap_url=(down, directory.url), **BASE)).check("ann", PASSWORD) is not None, "the next server answers"  # type: ignore[arg-type]
-    with pytest.raises(Refused, match="gives no answer"):
+    with pytest.raises(ClientRefused, match="gives no answer"):
         Ldap(Config(ldap_url=(directory.url,), **{**SEARCHING, "ldap_bind_password": "x"})).check("ann", PASSWORD)  # type: ignore[arg-type]
     assert not any(slept), "who logs in does not wait for what is known"
 

@@ -21,7 +21,7 @@ from metastore.wire.auth.negotiation import (
     negotiate,
     read_login_message,
 )
-from metastore.wire.auth.sasl import Done, Mechanism, Refused
+from metastore.wire.auth.sasl import ClientRefused, LoginDone, Mechanism
 from metastore.wire.transport import EndOfStream, Feed, Malformed, frame_feed
 
 LOGIN = Login("ann", "users")
@@ -34,10 +34,10 @@ class Steps:
         self.left = number
         self.seen: list[bytes] = []
 
-    def step(self, response: bytes) -> bytes | Done:
+    def step(self, response: bytes) -> bytes | LoginDone:
         self.seen.append(response)
         self.left -= 1
-        return b"more" if self.left else Done(LOGIN, b"last")
+        return b"more" if self.left else LoginDone(LOGIN, b"last")
 
 
 class Turning:
@@ -58,7 +58,7 @@ def talk(sent: bytes, choose: Callable[[str], Mechanism]) -> tuple[object, list[
     out: list[bytes] = []
     try:
         result: object = negotiate(frame_feed(sent), out.append, choose)
-    except (Refused, Malformed, EndOfStream) as error:
+    except (ClientRefused, Malformed, EndOfStream) as error:
         result = error
     return result, [read_login_message(frame_feed(each)) for each in out]
 
@@ -68,14 +68,14 @@ def test_a_login_of_several_steps_ends_with_complete(steps: int) -> None:
     mechanism = Steps(steps)
     sent = login_message(START, b"X") + b"".join(login_message(OK, bytes((at,))) for at in range(steps))
     done, answers = talk(sent, lambda name: mechanism)
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     assert done.login == LOGIN
     assert answers == [*[(OK, b"more")] * (steps - 1), (COMPLETE, b"last")]
     assert mechanism.seen == [bytes((at,)) for at in range(steps)]
 
 
 def refuse(name: str) -> Mechanism:
-    raise Refused(f"no {name}")
+    raise ClientRefused(f"no {name}")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def refuse(name: str) -> Mechanism:
 )
 def test_a_login_that_is_refused_is_told_so(sent: bytes, told: str) -> None:
     error, answers = talk(sent, refuse)
-    assert isinstance(error, Refused)
+    assert isinstance(error, ClientRefused)
     assert told in str(error)
     assert [status for status, _ in answers] == [BAD]
     assert told in answers[0][1].decode()
@@ -110,7 +110,7 @@ def test_a_long_message_is_not_waited_for() -> None:
 @given(st.binary(max_size=300))
 def test_whatever_is_sent_ends_the_negotiation(sent: bytes) -> None:
     result, answers = talk(sent, lambda _: Steps(2))
-    assert isinstance(result, Done | Refused | Malformed | EndOfStream)
+    assert isinstance(result, LoginDone | ClientRefused | Malformed | EndOfStream)
     assert len(answers) <= MAX_LOGIN_STEPS + 1
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from metastore.service.identity import Login
 from metastore.wire.auth import passwords
 from metastore.wire.auth.passwords import Passwords
-from metastore.wire.auth.plain import Plain
-from metastore.wire.auth.sasl import Done, Refused
+from metastore.wire.auth.plain import PlainLogin
+from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 
 def right(user: str, password: str) -> Login | None:
@@ -26,7 +26,7 @@ def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
     waits: list[float] = []
     checked = Passwords([right], waits.append)
     for _ in range(8):
-        with pytest.raises(Refused, match="wrong, or there is no such user"):
+        with pytest.raises(ClientRefused, match="wrong, or there is no such user"):
             checked.check("ann", "guess", "10.0.0.1")
     assert waits == [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
     waits.clear()
@@ -42,7 +42,7 @@ def test_other_spellings_of_a_name_are_guesses_of_one() -> None:
     waits: list[float] = []
     checked = Passwords([right], waits.append)
     for name in ("ann", "ANN", " ann ", "\N{FULLWIDTH LATIN SMALL LETTER A}nn"):
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             checked.check(name, "guess", "10.0.0.1")
     assert waits == [0.0, 0.25, 0.5, 1.0]
 
@@ -80,7 +80,7 @@ def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytes
     monkeypatch.setattr(passwords, "MAX_REMEMBERED", 10)
     checked = Passwords([right], lambda _: None)
     for number in range(50):
-        with pytest.raises(Refused):
+        with pytest.raises(ClientRefused):
             checked.check(f"user{number}", "guess", "10.0.0.1")
     assert len(checked._failures) == 10
 
@@ -90,7 +90,7 @@ def test_an_empty_password_asks_nobody() -> None:
         raise AssertionError("asked")
 
     for user, password in (("ann", ""), ("", "x")):
-        with pytest.raises(Refused, match="a name and a password"):
+        with pytest.raises(ClientRefused, match="a name and a password"):
             Passwords([anonymous]).check(user, password, "10.0.0.1")
 
 
@@ -111,20 +111,20 @@ def check(user: str, password: str) -> Login:
     ],
 )
 def test_plain_takes_names_and_passwords_of_any_letters(response: bytes, expected: Login) -> None:
-    plain = Plain(check, act_for)
+    plain = PlainLogin(check, act_for)
     assert plain.step(b"") == b"", "a client without an initial response is asked for one"
     done = plain.step(response)
-    assert isinstance(done, Done)
+    assert isinstance(done, LoginDone)
     assert done.login == expected
 
 
 @pytest.mark.parametrize("response", [b"ann", b"\0ann", b"\0a\0b\0c", b"\0\xff\0x", b"\0ann\0" + b"x" * 5000])
 def test_plain_refuses_what_is_no_message_of_its_own(response: bytes) -> None:
-    with pytest.raises(Refused, match="PLAIN"):
-        Plain(check, act_for).step(response)
+    with pytest.raises(ClientRefused, match="PLAIN"):
+        PlainLogin(check, act_for).step(response)
 
 
 @given(st.binary(max_size=200))
 def test_plain_refuses_or_logs_in(response: bytes) -> None:
-    with contextlib.suppress(Refused):
-        assert isinstance(Plain(check, act_for).step(response), bytes | Done)
+    with contextlib.suppress(ClientRefused):
+        assert isinstance(PlainLogin(check, act_for).step(response), bytes | LoginDone)

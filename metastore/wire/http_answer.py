@@ -9,7 +9,7 @@ from metastore.wire.large_replies import LargeReply
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What a request gets."""
 
     status: int
