@@ -115,7 +115,7 @@ def _without_base(selected: Selected, state: FolderState) -> Selected:
     def in_delta(path: str) -> bool:
         return base is None or base not in path
 
-    loaded = [path for path in selected.originals if is_loaded(path) and in_delta(path)]
+    loaded = [path for path in selected.originals if is_loaded(selected.folder, path) and in_delta(path)]
     return replace(selected, originals=loaded, inserts=[path for path in selected.inserts if in_delta(path)])
 
 

@@ -166,7 +166,7 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
             read = _in_arrow(spark, each.growing, schema, _read_growing, table)
             parts.append(_valid(_in_folder(read, each.folder), snapshot.write_ids, mixed=True))
         if each.originals:
-            read = _in_arrow(spark, numbered(each.originals), schema, _read_originals, table)
+            read = _in_arrow(spark, numbered(each.folder, each.originals), schema, _read_originals, table)
             parts.append(_in_folder(read, each.folder))
     if not parts:
         return spark.createDataFrame([], StructType([*schema.fields, StructField(FOLDER, StringType())]))

@@ -51,7 +51,7 @@ class Selected:
             of(path).inserts.append((path, length))
         for path in self.deletes:
             of(path).deletes.append(path)
-        for original in numbered(self.originals):
+        for original in numbered(self.folder, self.originals):
             out.setdefault(original.bucket, Bucket(original.bucket)).originals.append(original)
         return [out[number] for number in sorted(out)]
 
@@ -166,19 +166,19 @@ def _add_originals(files: Lister, status: Status, out: Selected) -> None:
         out.bytes += status.length
 
 
-def is_loaded(path: str) -> bool:
-    """Tell whether a file of rows alone lies in a base or delta."""
-    return parse(path.split("/")[-2]) is not None
+def is_loaded(folder: Folder, path: str) -> bool:
+    """Tell whether a file of rows alone lies in a base or delta of a folder, whatever the folder itself is called."""
+    return parse(path[len(folder.location) :].strip("/").rpartition("/")[0]) is not None
 
 
-def numbered(paths: Sequence[str]) -> list[Original]:
+def numbered(folder: Folder, paths: Sequence[str]) -> list[Original]:
     """Number the files of each bucket, the row numbers of which go on from one file to the next; those of each base or delta apart."""
     from metastore.acid.orc_files import count_rows
 
     by_bucket: dict[tuple[str, int], list[tuple[int, str]]] = {}
     for path in sorted(paths):
         bucket, copy = buckets.of_original(path.rpartition("/")[2])
-        by_bucket.setdefault((path.split("/")[-2] if is_loaded(path) else "", bucket), []).append((copy, path))
+        by_bucket.setdefault((path.split("/")[-2] if is_loaded(folder, path) else "", bucket), []).append((copy, path))
     out = []
     for (directory, bucket), found in by_bucket.items():
         row = 0

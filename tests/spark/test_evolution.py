@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, FieldSchema
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES, AcidTableInfo
+from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder
 from metastore.spark.compactor import Compactor
 from metastore.spark.physical import CaseMatters
+from metastore.spark.selecting import is_loaded
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server
@@ -305,6 +306,12 @@ def test_files_that_hive_has_loaded(spark: SparkSession, server: Server, make_ta
     assert outcome(spark, server, table, kind)[0] == "compacted"
     assert rows(table) == want
     assert sorted((tuple(row) for row in by_format(spark, table).collect()), key=repr) == want
+
+
+def test_files_of_a_table_that_is_called_as_a_delta_were_not_loaded() -> None:
+    folder = Folder("file:/warehouse/delta_1_2")
+    where = {name: is_loaded(folder, f"{folder.location}/{name}") for name in ("000000_0", "part/000000_0", "delta_3_3_0/000000_0")}
+    assert where == {"000000_0": False, "part/000000_0": False, "delta_3_3_0/000000_0": True}
 
 
 def test_loaded_files_that_call_their_columns_otherwise(spark: SparkSession, server: Server, make_table: TableMaker) -> None:
