@@ -112,7 +112,7 @@ def _pause(metastore: Metastore, entry: QueueEntry, error: Exception) -> None:
 
 
 def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
-    """Delete what a compaction replaced; tell whether the entry ended well. MetaError, Refused."""
+    """Delete what a compaction replaced; tell whether the entry ended well. MetaError, CleaningRefused."""
     entry = ready.entry
     where, highest = entry.object, entry.highest_write_id
     place = metastore.database.read(partial(_place, metastore, where=where))
@@ -157,7 +157,7 @@ def delete(metastore: Metastore, location: str, names: Iterable[str]) -> None:
 
 
 def _place(metastore: Metastore, session: Session, where: CompactedObject) -> Place | None:
-    """Return where an object's files lie, None when it is gone. MetaError, Refused."""
+    """Return where an object's files lie, None when it is gone. MetaError, CleaningRefused."""
     table = tables.find(metastore.database, session, *where[:3])
     if table is None:
         return None

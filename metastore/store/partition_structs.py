@@ -76,7 +76,7 @@ class PartitionStructs:
 
 
 Form = Callable[[PartitionStructs, Sequence[Row]], list[Any]]
-"""`Rows.structs` or `Rows.tuples`."""
+"""`PartitionStructs.structs` or `PartitionStructs.tuples`."""
 
 
 class _Descriptors:

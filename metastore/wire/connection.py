@@ -171,7 +171,7 @@ class Connection:
         return True
 
     def _enter(self) -> bool:
-        """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises Refused, Malformed."""
+        """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises ClientRefused, Malformed."""
         start = self._received.exactly(1)
         self._received.unread(start)
         if not self._settings.serves_thrift and not start.isalpha():
@@ -297,7 +297,7 @@ class Connection:
         return not outcome.ends and self._go_on()
 
     def _check_again(self) -> None:
-        """Raise Refused if the credential of the login was revoked or has expired."""
+        """Raise ClientRefused if the credential of the login was revoked or has expired."""
         assert self._client.login is not None
         self._authenticator.check_again(self._client.login)
         self._recheck_at = time.monotonic() + _RECHECK

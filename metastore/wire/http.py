@@ -195,7 +195,7 @@ class HttpConversation:
         return b"".join(parts)
 
     def _admit(self, headers: dict[str, str]) -> None:
-        """Find out who asks. The state of the connection is kept as long as the user stays the same. Raises Refused."""
+        """Find out who asks. The state of the connection is kept as long as the user stays the same. Raises ClientRefused."""
         login = self._login(headers.get("authorization", ""))
         actor = headers.get(ACTOR, "")
         if login is not None:
@@ -210,7 +210,7 @@ class HttpConversation:
             self._logged_in()
 
     def _login(self, authorization: str) -> Login | None:
-        """Return what a request proves, None for one that may come without. Raises Refused."""
+        """Return what a request proves, None for one that may come without. Raises ClientRefused."""
         scheme, _, value = authorization.partition(" ")
         if scheme.lower() == "bearer" and self._authenticator.bearer is not None:
             return self._authenticator.bearer(value.strip())

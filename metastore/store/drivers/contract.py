@@ -3,7 +3,7 @@
 UniqueViolation      a row with this key is there already
 ReferenceViolation   a row that others refer to was to go
 Retry                nothing was done: begin again
-Refused              a guard among the statements did not hold: nothing was done
+GuardFailed          a guard among the statements did not hold: nothing was done
 Unavailable          the connection broke before anything was committed
 NoSuchTable          the schema has not been made
 BrokenAtCommit       it broke while the commit was on its way

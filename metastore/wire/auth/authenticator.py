@@ -70,14 +70,14 @@ class Authenticator:
         if "token" in self.offered:
             self._sasl["DIGEST-MD5"] = self._token()
         self.bearer: Callable[[str], Login] | None = None
-        """Checks a token of HTTP; None if `jwt` is not offered. It raises Refused."""
+        """Checks a token of HTTP; None if `jwt` is not offered. It raises ClientRefused."""
         if "jwt" in self.offered:
             from metastore.wire.auth.jwt import Tokens
 
             self.bearer = Tokens(config).check
 
     def mechanism(self, name: str, peer: Peer) -> Mechanism:
-        """Return the server's side of a SASL login. Raises Refused for a mechanism that is not offered."""
+        """Return the server's side of a SASL login. Raises ClientRefused for a mechanism that is not offered."""
         make = self._sasl.get(name)
         if make is None:
             offered = f"it offers {', '.join(self._sasl)}" if self._sasl else "it offers no SASL; use hive.metastore.sasl.enabled=false"
@@ -111,7 +111,7 @@ class Authenticator:
         return lambda _peer: DigestMd5Login(protection, find)
 
     def password(self, user: str, password: str, peer: Peer) -> Login:
-        """Return the login of a user by password. Raises Refused, also where others could read the password on its way."""
+        """Return the login of a user by password. Raises ClientRefused, also where others could read the password on its way."""
         if self.passwords is None:
             raise ClientRefused(f"This server takes no passwords; it lets in by {', '.join(self.offered)}")
         if not peer.private:
@@ -119,7 +119,7 @@ class Authenticator:
         return self.passwords.check(user, password, peer.address.rpartition(":")[0])
 
     def acts_for(self, peer: Peer) -> Callable[[Login, str], Login]:
-        """Return the function from a login and the user whom it names to the login that counts; it raises Refused."""
+        """Return the function from a login and the user whom it names to the login that counts; it raises ClientRefused."""
 
         def act_for(login: Login, user: str) -> Login:
             if user in ("", login.user):
@@ -131,7 +131,7 @@ class Authenticator:
         return act_for
 
     def certificate(self, found: Mapping[str, Any] | None) -> Login | None:
-        """Return the login of a client by its certificate, None without one and where certificates are not offered. Raises Refused."""
+        """Return the login of a client by its certificate, None without one, or where none is asked for. Raises ClientRefused."""
         if not found or "certificate" not in self.offered:
             return None
         return Login(user_of(found, self._config.certificate_user), "certificate")
@@ -141,7 +141,7 @@ class Authenticator:
         logins.admit(self._config, client, login)
 
     def check_again(self, login: Login) -> None:
-        """Raise Refused if the stored credential of a login was revoked or has expired."""
+        """Raise ClientRefused if the stored credential of a login was revoked or has expired."""
         if login.credential is not None and not users.is_valid(self._metastore, login.credential):
             raise ClientRefused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
 

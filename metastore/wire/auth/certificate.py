@@ -17,7 +17,7 @@ _SHORT = {
 def user_of(certificate: Mapping[str, Any], which: str) -> str:
     """Return the name that the setting `certificate_user` asks for, from a certificate as `SSLSocket.getpeercert` gives it.
 
-    A distinguished name is written as RFC 4514 says, the last part first. Raises Refused if the certificate lacks the name.
+    A distinguished name is written as RFC 4514 says, the last part first. Raises ClientRefused if the certificate lacks the name.
     """
     parts = [(kind, value) for part in certificate.get("subject", ()) for kind, value in part]
     if which == "dn":

@@ -27,7 +27,7 @@ _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 
 
 def parse(message: bytes) -> dict[str, str]:
-    """Return the directives of a message. Raises Refused for what can not be read, and for one that is there twice."""
+    """Return the directives of a message. Raises ClientRefused for what can not be read, and for one that is there twice."""
     if len(message) > _LONGEST:
         raise ClientRefused(f"A DIGEST-MD5 message of {len(message)} bytes is longer than {_LONGEST}")
     found: dict[str, str] = {}
@@ -78,7 +78,7 @@ def _md5(data: bytes | str) -> bytes:
 
 
 def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -> DigestLayer | None:
-    """Return what protects the frames after a login; `given` is what the other side said. Raises Refused if it takes too little."""
+    """Return what protects the frames after a login; `given` is what the other side said. Raises ClientRefused if it takes too little."""
     if exchange.qop == "auth":
         return None
     size = given.get("maxbuf", str(_DEFAULT_SIZE))

@@ -86,7 +86,7 @@ class DigestLayer:
         return self._encrypt(data + bytes([pad]) * pad + signed) + _VERSION + number
 
     def unwrap(self, frame: bytes) -> bytes:
-        """Return one frame's payload as the other side meant it. Raises Refused if it was changed on the way or came twice."""
+        """Return one frame's payload as the other side meant it. Raises ClientRefused if it was changed on the way or came twice."""
         body, number = frame[:-_TAIL], self._received.to_bytes(4, "big")
         self._received = (self._received + 1) & 0xFFFFFFFF
         if frame[-_TAIL:] != _VERSION + number or len(body) < _MAC:

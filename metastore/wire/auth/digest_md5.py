@@ -26,14 +26,14 @@ class DigestMd5Login:
     """One login; `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, protection: Sequence[str], find: Callable[[bytes], ValidToken]) -> None:
-        """`protection` are Hadoop's words. `find` gets a token's identifier, and raises Refused for one that is not valid."""
+        """`protection` are Hadoop's words. `find` gets a token's identifier, and raises ClientRefused for one that is not valid."""
         self._qops = [QOPS[word] for word in protection]
         self._find = find
         self._nonce = base64.b64encode(secrets.token_bytes(24)).decode()
         self._step: Callable[[bytes], bytes | LoginDone] = self._challenge
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent and return the challenge, or the end. Raises Refused."""
+        """Take what the client sent and return the challenge, or the end. Raises ClientRefused."""
         step, self._step = self._step, _ended
         return step(response)
 

@@ -49,7 +49,7 @@ class KerberosLayer:
 
     @classmethod
     def of(cls, context: gssapi.SecurityContext, *, encrypted: bool, size: int) -> KerberosLayer:
-        """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises Refused if that is too little."""
+        """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises ClientRefused if that is too little."""
         max_size = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
         if max_size < _SMALLEST_ROOM:
             raise ClientRefused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
@@ -60,7 +60,7 @@ class KerberosLayer:
         return bytes(wrap(self._context, data, self._encrypted).message)
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as the client meant it. Raises Refused if it was changed on the way."""
+        """Return one frame's payload as the client meant it. Raises ClientRefused if it was changed on the way."""
         try:
             found = unwrap(self._context, data)
         except GSSError as error:

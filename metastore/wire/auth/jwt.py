@@ -74,7 +74,7 @@ class Tokens:
         self._groups_claim = config.jwt_groups_claim
 
     def check(self, token: str) -> Login:
-        """Return the login that a token proves. Raises Refused."""
+        """Return the login that a token proves. Raises ClientRefused."""
         if len(token) > MAX_TOKEN:
             raise ClientRefused(f"The token has {len(token)} characters, more than {MAX_TOKEN}")
         last = ClientRefused("The token fits no issuer")
@@ -86,7 +86,7 @@ class Tokens:
         raise last
 
     def _claims(self, issuer: Issuer, token: str) -> dict[str, Any]:
-        """Return the claims of a token that one of the issuer's keys signed. Raises Refused."""
+        """Return the claims of a token that one of the issuer's keys signed. Raises ClientRefused."""
         for fresh in (False, True):
             try:
                 return dict(jwt.decode(token, _keys(issuer, fresh=fresh), algorithms=ALGORITHMS).claims)
@@ -130,7 +130,7 @@ def _texts(claim: object) -> list[str]:
 
 
 def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:
-    """Return an issuer's keys, fetched again when they are old or `fresh` asks, but not twice in `MIN_REFETCH`. Raises Refused."""
+    """Return an issuer's keys, fetched again when they are old or `fresh` asks, but not twice in `MIN_REFETCH`. Raises ClientRefused."""
     with issuer.lock:
         now = time.monotonic()
         if (fresh or now - issuer.fetched_at > MAX_AGE) and now - issuer.tried_at > MIN_REFETCH:

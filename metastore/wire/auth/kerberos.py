@@ -46,7 +46,7 @@ class Acceptor:
             raise ConfigError(f"kerberos_keytab: {error}") from error
 
     def credentials(self) -> gssapi.Credentials:
-        """Read the key from the keytab. Raises Refused that says why it can not."""
+        """Read the key from the keytab. Raises ClientRefused that says why it can not."""
         try:
             return gssapi.Credentials(
                 name=self._name, usage="accept", mechs=[gssapi.MechType.kerberos], store={"keytab": f"FILE:{self.keytab}"}
@@ -65,13 +65,13 @@ class KerberosLogin:
     """One login; `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, acceptor: Acceptor, act_for: Callable[[Login, str], Login]) -> None:
-        """`act_for` turns a login that names another user into the one that counts, or raises Refused."""
+        """`act_for` turns a login that names another user into the one that counts, or raises ClientRefused."""
         self._acceptor = acceptor
         self._act_for = act_for
         self._next: Callable[[bytes], bytes | LoginDone] = self._begin
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent and return the next challenge, or the end. Raises Refused."""
+        """Take what the client sent and return the next challenge, or the end. Raises ClientRefused."""
         step, self._next = self._next, _ended
         try:
             return step(response)

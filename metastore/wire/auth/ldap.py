@@ -56,7 +56,7 @@ class Ldap:
         self._search_connections: queue.LifoQueue[Any] = queue.LifoQueue(MAX_POOLED)
 
     def check(self, user: str, password: str) -> Login | None:
-        """Return the login of a user whose password and groups fit, None if one does not. Raises Refused where no server answers."""
+        """Return the login of a user whose password and groups fit, None if one does not. Raises ClientRefused where no server answers."""
         name = self._short_name(user)
         if name is None:
             return None

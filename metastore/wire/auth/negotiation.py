@@ -36,9 +36,9 @@ def login_message(status: int, payload: bytes = b"") -> bytes:
 
 
 def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> LoginDone:
-    """Let a client log in and return what came of that. `choose` makes the mechanism of a name, or raises Refused.
+    """Let a client log in and return what came of that. `choose` makes the mechanism of a name, or raises ClientRefused.
 
-    A failed login is reported to the client. Raises Refused, EndOfStream, Malformed.
+    A failed login is reported to the client. Raises ClientRefused, EndOfStream, Malformed.
     """
     try:
         status, name = read_login_message(feed)
@@ -72,7 +72,7 @@ class Frames:
         self._at = 0
 
     def receive(self, size: int) -> bytes:
-        """Return 1 to `size` bytes of what the other side sent, b"" at the end. Raises Malformed, Refused, EndOfStream within a frame."""
+        """Return 1 to `size` bytes that the other side sent, b"" at the end. Raises Malformed, ClientRefused, EndOfStream in a frame."""
         while self._at >= len(self._payload):
             try:
                 first = self._feed.some(1)

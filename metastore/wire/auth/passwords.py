@@ -14,7 +14,7 @@ from metastore.service.identity import Login, folded
 from metastore.wire.auth.sasl import ClientRefused
 
 Check = Callable[[str, str], Login | None]
-"""From name and password to the login; None if they do not fit. It raises Refused where it can not tell."""
+"""From name and password to the login; None if they do not fit. It raises ClientRefused where it can not tell."""
 MAX_DELAY = 8.0
 """Seconds that a login waits after many that failed."""
 FIRST_DELAY = 0.25
@@ -47,7 +47,7 @@ class Passwords:
         """The number of failures in a row and the time of the last."""
 
     def check(self, user: str, password: str, host: str) -> Login:
-        """Return the login. Raises Refused, with the same text for a wrong password as for an unknown user."""
+        """Return the login. Raises ClientRefused, with the same text for a wrong password as for an unknown user."""
         if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
             raise ClientRefused("A login needs a name and a password")
         who = (host, folded(user))
@@ -65,7 +65,7 @@ class Passwords:
 
     @contextmanager
     def _turn(self, who: Who) -> Iterator[None]:
-        """Let the tries for one user from one address go one after the other. Raises Refused where many wait behind wrong ones."""
+        """Let the tries for one user from one address go one after the other. Raises ClientRefused where many wait behind wrong ones."""
         with self._lock:
             turn = self._turns.setdefault(who, _Turn())
             if turn.waiting >= MAX_WAITING and who in self._failures:

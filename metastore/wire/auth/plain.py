@@ -15,12 +15,12 @@ class PlainLogin:
     """The server's side of one login."""
 
     def __init__(self, check: Callable[[str, str], Login], act_for: Callable[[Login, str], Login]) -> None:
-        """`check` turns name and password into a login, `act_for` one that names another user; both raise Refused."""
+        """`check` turns name and password into a login, `act_for` one that names another user; both raise ClientRefused."""
         self._check = check
         self._act_for = act_for
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Check the client's one message; answer a missing one with an empty challenge. Raises Refused."""
+        """Check the client's one message; answer a missing one with an empty challenge. Raises ClientRefused."""
         if not response:
             return b""
         parts = response.split(b"\0")

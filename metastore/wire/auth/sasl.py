@@ -25,7 +25,7 @@ class Layer(Protocol):
         """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as the other side meant it. Raises Refused if it was changed on the way."""
+        """Return one frame's payload as the other side meant it. Raises ClientRefused if it was changed on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +43,4 @@ class Mechanism(Protocol):
     """The server's side of one login by one mechanism; made anew for each connection."""
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent, b"" for no initial response; return the next challenge, or the end. Raises Refused."""
+        """Take what the client sent, b"" for no initial response; return the next challenge, or the end. Raises ClientRefused."""
