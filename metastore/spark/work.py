@@ -19,7 +19,7 @@ from metastore.spark.spark_transaction import SparkTransaction
 from metastore.spark.table import AcidTable
 
 
-class TableTransaction(SparkTransaction):
+class Work(SparkTransaction):
     """A transaction whose tables are found by their names."""
 
     def table(self, name: str) -> AcidTable:
@@ -28,12 +28,12 @@ class TableTransaction(SparkTransaction):
 
 
 @contextmanager
-def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[TableTransaction]:
+def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
     """Open a transaction; leaving the block commits it, an error aborts it.
 
     `uri` is the metastore's, by default that of Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails:
     then nothing of it is seen.
     """
-    work = TableTransaction(spark, uri)
+    work = Work(spark, uri)
     with work.txn:
         yield work
