@@ -122,6 +122,7 @@ def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def is_bucketed(sd: StorageDescriptor | None) -> bool:
+    """Tell whether rows are laid into a fixed number of buckets."""
     return sd is not None and (sd.numBuckets or 0) > 0
 
 
