@@ -243,6 +243,18 @@ class Insert(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reload(Event):
+    """A client says that whoever remembers a table, or some of its partitions, should read them anew (`fire_listener_event`)."""
+
+    table: Table
+    """With the parameters that the client sent beside those that it has."""
+    partitions: Sequence[Partition]
+    """None of them for the table as a whole."""
+    refreshes: bool
+    """Whether the client refreshed what it remembers; else it forgot it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransactions(Event):
     """One call opened these; `type` is a TxnType of the interface."""
 

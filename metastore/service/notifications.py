@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import islice
 
 from metastore.errors import MetaError, NoSuchObject
@@ -22,7 +23,7 @@ from metastore.idl import (
     WriteEventInfo,
     WriteNotificationLogRequest,
 )
-from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
+from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert, Reload
 from metastore.listeners.notifications import events_of
 from metastore.rules.names import normalize
 from metastore.service.change import change
@@ -98,7 +99,10 @@ def _names(names: Sequence[str] | None) -> list[str] | None:
 
 
 def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) -> list[int]:
-    """Tell listeners that a client wrote files into a table or its partitions; return the ids of the events. NoSuchObject, MetaError."""
+    """Tell listeners that a client wrote files into a table or its partitions, or read them anew; return the ids of the events.
+
+    NoSuchObject, MetaError.
+    """
     data = request.data
     inserts: list[tuple[Sequence[str], InsertEventRequestData]] = []
     if data is not None and data.insertData is not None:
@@ -108,16 +112,27 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
             if each.partitionVal is None:
                 raise MetaError(f"Partition values must be set when firing multiple insert events: one of {name} has none")
             inserts.append((each.partitionVal, each))
-    elif data is None or not data.refreshEvent:
+    elif data is None or data.refreshEvent is None:
         raise MetaError(f"event for {name} holds neither insertData nor insertDatas nor refreshEvent")
     table = find_table(call, name)
     if not inserts:
-        return []
+        return [] if data.refreshEvent is None else _tell_all(call, [_reload(call, name, table, request)])
     for _, each in inserts:
         _check_files(name, each)
     found = _partitions(call, name, table, [values for values, _ in inserts])
     told = [Insert(client=call.info, table=table, partition=_of(call, name, table, values, found), data=each) for values, each in inserts]
     return _tell_all(call, told)
+
+
+def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest) -> Reload:
+    """Return the event of a client that read a table anew, or the partitions that it names: one, or those of several that are there."""
+    one, several = request.partitionVals, request.batchPartitionValsForRefresh or []
+    found = _partitions(call, name, table, [one] if one else several)
+    if one:
+        _of(call, name, table, one, found)
+    seen = copy(table)
+    seen.parameters = {**(table.parameters or {}), **(request.tblParams or {})}
+    return Reload(client=call.info, table=seen, partitions=list(found.values()), refreshes=bool(request.data.refreshEvent))
 
 
 def _tell_all(call: Call, told: Sequence[Event]) -> list[int]:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 JAVA = Path(__file__).with_name("ReadMessages.java")
 HIVE_3 = ("org.apache.hive:hive-standalone-metastore:3.1.3", "org.apache.hadoop:hadoop-common:3.1.0")
-UNREADABLE = {"CREATE_CATALOG", "ALTER_CATALOG", "DROP_CATALOG"}
+UNREADABLE = {"CREATE_CATALOG", "ALTER_CATALOG", "DROP_CATALOG", "RELOAD"}
 """Types that Hive has messages of, but its deserializers know not."""
 UNKNOWN_TO_3 = {
     "ADD_DEFAULTCONSTRAINT",
@@ -84,6 +84,8 @@ def change_everything(client: Client, warehouse: Path) -> None:
             insertData=idl.InsertEventRequestData(filesAdded=["file:/f"], replace=True),
         ),
     ))  # fmt: skip
+    refreshed = idl.FireEventRequestData(refreshEvent=True)
+    client.fire_listener_event(idl.FireEventRequest(successful=True, dbName="d", tableName="t", data=refreshed))
     client.drop_partition("d", "t", ["1"], True)
     client.drop_table("d", "t", True)
     client.drop_database("d", True, True)
@@ -218,7 +220,7 @@ TYPES = {
     "DROP_TABLE", "ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "ADD_PRIMARYKEY", "ADD_FOREIGNKEY", "ADD_UNIQUECONSTRAINT",
     "ADD_NOTNULLCONSTRAINT", "ADD_DEFAULTCONSTRAINT", "ADD_CHECKCONSTRAINT", "DROP_CONSTRAINT", "CREATE_FUNCTION", "DROP_FUNCTION",
     "UPDATE_TABLE_COLUMN_STAT", "UPDATE_PARTITION_COLUMN_STAT", "DELETE_TABLE_COLUMN_STAT", "DELETE_PARTITION_COLUMN_STAT", "OPEN_TXN",
-    "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "COMMIT_COMPACTION", "INSERT",
+    "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "COMMIT_COMPACTION", "INSERT", "RELOAD",
 }  # fmt: skip
 EXPECTED: dict[str, dict[str, str]] = {
     "CREATE_DATABASE": {"getDB": "d", "getDatabaseObject": "name:d"},

@@ -299,6 +299,12 @@ def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
     [
         (fire(["9"]), NoSuchObject, "Partition k=9 of hive.default.t doesn't exist"),
         (fire(None, ["1"], None), MetaError, "Partition values must be set"),
+        (
+            FireEventRequest(successful=True, data=FireEventRequestData(refreshEvent=False), partitionVals=["9"]),
+            NoSuchObject,
+            "Partition k=9 of hive.default.t doesn't exist",
+        ),
+        (FireEventRequest(successful=True, data=FireEventRequestData()), MetaError, "neither insertData nor insertDatas nor refreshEvent"),
         (fire(["1"], filesAddedChecksum=["1", "2"]), MetaError, "names 1 files and 2 checksums"),
     ],
 )
@@ -308,6 +314,35 @@ def test_a_wrong_event_of_a_client_leaves_nothing(call: Call, request_: FireEven
     with pytest.raises(error, match=text):
         notifications.fire_listener_event(call, name, request_)
     assert notifications.current_id(call) == last
+
+
+def reload(call: Call, name: TableName, refreshes: bool, **of: Any) -> Mapping[str, Any]:
+    """Say that a client read what it remembers anew, or forgot it; return the message of the one event."""
+    data = FireEventRequestData(refreshEvent=refreshes)
+    request = FireEventRequest(successful=True, data=data, dbName="default", tableName="t", **of)
+    assert notifications.fire_listener_event(call, name, request) == [notifications.current_id(call)]
+    event = events(call)[-1]
+    assert (event.eventType, event.catName, event.dbName, event.tableName) == ("RELOAD", "hive", "default", "t")
+    return message(event)
+
+
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_a_client_that_read_anew_is_told(call: Call, refreshes: bool) -> None:
+    name = partitioned(call, "1", "2", "3")
+
+    def values(text: str) -> list[str]:
+        found: list[str] = orjson.loads(text)["1"]["lst"][2:]
+        return found
+
+    told = reload(call, name, refreshes, tblParams={"by": "impala"})
+    assert (told["db"], told["table"], told["refreshEvent"]) == ("default", "t", str(refreshes).lower())
+    assert (told["ptnObjJson"], told["partitionListJson"]) == (None, None)
+    assert orjson.loads(told["tableObjJson"])["9"]["map"][3]["by"] == "impala"
+    assert "by" not in tables.get_table(call, name).parameters
+    assert values(reload(call, name, refreshes, partitionVals=["2"])["ptnObjJson"]) == ["2"]
+    several = reload(call, name, refreshes, batchPartitionValsForRefresh=[["1"], ["3"], ["gone"]])
+    assert [values(text) for text in several["partitionListJson"]] == [["1"], ["3"]]
+    assert several["ptnObjJson"] is None
 
 
 def written(transaction: int, *files: str, values: list[str] | None = None) -> WriteNotificationLogRequest:

@@ -14,7 +14,7 @@ import orjson
 
 from metastore.idl import NotificationEvent
 from metastore.listeners.contract import TransactionalListener
-from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert
+from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert, Reload
 from metastore.listeners.notifications.messages import Notification, files, of
 from metastore.listeners.notifications.packing import ONE, compressed, decompressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
@@ -49,7 +49,7 @@ class NotificationLog(TransactionalListener):
         rows = [row for event in changes for row in self._rows(event, SHORT)]
         if not rows:
             return ()
-        if isinstance(changes[0], Insert):
+        if isinstance(changes[0], Insert | Reload):
             return notifications.insert_numbered(session, rows)
         notifications.insert(session, rows)
         return ()

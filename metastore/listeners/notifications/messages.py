@@ -310,6 +310,22 @@ def _insert(event: events.Insert, write: StructWriter) -> Iterator[Notification]
     )
 
 
+def _reload(event: events.Reload, write: StructWriter) -> Iterator[Notification]:
+    table, partitions = event.table, [write.partition(partition) for partition in event.partitions]
+    yield _about(
+        "RELOAD",
+        table,
+        {
+            "db": table.dbName,
+            "table": table.tableName,
+            "tableObjJson": write.text(table),
+            "ptnObjJson": partitions[0] if len(partitions) == 1 else None,
+            "partitionListJson": partitions if len(partitions) > 1 else None,
+            "refreshEvent": "true" if event.refreshes else "false",
+        },
+    )
+
+
 def files(data: InsertEventRequestData) -> list[str]:
     """Return a write's files as Hive tells them without a change manager: `uri###directory below the table's`."""
     added = data.filesAdded or []
@@ -386,6 +402,7 @@ TELL: dict[type[events.Event], Callable[[Any, StructWriter], Iterator[Notificati
     events.UpdateStatistics: _update_statistics,
     events.DeleteStatistics: _delete_statistics,
     events.Insert: _insert,
+    events.Reload: _reload,
     events.OpenTransactions: _open_transactions,
     events.CommitTransaction: _commit_transaction,
     events.AbortTransactions: _abort_transactions,
