@@ -26,6 +26,8 @@ NOTIFICATION, WRITE_NOTIFICATION = notifications.c, write_notifications.c
 COUNTER = "notification"
 BATCH = 500
 """Rows of one statement that numbers or removes events."""
+FILE_SEPARATOR = "]"
+"""What stands between the files of one write where they are told: Hive's replication divides them there."""
 
 
 class LogRow(NamedTuple):
@@ -221,12 +223,12 @@ def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
         told = orjson.loads(body)
         key = (write_id, database, table, partition)
         before = found.get(key)
-        files = dict.fromkeys([*(before.files.split(",") if before is not None and before.files else ()), *told["files"]])
+        files = dict.fromkeys([*(before.files.split(FILE_SEPARATOR) if before is not None and before.files else ()), *told["files"]])
         found[key] = WriteEventInfo(
             writeId=write_id,
             database=database,
             table=table,
-            files=",".join(files),
+            files=FILE_SEPARATOR.join(files),
             partition=partition,
             tableObj=told["table"],
             partitionObj=told["partition"],

@@ -361,14 +361,16 @@ def test_what_a_transaction_wrote_is_told_when_it_is_asked_for(call: Call) -> No
     last = notifications.current_id(call)
     notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
     notifications.add_write(call, name, written(7, "file:/c", "file:/a", values=["1"]))
-    notifications.add_write(call, name, written(8, "file:/z", values=["1"]))
+    notifications.add_write(call, name, written(8, "file:/z, y", "file:/x", values=["1"]))
     found = notifications.writes(call, 7, None, "*")
     assert [(each.partition, each.files) for each in found] == [
-        ("k=1", "file:/a###delta_4_4,file:/c###delta_4_4"),
+        ("k=1", "file:/a###delta_4_4]file:/c###delta_4_4"),
         ("k=2", "file:/b###delta_4_4"),
     ]
     assert [orjson.loads(each.partitionObj or "")["1"]["lst"][2:] for each in found] == [["1"], ["2"]]
     assert notifications.writes(call, 7, "default", "other") == []
+    (other,) = notifications.writes(call, 8, None, None)
+    assert other.files.split("]") == ["file:/z, y###delta_4_4", "file:/x###delta_4_4"], "as Hive's replication reads them"
     assert notifications.current_id(call) == last, "a write is told with its transaction, not as an event"
 
 
