@@ -18,6 +18,7 @@ from metastore.service import deletion, translation
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.occupants import Occupant
+from metastore.service.replication import SOURCE, is_source
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import bulk, catalogs, databases, dependents, partitions, tables, view_sources
 from metastore.store.database import Session
@@ -175,6 +176,10 @@ def drop_database(
         if ignore_unknown:
             return
         raise
+    if is_source(database):
+        raise InvalidOperation(
+            f"can not drop a database which is a source of replication: {catalog}.{name}; take {SOURCE} out of its parameters first"
+        )
     drop = _Drop(call, catalog, name, environment or {}, delete_data=delete_data)
     with change(call, DropDatabase(client=call.info, database=database, environment=drop.environment)) as current:
         if call.listeners.pre and cascade:

@@ -21,13 +21,13 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants, told
+from metastore.service.replication import is_source
 from metastore.service.tables import find_table
 from metastore.store import databases, partitions, tables
 from metastore.store.database import Session
 from metastore.warehouse.locations import is_absolute, join, same_place
 
 Moves = list[tuple[str, str]]
-SOURCE_OF_REPLICATION = "repl.source.for"
 
 
 def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, target: TableName) -> list[Partition]:
@@ -136,7 +136,7 @@ def _check_databases(session: Session, source: TableName, target: TableName) -> 
         return
     for name in (source, target):
         database = databases.find(session, name.catalog, name.database)
-        if database is not None and (database.parameters or {}).get(SOURCE_OF_REPLICATION):
+        if database is not None and is_source(database):
             raise MetaError(f"Exchange partition not allowed for {source} Dest db : {target.database}: {name.database} is being replicated")
 
 

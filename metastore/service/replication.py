@@ -6,7 +6,7 @@ Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
 from __future__ import annotations
 
 from metastore.errors import MetaError, NoSuchObject
-from metastore.idl import CompactionRequest, CompactionType, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
+from metastore.idl import CompactionRequest, CompactionType, Database, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize, with_catalog
 from metastore.rules.partition_names import canonical_name
 from metastore.rules.snapshots import parse_table
@@ -21,6 +21,13 @@ from metastore.store.transactions import ABORTED, COMPONENTS, WRITE_IDS
 from metastore.store.write_ids import TableKey
 
 LAST_ID = "repl.last.id"
+SOURCE = "repl.source.for"
+"""Parameter of a database that names the policies by which it is replicated."""
+
+
+def is_source(database: Database) -> bool:
+    """Tell whether a database is replicated to elsewhere."""
+    return bool((database.parameters or {}).get(SOURCE))
 
 
 def replayed_transactions(call: Call, policy: str) -> dict[int, int]:

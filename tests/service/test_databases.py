@@ -200,6 +200,17 @@ def test_a_cascade_takes_tables_partitions_and_directories(call: Call) -> None:
     assert tables.get_tables(call, "hive", "d", None) == []
 
 
+@pytest.mark.parametrize("cascade", [False, True])
+def test_a_database_that_is_replicated_stays(call: Call, cascade: bool) -> None:
+    make_database(call, "d")
+    databases.alter_database(call, "hive", "d", Database(name="d", parameters={"repl.source.for": "1"}))
+    with pytest.raises(InvalidOperation, match=r"which is a source of replication: hive\.d; take repl\.source\.for out"):
+        databases.drop_database(call, "hive", "d", delete_data=True, cascade=cascade)
+    databases.alter_database(call, "hive", "d", Database(name="d", parameters={"repl.source.for": ""}))
+    databases.drop_database(call, "hive", "d", delete_data=True, cascade=cascade)
+    assert databases.get_databases(call, "hive", "d") == []
+
+
 def test_a_database_whose_table_a_view_of_another_one_is_made_from_stays(call: Call) -> None:
     for database in ("d", "d2"):
         make_database(call, database)
