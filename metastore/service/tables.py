@@ -14,13 +14,14 @@ from metastore.rules import statistics_validity
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, is_class_name, normalize, pattern_matcher
 from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
-from metastore.service import deletion, soft_drops
+from metastore.service import deletion, empty_bases, soft_drops
 from metastore.service.change import change
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.databases import get_databases, refuse_remote, skips_trash, views_told
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
+from metastore.service.partitions import partition_names as partition_names_of
 from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit
@@ -283,46 +284,73 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
     return environment.get("ifPurge", "").lower() == "true" or skips_trash(table)
 
 
-def truncate_table(call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None) -> None:
+def truncate_table(
+    call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None, write_id: int | None = None
+) -> None:
     """Delete the data of a table or of named partitions; statistics of columns go with it.
 
-    Directories are kept, and what other objects have in them. NoSuchObject for a missing table; MetaError for a missing partition, and
-    for a directory that another object has too, that is a root or that can not be reached: then nothing is changed.
+    Directories are kept, and what other objects have in them. Where the request asks that no data is deleted, a base of its write id
+    without rows hides that of a transactional table (see `empty_bases`).
+
+    NoSuchObject for a missing table; MetaError for a missing partition, and for a directory that another object has too, that is a root
+    or that can not be reached: then nothing is changed.
     """
     table = find_table(call, name)
     environment = environment or {}
+    keeps_data, transactional = empty_bases.keeps_data(environment), is_transactional(table)
+    given = write_id if transactional and write_id is not None and write_id > 0 else None
+    if keeps_data and transactional and given is None:
+        raise MetaError(f"{name} is transactional: it is truncated without a deletion by a base of the writeId, which was not sent")
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
+    after.writeId = given or table.writeId
     with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment)) as current:
 
         def work(session: Session) -> dict[str, list[str]]:
             held = _locked(call, session, name, table)
             if held.partitionKeys:
-                chosen, current.event = _truncate_partitions(call, session, name, held, partition_names, environment)
+                chosen, event = _truncate_partitions(call, session, name, held, partition_names, environment, given)
+                current.event = event
+                hide(session, partition_names_of(call, held, [each.values for each in event.after]))
                 return chosen
             if not partition_names:
-                return _truncate_whole(call, session, name, held)
+                chosen = _truncate_whole(call, session, name, held, given)
+                hide(session, [None])
+                return chosen
             # Hive's clients name partitions of tables that have none, and expect no error
             current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
             return {}
 
+        def hide(session: Session, parts: Sequence[str | None]) -> None:
+            if keeps_data and given is not None:
+                empty_bases.note(call, session, name, parts, given)
+
         chosen = current.write(work)
-    for location, kept in chosen.items():
-        _empty(call, location, kept, purge=_purges(table, environment))
+    if not keeps_data:
+        for location, kept in chosen.items():
+            _empty(call, location, kept, purge=_purges(table, environment))
+    elif given is not None:
+        empty_bases.write(call, chosen, given, empty_bases.TRUNCATED)
 
 
-def _truncate_whole(call: Call, session: Session, name: TableName, table: Table) -> dict[str, list[str]]:
+def _truncate_whole(call: Call, session: Session, name: TableName, table: Table, write_id: int | None) -> dict[str, list[str]]:
     """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
     assert table.id is not None
     has_data = table.sd is not None and table.tableType not in VIEWS
     chosen = deletion.to_empty(call, session, name, table, [(None, table.sd.location)] if has_data else [])
-    tables.set_parameters(session, table.id, _truncated(table.parameters))
+    tables.set_parameters(session, table.id, _truncated(table.parameters), write_id)
     statistics.delete_table(session, table.id)
     return chosen
 
 
 def _truncate_partitions(
-    call: Call, session: Session, name: TableName, table: Table, names: Sequence[str] | None, environment: Mapping[str, str]
+    call: Call,
+    session: Session,
+    name: TableName,
+    table: Table,
+    names: Sequence[str] | None,
+    environment: Mapping[str, str],
+    write_id: int | None,
 ) -> tuple[dict[str, list[str]], AlterPartitions]:
     """Note that partitions of a locked table, all without names, have no rows; return the directories to empty, and the event."""
     if names:
@@ -337,6 +365,7 @@ def _truncate_partitions(
     changed = [(key, each, copy(partition)) for key, each, partition in found]
     for _, _, partition in changed:
         partition.parameters = _truncated(partition.parameters)
+        partition.writeId = write_id or partition.writeId
     if changed:
         partitions.replace(session, table, changed)
         statistics.delete_partitions(session, [key for key, _, _ in changed])

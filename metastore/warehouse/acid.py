@@ -1,4 +1,7 @@
-"""List the folder of a transactional table or partition, and add up what directories in it hold. Never decides on or deletes them."""
+"""List the folder of a transactional table or partition, add up what directories in it hold, make a base without rows.
+
+Never decides on or deletes them.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,12 @@ def _marks(warehouse: Warehouse, location: str, bases: Sequence[str]) -> list[bo
             return False
 
     return warehouse.each(is_compacted, bases, location)
+
+
+def write_empty_base(warehouse: Warehouse, place: str, why: str) -> None:
+    """Make a base without rows in a folder that is there; a file says why, without which some readers pass over the base. MetaError."""
+    warehouse.make(place)
+    warehouse.write(join(place, METADATA), json.dumps({"thisFileVersion": "0", "dataFormat": why}).encode())
 
 
 def total_size(warehouse: Warehouse, location: str, names: Iterable[str]) -> int:

@@ -157,6 +157,12 @@ class Warehouse:
             except FileNotFoundError:
                 return None
 
+    def write(self, location: str, data: bytes) -> None:
+        """Make a small file, or write it anew, in a directory that is there. MetaError."""
+        with _Told(f"{location} can not be written"):
+            files, path = self._at(location)
+            files.write(path, data)
+
     def is_writable(self, location: str) -> bool:
         """Tell whether entries of the directory can be removed; true where the file system does not say, or can not be asked."""
         try:

@@ -55,6 +55,11 @@ class LocalFiles:
         with open(path, "rb") as file:
             return file.read(most)
 
+    def write(self, path: str, data: bytes) -> None:
+        """Make a small file, or write it anew."""
+        with open(path, "wb") as file:
+            file.write(data)
+
     def is_writable(self, path: str) -> bool:
         """Tell whether entries can be removed from a directory."""
         return not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)

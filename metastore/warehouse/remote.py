@@ -55,6 +55,10 @@ class RemoteFiles:
         """Return what a small file holds, or its first bytes; FileNotFoundError if it is not there."""
         return bytes(self._system.cat_file(path) if most is None else self._system.cat_file(path, start=0, end=most))
 
+    def write(self, path: str, data: bytes) -> None:
+        """Make a small file, or write it anew."""
+        self._system.pipe_file(path, data)
+
     def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles
         """Return True: the driver does not say."""
         return True

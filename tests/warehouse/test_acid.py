@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from metastore.errors import MetaError
@@ -28,6 +30,15 @@ def test_a_folder_is_listed_on_every_file_system(any_warehouse: Warehouse) -> No
     assert acid.total_size(any_warehouse, place, names) == 12
 
 
+def test_a_base_without_rows_is_made_on_every_file_system(any_warehouse: Warehouse) -> None:
+    put(any_warehouse, f"{any_warehouse.root}/t/delta_0000001_0000001/bucket_00000")
+    base = f"{any_warehouse.root}/t/base_0000002"
+    for _ in range(2):
+        acid.write_empty_base(any_warehouse, base, "truncated")
+    assert any_warehouse.entries(base) == [("_metadata_acid", False)]
+    assert json.loads(any_warehouse.read(f"{base}/_metadata_acid") or b"") == {"thisFileVersion": "0", "dataFormat": "truncated"}
+
+
 def test_folders_of_partitions_are_found_by_their_depth(any_warehouse: Warehouse) -> None:
     place = f"{any_warehouse.root}/t"
     for name in ("k=1/l=1/f", "k=1/l=2/f", "k=2/l=1/delta_1_1/f", "_tmp/l=1/f", "k=3/.hidden/f", "k=4"):
@@ -36,7 +47,9 @@ def test_folders_of_partitions_are_found_by_their_depth(any_warehouse: Warehouse
     assert list(acid.folders_below(any_warehouse, place, 0)) == [place]
 
 
-def test_what_can_not_be_listed_is_told(local: Warehouse) -> None:
+def test_what_can_not_be_listed_or_written_is_told(local: Warehouse) -> None:
     put(local, f"{local.root}/file")
+    with pytest.raises(MetaError, match="file/x can not be written"):
+        local.write(f"{local.root}/file/x", b"")
     with pytest.raises(MetaError, match="file can not be listed: Not a directory"):
         acid.listing(local, f"{local.root}/file")

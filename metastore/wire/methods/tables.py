@@ -210,9 +210,8 @@ def _truncate_table(call: Call, args: Any) -> None:
 
 def _truncate_table_req(call: Call, args: Any) -> TruncateTableResponse:
     request = args.req
-    tables.truncate_table(
-        call, unpack.table(call, request.dbName, request.tableName), request.partNames, unpack.environment(request.environmentContext)
-    )
+    name, environment = unpack.table(call, request.dbName, request.tableName), unpack.environment(request.environmentContext)
+    tables.truncate_table(call, name, request.partNames, environment, request.writeId)
     return TruncateTableResponse()
 
 
