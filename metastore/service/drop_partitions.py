@@ -11,7 +11,7 @@ from metastore.places import is_in, place_of
 from metastore.rules.partition_names import values_for_keys
 from metastore.rules.table_kinds import VIEWS, is_transactional
 from metastore.rules.table_types import purges_data
-from metastore.service import soft_drops
+from metastore.service import empty_bases, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import skips_trash
@@ -113,6 +113,9 @@ def drop_named(
         held, purges, names = current.write(work)
     if purges:
         _delete_data(call, name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
+    elif dropped and is_transactional(held) and (write_id := soft_drops.dropping_write_id(environment)) > 0:
+        # a later partition at the same place, which the cleaner then leaves alone, has none of these rows
+        empty_bases.write(call, [each.sd.location for each in dropped if each.sd is not None], write_id, empty_bases.DROPPED)
     return dropped
 
 

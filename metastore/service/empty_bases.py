@@ -1,7 +1,7 @@
 """Hide what transactions wrote behind a base without rows, where a request asks that no data is deleted: who reads it still may.
 
-Hive 4 truncates transactional tables so. The base counts once the transaction with its write id has committed, and the cleaner removes
-what it hides. Source: Hive's HMSHandler.truncateTableInternal.
+Hive 4 truncates transactional tables and drops their partitions so. The base counts once the transaction with its write id has committed,
+and the cleaner removes what it hides. Source: Hive's HMSHandler.truncateTableInternal and drop_partitions_req.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from metastore.warehouse import acid
 from metastore.warehouse.locations import join
 
 KEEPS_DATA = "truncateSkipDataDeletion"
-TRUNCATED = "truncated"
+TRUNCATED, DROPPED = "truncated", "dropped"
 """What the mark in a base says of why it is there."""
 
 

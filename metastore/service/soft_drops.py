@@ -26,6 +26,11 @@ def dropping_transaction(environment: Mapping[str, str]) -> int:
     return _number(environment, TRANSACTION)
 
 
+def dropping_write_id(environment: Mapping[str, str]) -> int:
+    """Return the write id with which a request drops, 0 for none. MetaError for one that is no number."""
+    return _number(environment, WRITE_ID)
+
+
 def _number(environment: Mapping[str, str], key: str) -> int:
     text = environment.get(key) or "0"
     try:
@@ -48,7 +53,7 @@ def hand_over(
                 "enqueued_ms": now_ms(),
                 "run_as": call.client.user,
                 "properties": write_properties({"location": location, "ifPurge": str(purge).lower()}),
-                "highest_write_id": _number(environment, WRITE_ID),
+                "highest_write_id": dropping_write_id(environment),
                 "transaction_id": dropping_transaction(environment),
             }
             for partition, location in places

@@ -1,4 +1,4 @@
-"""A base without rows hides what was truncated without a deletion, once its transaction has committed."""
+"""A base without rows hides what was truncated or dropped without a deletion, once its transaction has committed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from metastore.service import notifications, transactions, write_ids
 from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.commit import commit_transaction
 from metastore.service.context import Call
+from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import truncate_table
@@ -130,3 +131,24 @@ def test_a_table_without_transactions_keeps_its_data_if_that_is_asked_for(call: 
     file.write_text("x")
     truncate_table(call, name, None, KEEPS_DATA, 5)
     assert [each.name for each in file.parent.iterdir()] == ["data"]
+
+
+def test_a_partition_that_is_made_again_has_no_rows_of_the_dropped_one(call: Call) -> None:
+    name, folder = filled(call, ("k", "string"))
+    transaction, write_id = begin(call)
+    environment = {"txnId": str(transaction), "writeId": str(write_id)}
+    drop_partitions(call, name, ["k=1"], delete_data=False, if_exists=False, environment=environment)
+    commit_transaction(call, CommitTxnRequest(txnid=transaction))
+    assert mark(folder, write_id) == "dropped"
+    add_partitions(call, name, [["1"]])
+    assert read(call, folder) == []
+    again, new = begin(call)
+    fill(folder / f"delta_{new:07d}_{new:07d}")
+    commit_transaction(call, CommitTxnRequest(txnid=again))
+    assert read(call, folder) == [f"delta_{new:07d}_{new:07d}"]
+
+
+def test_a_drop_that_keeps_data_outside_of_a_transaction_hides_nothing(call: Call) -> None:
+    name, folder = filled(call, ("k", "string"))
+    drop_partitions(call, name, ["k=1"], delete_data=False, if_exists=False)
+    assert [each.name for each in folder.iterdir()] == ["delta_0000001_0000001"]
