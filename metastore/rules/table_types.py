@@ -9,6 +9,7 @@ here touches a directory, and no argument is changed.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ __all__ = [
     "is_insert_only",
     "is_transactional",
     "moves_on_rename",
+    "place_of_new",
     "purges_data",
     "stored_type",
     "translate",
@@ -71,6 +73,11 @@ __all__ = [
 
 Mode = Literal["legacy", "strict"]
 Root = Literal["managed", "external", "none"]
+
+
+SOFT_DELETE = "soft_delete"
+"""Parameter of a table that Hive 4 drops without its data, for who still reads it."""
+_WITH_TRANSACTION = re.compile(r"\.v\d+\Z", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -222,6 +229,18 @@ def default_directory(root: Root, roots: Roots) -> str | None:
     if is_below(roots.database, roots.managed) and not is_below(roots.database, roots.external):
         return roots.external.rstrip("/") + folder
     return roots.database
+
+
+def place_of_new(table: Table, location: str) -> str:
+    """Return where a new table lies that would lie at a location. One that Hive 4 drops without its data gets a place of its own.
+
+    Its name ends with the transaction that makes it, unless it ends so already: a later table of that name begins in another directory.
+    Source: Hive's HMSHandler.getTableSuffix.
+    """
+    if not table.txnId or table.tableType in VIEWS or not is_true((table.parameters or {}).get(SOFT_DELETE)):
+        return location
+    place = location.rstrip("/")
+    return place if _WITH_TRANSACTION.search(place.rpartition("/")[2]) else f"{place}.v{table.txnId:07d}"
 
 
 def validate_location(table: Table, roots: Roots) -> None:

@@ -86,6 +86,8 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
     stored, directory = translated.table, table_types.default_directory(translated.root, roots)
     if directory is not None and not stored.sd.location:
         stored.sd.location = _free_place(call, directory, stored)
+    if stored.sd is not None and stored.sd.location:
+        stored.sd.location = table_types.place_of_new(stored, stored.sd.location)
     return stored
 
 

@@ -333,6 +333,29 @@ def test_directories_of_managed_and_translated_tables_move_with_their_names() ->
     assert not rules.moves_on_rename(table("VIRTUAL_VIEW"))
 
 
+@pytest.mark.parametrize(
+    ("transaction", "parameters", "location", "place"),
+    [
+        (5, {"soft_delete": "true"}, "file:/w/t", "file:/w/t.v0000005"),
+        (12345678, {"soft_delete": "TRUE"}, "file:/w/t/", "file:/w/t.v12345678"),
+        (5, {"soft_delete": "true"}, "file:/w/t.v0000004", "file:/w/t.v0000004"),
+        (5, {"soft_delete": "true"}, "file:/w.v1/t", "file:/w.v1/t.v0000005"),
+        (5, {"soft_delete": "false"}, "file:/w/t", "file:/w/t"),
+        (5, {}, "file:/w/t", "file:/w/t"),
+        (0, {"soft_delete": "true"}, "file:/w/t", "file:/w/t"),
+        (None, {"soft_delete": "true"}, "file:/w/t", "file:/w/t"),
+    ],
+)
+def test_a_table_that_is_dropped_without_its_data_has_a_place_of_its_own(
+    transaction: int | None, parameters: dict[str, str], location: str, place: str
+) -> None:
+    new = table(parameters=parameters)
+    new.txnId = transaction
+    assert rules.place_of_new(new, location) == place
+    new.tableType = "VIRTUAL_VIEW"
+    assert rules.place_of_new(new, location) == location
+
+
 def test_insert_only_tables_are_kept_from_clients_that_do_not_know_them() -> None:
     wanted = table(parameters=INSERT_ONLY)
     with pytest.raises(MetaError, match=r"^Your client does not appear to support insert-only tables.*") as caught:

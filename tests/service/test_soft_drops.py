@@ -5,16 +5,20 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import MetaError
-from metastore.idl import CompactionRequest, TxnType
+from metastore.idl import CompactionRequest, SerDeInfo, StorageDescriptor, Table, TxnType
 from metastore.service import compactions
 from metastore.service.cleaner import clean
 from metastore.service.context import Call
+from metastore.service.create_table import create_table
 from metastore.service.drop_partitions import drop_partitions
+from metastore.service.names import TableName
 from metastore.service.tables import drop_table
 from tests.service import acid
 from tests.service.cleaning import MAJOR, shown, states
-from tests.service.test_initiator import acid_table
-from tests.support.catalog import add_partitions
+from tests.service.test_initiator import acid_table, get_table_of
+from tests.support.catalog import add_partitions, columns_of
+
+NAME = TableName("hive", "default", "t")
 
 
 def assert_it_goes_when_both_end(call: Call, folder: Path, dropping: int, reader: int) -> None:
@@ -64,6 +68,34 @@ def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gon
     assert (entry.partitionname, entry.state) == ("k=1" if partitioned else None, "ready for cleaning")
     assert_it_goes_when_both_end(call, folder, dropping, reader)
     assert states(call) == ["succeeded"]
+
+
+def test_a_table_that_is_made_again_lies_elsewhere(call: Call) -> None:
+    """What a reader still reads of the dropped one is no part of the new one, whose write ids begin anew."""
+    places = []
+    for _ in range(2):
+        making = acid.begin(call.metastore)
+        sd = StorageDescriptor(cols=columns_of(("a", "int")), inputFormat="in", outputFormat="out", serdeInfo=SerDeInfo(parameters={}))
+        table = Table(
+            dbName="default",
+            tableName="t",
+            tableType="MANAGED_TABLE",
+            sd=sd,
+            parameters={"transactional": "true", "transactional_properties": "insert_only", "soft_delete": "true"},
+            txnId=making,
+        )
+        create_table(call, table)
+        acid.end(call.metastore, making)
+        place = get_table_of(call, NAME).sd.location
+        assert place == f"{call.warehouse.root}/t.v{making:07d}"
+        places.append(Path(place.removeprefix("file:")))
+        acid.fill(places[-1] / "delta_0000001_0000001")
+        dropping = acid.begin(call.metastore, kind=TxnType.SOFT_DELETE)
+        drop_table(call, NAME, delete_data=False, environment={"txnId": str(dropping)})
+        acid.end(call.metastore, dropping)
+    assert [place.exists() for place in places] == [True, True]
+    assert clean(call.metastore) == 2
+    assert [place.exists() for place in places] == [False, False]
 
 
 def test_a_drop_in_a_transaction_that_is_no_number_is_refused(call: Call) -> None:

@@ -9,6 +9,7 @@ from metastore.errors import MetastoreError
 from metastore.idl import Table
 from metastore.rules.statistics_validity import counts
 from metastore.rules.table_kinds import is_transactional
+from metastore.rules.table_types import place_of_new
 from metastore.service.commit import KEY_PREFIX
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -29,6 +30,12 @@ def locations(table: Table) -> tuple[str, ...]:
     """Return where a table lies, and where it says that its metadata is."""
     place = table.sd.location if table.sd is not None else None
     return tuple(each for each in (place, (table.parameters or {}).get(METADATA)) if each)
+
+
+def locations_of_new(table: Table) -> tuple[str, ...]:
+    """Return where a table that is to be made will lie, if the request says it, and where it says that its metadata is."""
+    place = table.sd.location if table.sd is not None else None
+    return tuple(place_of_new(table, each) if each == place else each for each in locations(table))
 
 
 class TableChange(NamedTuple):

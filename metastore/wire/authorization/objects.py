@@ -235,7 +235,7 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
             told = [get(args, f"{holder}.{field}") if holder else None for field in ("processorCapabilities", "processorIdentifier")]
             has_place = new.sd is not None and new.sd.location
             by_default = tuple if has_place else partial(default_places.of_table, call, new, *told)
-            locations = table_changes.locations(new)
+            locations = table_changes.locations_of_new(new)
             yield Want((CREATE,), DATABASE, where, name, _made(new), hide=hide, locations=locations, by_default=by_default)
         yield from _sources(call, new.creationMetadata, new.catName)
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)

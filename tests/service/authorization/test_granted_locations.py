@@ -32,6 +32,21 @@ def test_a_location_outside_needs_a_right_to_it(root: Caller, as_user: As, serve
     assert "DFS_URI" in refusal(bob.create_table, table("shop", "u", location=f"{place}2"))
 
 
+def test_a_table_that_lies_beside_its_location_needs_a_right_to_that_place(root: Caller, as_user: As, server: Metastore) -> None:
+    """As Hive 4 makes one that it will drop without its data: the name of the directory ends with the transaction."""
+    root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
+    bob, place = as_user("bob"), "file:/tmp/elsewhere/bobs"
+    location_grants.grant(server.database, "bob", USER, place)
+    assert server.authorizer is not None
+    server.authorizer.renew()
+    new = table("shop", "t", location=place)
+    new.parameters, new.txnId = {"soft_delete": "true"}, 5
+    assert "name=file:/tmp/elsewhere/bobs.v0000005" in refusal(bob.create_table, new)
+    new.sd.location = f"{place}/inside"
+    bob.create_table(new)
+    assert bob.get_table("shop", "t").sd.location == f"{place}/inside.v0000005"
+
+
 def test_nothing_is_laid_over_the_files_of_another(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
     bob, orders = as_user("bob"), root.get_table("shop", "orders").sd.location
