@@ -112,9 +112,11 @@ def translate(
     client_name: str = "unknown",
     default_catalog: str = "hive",
     create_as_acid: bool = False,
+    as_external: bool = False,
 ) -> Translation:
     """Return as what a table that is being created is stored.
 
+    `as_external` is the client's wish that a managed table without the property becomes an external one, whatever else it would become.
     `capabilities` are those that the client declares (4.x names), `client_name` is for error messages. MetaError when
     the transactional parameters do not fit, when the client can not write what it creates, or when the location lies
     where such a table may not. Only tables of the default catalog are translated.
@@ -122,7 +124,9 @@ def translate(
     table = copy(table)
     table.parameters = dict(table.parameters or {})
     table.sd = copy(table.sd)
-    if mode == "strict" and (table.catName or default_catalog).lower() == default_catalog.lower():
+    if as_external and stored_type(table) == "MANAGED_TABLE" and not _asks_for_acid(table):
+        _make_external(table)
+    elif mode == "strict" and (table.catName or default_catalog).lower() == default_catalog.lower():
         _make_strict(table, frozenset(capabilities or ()))
     elif create_as_acid and parameter(table.parameters, TRANSACTIONAL) is None and _fits_acid(table):
         table.parameters[TRANSACTIONAL] = "true"
@@ -148,6 +152,12 @@ def translate_alter(old: Table, new: Table, *, mode: Mode, roots: Roots, default
         if after and before and after != before:
             validate_location(new, roots)
     return new
+
+
+def _asks_for_acid(table: Table) -> bool:
+    names = (TRANSACTIONAL, INSERT_ONLY)
+    properties = parameter(table.parameters, TRANSACTIONAL_PROPERTIES)
+    return properties is not None or any(is_true(parameter(table.parameters, name)) for name in names)
 
 
 def _fits_acid(table: Table) -> bool:

@@ -48,7 +48,7 @@ def create_table(
 
         def work(session: Session) -> None:
             key, database = _free(call, session, name)
-            stored = translation.on_create(call, database, table, capabilities, identifier)
+            stored = translation.on_create(call, database, table, capabilities, identifier, environment)
             place = stored.sd.location if stored.tableType not in VIEWS else None
             reach = quick_stats.reach_of(call, stored)
             if columns is not None and place and reach.look(call.warehouse.is_empty, place, False):
@@ -106,7 +106,9 @@ def _free(call: Call, session: Session, name: TableName) -> tuple[int, Database]
     return key, database
 
 
-def dry_run(call: Call, table: Table, *, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+def dry_run(
+    call: Call, table: Table, *, capabilities: Sequence[str] | None, identifier: str | None, environment: Mapping[str, str] | None = None
+) -> Table:
     """Return the table as `create_table` would store it, and store nothing. InvalidObject, NoSuchObject, MetaError."""
     name = table_name(table.dbName, table.tableName, table.catName, call.config.default_catalog)
     table.catName, table.dbName, table.tableName = name
@@ -114,7 +116,7 @@ def dry_run(call: Call, table: Table, *, capabilities: Sequence[str] | None, ide
     database = call.database.read(lambda session: databases.find(session, name.catalog, name.database))
     if database is None:
         raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
-    return translation.on_create(call, database, table, capabilities, identifier)
+    return translation.on_create(call, database, table, capabilities, identifier, environment or {})
 
 
 def _check(call: Call, table: Table) -> None:

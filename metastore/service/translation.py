@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import cast
@@ -12,13 +12,15 @@ from metastore.idl import ClientCapabilities, ClientCapability, Database, Partit
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access, is_bucketed, misreads_buckets
 from metastore.rules.names import directory_name
-from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, table_label
+from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, is_true, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
 from metastore.warehouse.locations import is_root, join, parse, same_place
 
 DEFAULT_DATABASE = "default"
 """The database that every catalog begins with."""
+AS_EXTERNAL = "create_table_as_external"
+"""What Hive 4 sends with a new table where its setting `hive.create.as.external.legacy` is on."""
 AT_ROOT = "{what} can not lie at {place}, the root of a file system: give a directory in it"
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
@@ -66,7 +68,14 @@ def _client_name(call: Call, identifier: str | None = None) -> str:
     return identifier or call.client.user or call.client.address
 
 
-def on_create(call: Call, database: Database, table: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Table:
+def on_create(
+    call: Call,
+    database: Database,
+    table: Table,
+    capabilities: Sequence[str] | None,
+    identifier: str | None,
+    environment: Mapping[str, str],
+) -> Table:
     """Return the table as it will be stored, with its location. MetaError when the rules refuse it."""
     given = table.sd.location if table.sd is not None else None
     if given and table.tableType not in VIEWS:
@@ -82,6 +91,7 @@ def on_create(call: Call, database: Database, table: Table, capabilities: Sequen
         client_name=_client_name(call, identifier),
         default_catalog=call.config.default_catalog,
         create_as_acid=call.config.create_as_acid,
+        as_external=is_true(environment.get(AS_EXTERNAL)),
     )
     stored, directory = translated.table, table_types.default_directory(translated.root, roots)
     if directory is not None and not stored.sd.location:

@@ -243,6 +243,33 @@ def test_a_table_may_become_transactional_but_not_cease_to_be() -> None:
             alter(FULL, taken)
 
 
+@pytest.mark.parametrize("mode", ["legacy", "strict"])
+@pytest.mark.parametrize("parameters", [{}, {"transactional": "false"}])
+def test_who_wants_external_tables_by_default_gets_them(mode: str, parameters: dict[str, str]) -> None:
+    """Also who could write transactional ones, and where managed ORC tables become such."""
+    wanted = table(parameters=parameters, formats=FORMATS["ORC"])
+    found = translate(wanted, mode, CLIENTS["full ACID writer"], as_external=True, create_as_acid=True)
+    assert (found.table.tableType, found.root) == ("EXTERNAL_TABLE", "external")
+    assert found.table.parameters == {"EXTERNAL": "TRUE", "external.table.purge": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE"}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "strict"])
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("MANAGED_TABLE", FULL),
+        ("MANAGED_TABLE", INSERT_ONLY),
+        ("MANAGED_TABLE", {"transactional": "true"}),
+        ("EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}),
+        ("VIRTUAL_VIEW", {}),
+    ],
+)
+def test_what_is_asked_for_comes_before_that_wish(mode: str, kind: str, parameters: dict[str, str]) -> None:
+    wanted = table(kind, parameters, FORMATS["ORC"])
+    able = CLIENTS["full ACID writer"]
+    assert translate(wanted, mode, able, as_external=True) == translate(wanted, mode, able)
+
+
 def test_what_an_altered_table_can_not_be_is_refused() -> None:
     with pytest.raises(MetaError, match="cannot be altered after the table is created"):
         alter(FULL, INSERT_ONLY)

@@ -13,13 +13,13 @@ from metastore.errors import (
     UnknownTable,
 )
 from metastore.idl import CreationMetadata, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
-from metastore.service import partitions, tables
+from metastore.service import catalogs, partitions, tables
 from metastore.service.add_partitions import add_partitions as add
 from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
-from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 
 def path_of(location: str) -> str:
@@ -248,6 +248,19 @@ def test_a_drop_takes_partitions_that_lie_elsewhere(call: Call, tmp_path: Path) 
     assert (tmp_path / "elsewhere").is_dir()
     tables.drop_table(call, name, delete_data=True)
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "strict"])
+def test_a_client_may_want_external_tables_by_default(make_metastore: MetastoreMaker, tmp_path: Path, mode: str) -> None:
+    """As Hive 4 with `hive.create.as.external.legacy`, which says that it can write transactional tables all the same."""
+    metastore = make_metastore(table_translation=mode, external_warehouse=str(tmp_path / "ext"))
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    able = ["HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE"]
+    name = make_table(call, "t", environment={"create_table_as_external": "true"}, capabilities=able)
+    found = tables.get_table(call, name)
+    assert (found.tableType, found.parameters["external.table.purge"]) == ("EXTERNAL_TABLE", "TRUE")
+    assert path_of(found.sd.location) == f"{tmp_path}/ext/t"
 
 
 def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:

@@ -51,9 +51,11 @@ def of_database(call: Call, catalog: str, name: str) -> Iterable[str]:
 
 
 @_of_what_is_taken
-def of_table(call: Call, new: Table, capabilities: Sequence[str] | None, identifier: str | None) -> Iterable[str]:
+def of_table(
+    call: Call, new: Table, capabilities: Sequence[str] | None, identifier: str | None, environment: Mapping[str, str] | None
+) -> Iterable[str]:
     """Return where a new table lies."""
-    made = dry_run(call, deepcopy(new), capabilities=capabilities, identifier=identifier)
+    made = dry_run(call, deepcopy(new), capabilities=capabilities, identifier=identifier, environment=environment)
     return [made.sd.location] if made.tableType not in VIEWS and made.sd.location else []
 
 

@@ -233,6 +233,7 @@ def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         if name is not None:
             hide = hiding(args, f"{path}.dbName", None)
             told = [get(args, f"{holder}.{field}") if holder else None for field in ("processorCapabilities", "processorIdentifier")]
+            told.append(get(args, f"{holder}.envContext.properties" if holder else "environment_context.properties"))
             has_place = new.sd is not None and new.sd.location
             by_default = tuple if has_place else partial(default_places.of_table, call, new, *told)
             locations = table_changes.locations_of_new(new)

@@ -227,7 +227,8 @@ def _get_materialized_views_for_rewriting(call: Call, args: Any) -> list[str]:
 def _translate_table_dryrun(call: Call, args: Any) -> Table:
     request = args.request
     table = unpack.required(call, request.table, "request.table")
-    return dry_run(call, table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier)
+    environment = unpack.environment(request.envContext)
+    return dry_run(call, table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier, environment=environment)
 
 
 METHODS: dict[str, Handler] = {
