@@ -14,7 +14,7 @@ from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
 from metastore.rules.table_kinds import VIEWS, table_label
 from metastore.rules.types import invalid_column
-from metastore.service import quick_stats
+from metastore.service import quick_stats, write_statistics
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
@@ -74,10 +74,25 @@ def add_partitions(
             return [partition for _, partition in added]
 
         added = current.write(work)
+    if any(partition.colStats is not None for partition in new):
+        _write_brought(call, name, table, named, added)
     if existing:
         event = AddPartitions(client=call.info, table=table, partitions=existing, environment=environment)
         call.listeners.after(event, AlreadyExists(f"{len(existing)} partitions of {name} exist already"))
     return added
+
+
+def _write_brought(call: Call, name: TableName, table: Table, named: Sequence[tuple[str, Partition]], added: Sequence[Partition]) -> None:
+    """Write the statistics that added partitions brought along."""
+    names = {*partition_names(call, table, [partition.values for partition in added])}
+    brought = []
+    for each, partition in named:
+        if each in names and partition.colStats is not None and partition.colStats.statsDesc is not None:
+            own = copy(partition.colStats)
+            own.statsDesc = copy(own.statsDesc)
+            own.statsDesc.partName = each
+            brought.append((own, partition.writeId))
+    write_statistics.write_brought(call, name, brought)
 
 
 def append_partition(
@@ -178,6 +193,7 @@ def _initialized(
 ) -> Partition:
     """Return the partition as it will be stored: place, times, inherited parameters, basic statistics of data that is there."""
     stored = copy(partition)
+    stored.colStats = None
     sd = stored.sd = copy(partition.sd)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     if table.tableType in VIEWS:

@@ -15,7 +15,7 @@ from metastore.rules.names import normalize, validate_table_name
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.types import validate_columns
 from metastore.service import constraints as constraint_service
-from metastore.service import privileges, quick_stats, translation
+from metastore.service import privileges, quick_stats, translation, write_statistics
 from metastore.service.change import change
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
@@ -44,6 +44,7 @@ def create_table(
     _check(call, table)
     columns = statistics_validity.wanted_columns(table.dictionary)
     gathers = _complete(call, table, environment)
+    brought, table.colStats = table.colStats, None  # they are no part of the event
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
 
         def work(session: Session) -> None:
@@ -67,6 +68,8 @@ def create_table(
                 current.further = [AddConstraints(client=call.info, table=stored, constraints=constraints)]
 
         current.write(work)
+    if brought is not None:
+        write_statistics.write_brought(call, name, [(brought, table.writeId)])
 
 
 def _claimed_name(call: Call, table: Table) -> TableName:

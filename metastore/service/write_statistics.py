@@ -18,6 +18,7 @@ from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.listeners.events import UpdateStatistics
 from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
+from metastore.rules.snapshots import Snapshot
 from metastore.rules.statistics import merge, missing_field
 from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import is_transactional
@@ -68,6 +69,21 @@ def set_statistics(
         if each.statsDesc.isTblLevel or (_table_named(each) != said and name_of(call, each) != name):
             raise MetaError(f"Column statistics of several objects in one request: all must be of partitions of {name}")
     return update_partitions(call, name, new, merged=merged, engine=engine, by=by)
+
+
+def write_brought(call: Call, name: TableName, brought: Iterable[tuple[ColumnStatistics, int | None]]) -> None:
+    """Write statistics that a new table or new partitions of it brought along, each with the write id under which they were made.
+
+    Hive's replication sends them so: at the source they were exact. Those of another table are passed over, and those of a transactional
+    table without a write id. NoSuchObject, MetaError.
+    """
+    transactional = is_transactional(find_table(call, name))
+    by_write_id: dict[int, list[ColumnStatistics]] = {}
+    for new, write_id in brought:
+        if new.statsObj and name_of(call, new) == name and (not transactional or (write_id or 0) > 0):
+            by_write_id.setdefault((write_id or 0) if transactional else 0, []).append(new)
+    for number, of in by_write_id.items():
+        set_statistics(call, of, by=StatisticsWriter(number, Snapshot(number)) if transactional else NOBODY)
 
 
 def update_table(
