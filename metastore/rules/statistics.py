@@ -1,7 +1,7 @@
 """Join column statistics of several partitions, or of old and new data, into one. Never reads or stores them.
 
-Source: Hive's columnstats.aggr and columnstats.merge. Bit vectors are not joined: the number of distinct values is estimated between its
-bounds, and a joined result has a bit vector or histogram only when there was nothing to join.
+Source: Hive's columnstats.aggr and columnstats.merge. Over partitions the number of distinct values is estimated between its bounds, as
+Hive does unless it is told to read bit vectors; of old and new data it is counted by their bit vectors. A histogram is not joined.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache, reduce
 from typing import Any
 
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, Decimal
+from metastore.rules import distinct_sketches
 
 KINDS = (
     "booleanStats",
@@ -66,8 +67,19 @@ def missing_field(struct: Any) -> str | None:
 
 
 def merge(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Return statistics of old and new data together; the new alone when the column changed its type."""
-    return new if kind_of(old.statsData) != kind_of(new.statsData) else aggregate([old, new])
+    """Return statistics of old and new data together; the new alone when the column changed its type.
+
+    Without two bit vectors that can be joined there are at least as many distinct values as in either.
+    """
+    kind = kind_of(new.statsData)
+    if kind is None or kind != kind_of(old.statsData):
+        return new
+    joined = aggregate([old, new])
+    data, *parts = (getattr(each.statsData, kind) for each in (joined, old, new))
+    if hasattr(data, "numDVs") and (sketch := distinct_sketches.merged(*(part.bitVectors for part in parts))):
+        data.bitVectors, count = sketch
+        data.numDVs = max(data.numDVs or 0, count)
+    return joined
 
 
 def aggregate(columns: Sequence[ColumnStatisticsObj], tuner: float = 0.0) -> ColumnStatisticsObj:

@@ -14,8 +14,12 @@ from metastore.idl import (
     EnvironmentContext,
     GetTableRequest,
     GetValidWriteIdsRequest,
+    LongColumnStatsData,
     OpenTxnRequest,
+    PartitionsStatsRequest,
+    TableStatsRequest,
 )
+from metastore.rules.distinct_sketches import decode
 from metastore.rules.snapshots import format_table, of_table_reply
 from tests.hive4.conftest import Story
 
@@ -90,3 +94,25 @@ def test_answers_come_from_statistics_while_those_are_right(story: Story, partit
               "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")  # fmt: skip
     assert from_statistics(story, QUESTION)
     assert story.sql(QUESTION) == [("4", "-5", "4")]
+
+
+def known_of(story: Story, partitioned: bool) -> LongColumnStatsData:
+    names = {"dbName": story.name, "tblName": "t", "colNames": ["id"]}
+    if partitioned:
+        (found,) = story.client.get_partitions_statistics_req(PartitionsStatsRequest(**names, partNames=["p=1"])).partStats["p=1"]
+    else:
+        (found,) = story.client.get_table_statistics_req(TableStatsRequest(**names)).tableStats
+    return found.statsData.longStats
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_distinct_values_of_several_inserts_are_counted_as_hive_counts_them_at_once(story: Story, partitioned: bool) -> None:
+    make(story, partitioned)
+    where = "PARTITION (p = 1)" if partitioned else ""
+    for rows, most in (("0", 40), ("20", 80), ("0", 2_000), ("1500", 3_000)):
+        story.sql(f"INSERT INTO t {where} SELECT {rows} + pos FROM (SELECT posexplode(split(space({most - 1}), ' '))) x")
+        joined = known_of(story, partitioned)
+        story.sql(f"ANALYZE TABLE t {where} COMPUTE STATISTICS FOR COLUMNS")
+        whole = known_of(story, partitioned)
+        assert decode(joined.bitVectors) == decode(whole.bitVectors) is not None
+        assert abs(joined.numDVs - whole.numDVs) <= whole.numDVs // 50

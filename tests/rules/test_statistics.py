@@ -10,6 +10,7 @@ from metastore.idl import (
     DecimalColumnStatsData,
     LongColumnStatsData,
 )
+from metastore.rules.distinct_sketches import SPARSE_BITS, Sketch, encode
 from metastore.rules.statistics import aggregate, merge
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -55,6 +56,20 @@ def test_a_joined_result_has_no_bit_vector_of_one_part() -> None:
     one, two = (column(longStats=LongColumnStatsData(numNulls=0, numDVs=4, bitVectors=bits)) for bits in (b"HLa", b"HLb"))
     assert aggregate([one]).statsData.longStats.bitVectors == b"HLa"
     assert aggregate([one, two]).statsData.longStats.bitVectors is None
+
+
+def test_old_and_new_data_have_as_many_distinct_values_as_their_sketches_say() -> None:
+    sketches = [encode(Sketch(10, SPARSE_BITS, dict.fromkeys(keys, 1)), len(keys)) for keys in (range(1, 9), range(5, 16))]
+    old, new = (
+        column(longStats=LongColumnStatsData(numNulls=0, numDVs=distinct, bitVectors=sketch))
+        for distinct, sketch in zip((8, 11), sketches, strict=True)
+    )
+    joined = merge(old, new).statsData.longStats
+    assert joined.numDVs == 15
+    assert joined.bitVectors == encode(Sketch(10, SPARSE_BITS, dict.fromkeys(range(1, 16), 1)), 15)
+    assert merge(old, column(longStats=LongColumnStatsData(numNulls=0, numDVs=11))).statsData.longStats == LongColumnStatsData(
+        numNulls=0, numDVs=11
+    )
 
 
 def test_new_statistics_of_another_type_replace_the_old() -> None:
