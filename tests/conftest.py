@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_PROCESSES = 4
 """Each may have a Java process of Spark with a gigabyte."""
+PATIENCE = 1800
+"""Seconds for a test that is marked as slow, if it says nothing of its own."""
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
@@ -31,7 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs on MySQL 8 unless it is asked for by its marker. With `-n`, Spark's tests, which take longest, come first."""
+    """Leave out what runs on MySQL 8 unless it is asked for by its marker. With `-n`, Spark's tests, which take longest, come first.
+
+    What takes minutes may take many of them beside other suites. A test of Spark that is ended by its time spoils those after it.
+    """
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(PATIENCE))
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith("tests/spark/"))
     if "mysql8" in config.option.markexpr:
