@@ -43,6 +43,9 @@ def add_partitions(
         table = find_table(call, name)
     except NoSuchObject as error:
         raise InvalidObject(f"Unable to add partitions because database or table {name.database}.{name.table} does not exist") from error
+    brought = [partition.colStats for partition in new if partition is not None and partition.colStats is not None]
+    if brought:
+        write_statistics.check_brought(call, table, brought)
     event = AddPartitions(client=call.info, table=table, partitions=new, environment=environment)
     existing: list[Partition] = []
     subject: list[str | list[str]] = ["partitions", *name, []]
@@ -74,7 +77,7 @@ def add_partitions(
             return [partition for _, partition in added]
 
         added = current.write(work)
-    if any(partition.colStats is not None for partition in new):
+    if brought:
         _write_brought(call, name, table, named, added)
     if existing:
         event = AddPartitions(client=call.info, table=table, partitions=existing, environment=environment)
@@ -87,7 +90,7 @@ def _write_brought(call: Call, name: TableName, table: Table, named: Sequence[tu
     names = {*partition_names(call, table, [partition.values for partition in added])}
     brought = []
     for each, partition in named:
-        if each in names and partition.colStats is not None and partition.colStats.statsDesc is not None:
+        if each in names and partition.colStats is not None:
             own = copy(partition.colStats)
             own.statsDesc = copy(own.statsDesc)
             own.statsDesc.partName = each

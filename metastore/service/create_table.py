@@ -45,6 +45,8 @@ def create_table(
     columns = statistics_validity.wanted_columns(table.dictionary)
     gathers = _complete(call, table, environment)
     brought, table.colStats = table.colStats, None  # they are no part of the event
+    if brought is not None:
+        write_statistics.check_brought(call, table, [brought])
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
 
         def work(session: Session) -> None:

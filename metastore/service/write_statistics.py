@@ -71,6 +71,14 @@ def set_statistics(
     return update_partitions(call, name, new, merged=merged, engine=engine, by=by)
 
 
+def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics]) -> None:
+    """Raise what `write_brought` would, while what brings the statistics along is not made yet. InvalidObject, MetaError."""
+    given = list(brought)
+    for each in given:
+        name_of(call, each)
+    _columns(table, given)
+
+
 def write_brought(call: Call, name: TableName, brought: Iterable[tuple[ColumnStatistics, int | None]]) -> None:
     """Write statistics that a new table or new partitions of it brought along, each with the write id under which they were made.
 

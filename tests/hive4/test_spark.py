@@ -156,6 +156,10 @@ def test_spark_reads_what_hive_writes(make: Maker, story: Story) -> None:
     assert both.read(where="id = 9") == [("9", "new")]
     story.sql("TRUNCATE TABLE t")
     assert both.read() == []
+    both.table.insert(both.rows((5, "after")))
+    assert both.read() == [("5", "after")]
+    both.compact_by_spark("major")
+    assert both.read() == [("5", "after")]
 
 
 def test_hive_reads_what_spark_writes(make: Maker, story: Story) -> None:

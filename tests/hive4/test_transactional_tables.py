@@ -118,3 +118,36 @@ def test_a_materialized_view_answers_queries_and_is_rebuilt(story: Story) -> Non
     assert sorted(story.sql(query)) == [("a", "3"), ("b", "3"), ("c", "4")]
     story.sql("DROP MATERIALIZED VIEW totals")
     assert f"[{story.name}, sales]" in scanned()
+
+
+@pytest.mark.parametrize("kind", [ACID, INSERT_ONLY])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_truncated_table_is_hidden_behind_a_base(story: Story, kind: str, partitioned: bool) -> None:
+    story.sql(f"CREATE TABLE t (id int) {'PARTITIONED BY (p string)' if partitioned else ''} {kind}")
+    where, within = ("PARTITION (p = '1')", "p=1") if partitioned else ("", "")
+    story.sql(f"INSERT INTO t {where} VALUES (1), (2)")
+    story.sql(f"TRUNCATE TABLE t {where}")
+    assert story.directories("t", within) == ["base_0000002", "delta_0000001_0000001_0000"]
+    assert story.sql("SELECT id FROM t") == []
+    assert story.sql("SELECT count(*) FROM t") == [("0",)]
+    story.sql(f"INSERT INTO t {where} VALUES (3)")
+    assert story.sql("SELECT id FROM t") == [("3",)]
+    story.engine.compact(story.name, "t", "MAJOR", within)
+    story.until(lambda: story.compactions("t") == [("MAJOR", "succeeded")])
+    assert [each.partition("_v")[0] for each in story.directories("t", within)] == ["base_0000003"]
+    assert story.sql("SELECT id FROM t") == [("3",)]
+
+
+def test_a_partition_that_hive_drops_softly_comes_back_empty(story: Story) -> None:
+    story.sql("SET hive.acid.lockless.reads.enabled=true")
+    story.sql(f"CREATE TABLE t (id int) PARTITIONED BY (p string) {ACID}")
+    story.sql("INSERT INTO t PARTITION (p = '1') VALUES (1), (2)")
+    story.sql("ALTER TABLE t DROP PARTITION (p = '1')")
+    story.sql("ALTER TABLE t ADD PARTITION (p = '1')")
+    assert story.sql("SELECT id FROM t") == []
+    story.sql("INSERT INTO t PARTITION (p = '1') VALUES (3)")
+    assert story.sql("SELECT id FROM t") == [("3",)]
+    story.sql("DROP TABLE t")
+    story.sql(f"CREATE TABLE t (id int) PARTITIONED BY (p string) {ACID}")
+    story.sql("INSERT INTO t PARTITION (p = '1') VALUES (4)")
+    assert story.sql("SELECT id FROM t") == [("4",)]

@@ -39,7 +39,7 @@ from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.create_table import create_table
 from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partitions
+from metastore.service.partitions import get_partition, get_partition_names, get_partitions
 from metastore.service.tables import get_table, truncate_table
 from metastore.store.schema import partition_statistics
 from tests.support.catalog import Statements, add_partitions, columns_of, make_table
@@ -132,6 +132,25 @@ def test_statistics_of_another_table_are_not_brought_along(call: Call) -> None:
     other, name = make_table(call, "other"), TableName("hive", "default", "t")
     create_table(call, replicated(name, colStats=of(other, numbers("a", 1, 2))))
     assert [statistics.get_table(call, each, ["a"]).statsObj for each in (name, other)] == [[], []]
+
+
+def test_nothing_is_made_that_brings_wrong_statistics_along(call: Call) -> None:
+    name = TableName("hive", "default", "t")
+    empty = ColumnStatisticsObj(colName="a", colType="int", statsData=ColumnStatisticsData())
+    for wrong, error in ((numbers("z", 1, 2), MetaError), (empty, InvalidObject)):
+        with pytest.raises(error, match=r"olumn [az]"):
+            create_table(call, replicated(name, colStats=of(name, wrong)))
+        with pytest.raises(NoSuchObject):
+            get_table(call, name)
+    with pytest.raises(MetaError, match="need a statsDesc"):
+        create_table(call, replicated(name, colStats=ColumnStatistics(statsObj=[numbers("a", 1, 2)])))
+    create_table(call, replicated(name, partitionKeys=columns_of(("k", "string"))))
+    sd = replicated(name).sd
+    new = [Partition(values=[each], dbName="default", tableName="t", sd=sd, parameters={}) for each in "12"]
+    new[1].colStats = of(name, numbers("z", 1, 2), partition="k=2")
+    with pytest.raises(MetaError, match="Column z"):
+        add(call, name, new)
+    assert get_partition_names(call, name) == []
 
 
 def replicated(name: TableName, *, transactional: bool = False, **fields: object) -> Table:
