@@ -152,3 +152,17 @@ def test_a_drop_that_keeps_data_outside_of_a_transaction_hides_nothing(call: Cal
     name, folder = filled(call, ("k", "string"))
     drop_partitions(call, name, ["k=1"], delete_data=False, if_exists=False)
     assert [each.name for each in folder.iterdir()] == ["delta_0000001_0000001"]
+
+
+def test_a_base_that_can_not_be_made_fails_the_call_and_hides_nothing(call: Call) -> None:
+    """The client then aborts: what the row says belongs to an aborted write id, and counts for nobody."""
+    name, folder = filled(call)
+    rows = read(call, folder)
+    transaction, write_id = begin(call)
+    (folder / f"base_{write_id:07d}").write_text("in the way")
+    with pytest.raises(MetaError, match=f"base_{write_id:07d}"):
+        truncate_table(call, name, None, KEEPS_DATA, write_id)
+    transactions.abort_transaction(call, AbortTxnRequest(txnid=transaction))
+    (folder / f"base_{write_id:07d}").unlink()
+    assert read(call, folder) == rows
+    assert get_table_of(call, name).writeId == write_id
