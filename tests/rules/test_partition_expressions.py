@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from contextlib import suppress
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from typing_extensions import Self
 
 from metastore.errors import MetaError
 from metastore.rules.filters import (
@@ -15,6 +18,7 @@ from metastore.rules.filters import (
     compile_expression,
     is_expression,
     leading_prefixes,
+    pruning,
     read_expression,
     weakened,
 )
@@ -245,3 +249,26 @@ def test_structs_are_looked_up_as_each_would_be_compared(rows: list[tuple[str, i
         assert verdict is True if equal else verdict is not True
         if number.isdigit() and ds not in ("", DEFAULT_PARTITION) and not any(None in row for row in rows):
             assert verdict is equal
+
+
+class ConstantInUsedMemory(Constant):
+    """A constant at the place of one that nobody holds any more: memory may be given out again at any time, so it is here each time."""
+
+    places: ClassVar[list[Self]] = []
+
+    def __new__(cls, value: Any, type: str) -> Self:  # noqa: A002, ARG004  # as the base class names them
+        unheld = next(sys.getrefcount(each) for each in [object()])
+        for place in (each for each in cls.places if sys.getrefcount(each) == unheld):
+            return place
+        new = super().__new__(cls)
+        cls.places.append(new)
+        return new
+
+
+def test_a_constant_is_not_taken_for_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "Constant", ConstantInUsedMemory)
+    node = FunctionCall("struct", (COLUMNS["ds"], COLUMNS["n"]), "struct<>")
+    rows = [ConstantInUsedMemory([ds, n], "struct<>") for ds, n in [(None, 5), ("a", 2)]]
+    judge = compile_expression(FunctionCall("in", (node, *rows), "boolean"), [("ds", "string"), ("n", "int")])
+    assert judge(("a", "2")) is True
+    assert len(ConstantInUsedMemory.places) > len(rows)

@@ -106,13 +106,14 @@ class _Compiler:
         self.positions = {name.lower(): position for position, (name, _) in enumerate(keys)}
         self.types = [kind for _, kind in keys]
         self.default_name = default_name
-        self.done: dict[int, Evaluator] = {}
+        self.done: dict[int, tuple[Expression, Evaluator]] = {}
+        """By the identity of a node, which stays its own because the node is kept."""
 
     def compile(self, node: Expression) -> Evaluator:
         found = self.done.get(id(node))
         if found is None:
-            found = self.done[id(node)] = self.made(node)
-        return found
+            found = self.done[id(node)] = node, self.made(node)
+        return found[1]
 
     def made(self, node: Expression) -> Evaluator:
         if isinstance(node, KeyColumn):
