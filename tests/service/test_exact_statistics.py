@@ -27,8 +27,8 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, get_table
 from metastore.wire.methods import METHODS
-from tests.service.test_statistics import numbers, of
 from tests.support.catalog import add_partitions, make_table
+from tests.support.column_statistics import numbers, of
 from tests.support.replies import in_structs
 from tests.support.statement_counts import StatementCounts
 

@@ -21,8 +21,8 @@ from metastore.store import tables
 from metastore.store.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
-from tests.service.test_statistics import numbers, of, texts
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
+from tests.support.column_statistics import numbers, of, texts
 from tests.support.recording import Before, listening
 from tests.support.statement_counts import StatementCounts
 

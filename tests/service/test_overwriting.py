@@ -21,8 +21,8 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.store import schema
 from tests.service.test_races import during, other, rows
-from tests.service.test_statistics import numbers, of, texts
 from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.column_statistics import numbers, of, texts
 from tests.support.recording import Within, listening
 from tests.support.statement_counts import StatementCounts
 

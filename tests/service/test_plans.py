@@ -30,8 +30,8 @@ from metastore.service.exchange import exchange_partitions
 from metastore.service.privileges import list_privileges
 from metastore.store import locks as lock_rows
 from metastore.store.database import Session
-from tests.service.test_statistics import numbers, of
 from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.column_statistics import numbers, of
 from tests.support.txns import (
     EXCLUSIVE,
     INSERT,

@@ -1,6 +1,4 @@
 import math
-from copy import deepcopy
-from pathlib import Path
 
 import orjson
 import pytest
@@ -9,9 +7,7 @@ from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,
-    ColumnStatistics,
     ColumnStatisticsData,
-    ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Date,
     DateColumnStatsData,
@@ -19,52 +15,20 @@ from metastore.idl import (
     DecimalColumnStatsData,
     DoubleColumnStatsData,
     LongColumnStatsData,
-    NotificationEventRequest,
-    Partition,
-    SerDeInfo,
-    StorageDescriptor,
     StringColumnStatsData,
-    Table,
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.listeners.notifications.log import message_text
 from metastore.rules import statistics_validity
-from metastore.rules.snapshots import snapshot
-from metastore.rules.statistics_validity import StatisticsWriter
-from metastore.service import delete_statistics, notifications, statistics, write_statistics
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.alter_table import alter_table
+from metastore.service import delete_statistics, statistics, write_statistics
 from metastore.service.context import Call
-from metastore.service.create_table import create_table
 from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partition_names, get_partitions
-from metastore.service.tables import get_table, truncate_table
+from metastore.service.partitions import get_partition
+from metastore.service.tables import get_table
 from metastore.store.schema import partition_statistics
-from tests.support.catalog import Statements, add_partitions, columns_of, make_table
+from tests.support.catalog import Statements, add_partitions, make_table
+from tests.support.column_statistics import column, known, numbers, of, texts
 from tests.support.statement_counts import StatementCounts
-
-
-def column(name: str, kind: str, **data: object) -> ColumnStatisticsObj:
-    return ColumnStatisticsObj(colName=name, colType=kind, statsData=ColumnStatisticsData(**data))
-
-
-def numbers(name: str, low: int | None, high: int | None, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
-    return column(name, "int", longStats=LongColumnStatsData(lowValue=low, highValue=high, numNulls=nulls, numDVs=distinct))
-
-
-def texts(name: str, length: int, average: float, nulls: int = 0, distinct: int = 1) -> ColumnStatisticsObj:
-    data = StringColumnStatsData(maxColLen=length, avgColLen=average, numNulls=nulls, numDVs=distinct, bitVectors=b"HL\xff")
-    return column(name, "string", stringStats=data)
-
-
-def of(name: TableName, *columns: ColumnStatisticsObj, partition: str | None = None, **options: object) -> ColumnStatistics:
-    description = ColumnStatisticsDesc(
-        isTblLevel=partition is None, dbName=name.database, tableName=name.table, partName=partition, catName=name.catalog
-    )
-    return ColumnStatistics(statsDesc=description, statsObj=list(columns), **options)
-
 
 ALL = [
     column("boo", "boolean", booleanStats=BooleanColumnStatsData(numTrues=3, numFalses=4, numNulls=5, bitVectors=b"\x00\xff")),
@@ -91,81 +55,6 @@ def test_statistics_of_every_type_come_back_as_they_were_written(call: Call) -> 
     assert found.statsObj == ALL
     assert found.statsDesc.lastAnalyzed is not None
     assert found.statsDesc.isTblLevel
-
-
-@pytest.mark.parametrize("write_id", [None, 3])
-@pytest.mark.parametrize("transactional", [False, True])
-def test_a_new_table_brings_its_statistics_along(call: Call, transactional: bool, write_id: int | None) -> None:
-    """As Hive's replication makes one; of a transactional table they count only under the write id of their source."""
-    name = TableName("hive", "default", "t")
-    new = replicated(name, transactional=transactional, writeId=write_id, colStats=of(name, numbers("a", 1, 2)))
-    create_table(call, new)
-    found = statistics.get_table(call, name, ["a", "b"]).statsObj
-    assert found == ([numbers("a", 1, 2)] if write_id or not transactional else [])
-    event = notifications.get_next(call, NotificationEventRequest(lastEvent=0, eventTypeList=["CREATE_TABLE"]))[-1]
-    assert "21" not in orjson.loads(orjson.loads(message_text(event))["tableObjJson"])
-    if found and transactional:
-        assert get_table(call, name).writeId == 3
-
-
-@pytest.mark.parametrize("transactional", [False, True])
-def test_new_partitions_bring_their_statistics_along(call: Call, transactional: bool) -> None:
-    name = TableName("hive", "default", "t")
-    create_table(call, replicated(name, transactional=transactional, partitionKeys=columns_of(("k", "string"))))
-    sd = replicated(name).sd
-    sd.location = None
-
-    def part(value: str, low: int) -> Partition:
-        brought = of(name, numbers("a", low, 9), partition=f"K={value}")
-        return Partition(values=[value], dbName="default", tableName="t", sd=sd, parameters={}, colStats=brought, writeId=low)
-
-    add(call, name, [part("1", 1)])
-    add(call, name, [part("1", 5), part("2", 2), part("3", 3)], if_not_exists=True)
-    found = statistics.get_partitions(call, name, ["k=1", "k=2", "k=3"], ["a"])
-    assert {each: value.statsObj for each, value in found.items()} == {f"k={low}": [numbers("a", low, 9)] for low in (1, 2, 3)}
-    told = notifications.get_next(call, NotificationEventRequest(lastEvent=0, eventTypeList=["ADD_PARTITION"]))
-    texts = [text for event in told for text in orjson.loads(message_text(event))["partitionListJson"]]
-    assert [orjson.loads(text).keys() & {"10", "12"} for text in texts] == [{"10"}] * 3
-
-
-def test_statistics_of_another_table_are_not_brought_along(call: Call) -> None:
-    other, name = make_table(call, "other"), TableName("hive", "default", "t")
-    create_table(call, replicated(name, colStats=of(other, numbers("a", 1, 2))))
-    assert [statistics.get_table(call, each, ["a"]).statsObj for each in (name, other)] == [[], []]
-
-
-def test_nothing_is_made_that_brings_wrong_statistics_along(call: Call) -> None:
-    name = TableName("hive", "default", "t")
-    empty = ColumnStatisticsObj(colName="a", colType="int", statsData=ColumnStatisticsData())
-    for wrong, error in ((numbers("z", 1, 2), MetaError), (empty, InvalidObject)):
-        with pytest.raises(error, match=r"olumn [az]"):
-            create_table(call, replicated(name, colStats=of(name, wrong)))
-        with pytest.raises(NoSuchObject):
-            get_table(call, name)
-    with pytest.raises(MetaError, match="need a statsDesc"):
-        create_table(call, replicated(name, colStats=ColumnStatistics(statsObj=[numbers("a", 1, 2)])))
-    create_table(call, replicated(name, partitionKeys=columns_of(("k", "string"))))
-    sd = replicated(name).sd
-    new = [Partition(values=[each], dbName="default", tableName="t", sd=sd, parameters={}) for each in "12"]
-    new[1].colStats = of(name, numbers("z", 1, 2), partition="k=2")
-    with pytest.raises(MetaError, match="Column z"):
-        add(call, name, new)
-    assert get_partition_names(call, name) == []
-
-
-def replicated(name: TableName, *, transactional: bool = False, **fields: object) -> Table:
-    sd = StorageDescriptor(
-        cols=columns_of(("a", "int"), ("b", "string")), inputFormat="in", outputFormat="out", serdeInfo=SerDeInfo(parameters={})
-    )
-    parameters = {"transactional": "true", "transactional_properties": "insert_only"} if transactional else {}
-    return Table(
-        dbName=name.database,
-        tableName=name.table,
-        tableType="MANAGED_TABLE",
-        sd=sd,
-        parameters=parameters,
-        **fields,  # type: ignore[arg-type]
-    )
 
 
 def test_a_value_that_is_no_number_survives(call: Call) -> None:
@@ -368,180 +257,6 @@ def test_partitions_may_share_the_statistics_of_their_columns(call: Call) -> Non
     both, lower = [numbers("a", 1, 2), texts("b", 3, 1.5)], [numbers("a", 5, 6)]
     assert [found[f"p={number}"].statsObj for number in range(5)] == [both, both[:1], lower, both, both]
     assert (upper.colName, upper.colType) == ("A", "INT")
-
-
-GATHERED = {"DO_NOT_UPDATE_STATS": "true"}
-EXACT = '{"BASIC_STATS":"true"}'
-
-
-@pytest.mark.parametrize("transactional", [True, False])
-@pytest.mark.parametrize(
-    ("before", "after", "stays"),
-    [
-        ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, False),
-        ({}, {"COLUMN_STATS_ACCURATE": EXACT}, False),
-        ({"numRows": "4"}, {"numRows": "37", "COLUMN_STATS_ACCURATE": EXACT}, True),
-        ({}, {"numRows": "0", "COLUMN_STATS_ACCURATE": EXACT}, True),
-        ({"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT}, {"numRows": "4", "COLUMN_STATS_ACCURATE": EXACT, "k": "v"}, True),
-        ({"numRows": "4"}, {"numRows": "4", "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}, True),
-    ],
-)
-def test_no_number_of_rows_becomes_exact_without_being_counted(
-    call: Call, before: dict[str, str], after: dict[str, str], stays: bool, transactional: bool
-) -> None:
-    kind = {"transactional": "true", "transactional_properties": "insert_only"} if transactional else {}
-    name = make_table(call, "t", keys=[("p", "string")], parameters=kind)
-    add_partitions(call, name, [["1"]])
-    for write_id, parameters in enumerate((before, after), 1):
-        by = StatisticsWriter(write_id, snapshot(write_id, (), ()))
-        partition = get_partition(call, name, ["1"])
-        partition.parameters = dict(parameters)
-        alter_partitions(call, name, [partition], environment=GATHERED, by=by)
-        table = get_table(call, name)
-        table.parameters = {**kind, **parameters}
-        alter_table(call, name, table, environment=GATHERED, by=by)
-    for found in (get_partition(call, name, ["1"]).parameters, get_table(call, name).parameters):
-        assert ("COLUMN_STATS_ACCURATE" in found) == (stays or not transactional)
-        assert found.get("numRows") == after.get("numRows")
-
-
-def analyzed(call: Call, name: TableName, *names: str) -> None:
-    """Give a table, or partitions of it, statistics of a column."""
-    write_statistics.set_statistics(call, [of(name, numbers("a", 1, 9), partition=each) for each in names or (None,)])
-
-
-COUNTED = {
-    "numRows": "77",
-    "rawDataSize": "9",
-    "numFiles": "5",
-    "totalSize": "6",
-    "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
-    "spark.sql.statistics.numRows": "77",
-    "spark.sql.statistics.colStats.a.max": "9",
-}
-
-
-def set_parameters(call: Call, name: TableName, *values: str) -> None:
-    told = {"DO_NOT_UPDATE_STATS": "true"}
-    if not values:
-        table = deepcopy(get_table(call, name))
-        table.parameters |= COUNTED
-        alter_table(call, name, table, environment=told)
-    for value in values:
-        partition = deepcopy(get_partition(call, name, [value]))
-        partition.parameters |= COUNTED
-        alter_partitions(call, name, [partition], environment=told)
-
-
-def counted(parameters: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in parameters.items() if key in COUNTED}
-
-
-def known(call: Call, name: TableName, *names: str) -> list[str]:
-    if not names:
-        return [each.colName for each in statistics.get_table(call, name, ["a"]).statsObj]
-    return sorted(statistics.get_partitions(call, name, names, ["a"]))
-
-
-def test_a_truncated_table_is_known_to_be_empty(call: Call) -> None:
-    name = make_table(call, "t")
-    analyzed(call, name)
-    set_parameters(call, name)
-    truncate_table(call, name, None, None)
-    assert known(call, name) == []
-    assert counted(get_table(call, name).parameters) == {"numRows": "0", "rawDataSize": "0", "numFiles": "0", "totalSize": "0"}
-
-
-@pytest.mark.parametrize(("truncated", "kept"), [(["k=1"], ["k=2"]), (["K=1", "k=2"], []), (None, []), ([], [])])
-def test_truncated_partitions_are_known_to_be_empty_and_others_are_not(call: Call, truncated: list[str] | None, kept: list[str]) -> None:
-    name = make_table(call, "t", keys=[("k", "int")])
-    add_partitions(call, name, [["1"], ["2"]])
-    analyzed(call, name, "k=1", "k=2")
-    set_parameters(call, name, "1", "2")
-    truncate_table(call, name, truncated, None)
-    assert known(call, name, "k=1", "k=2") == kept
-    rows = {f"k={each.values[0]}": each.parameters["numRows"] for each in get_partitions(call, name)}
-    assert rows == {each: "77" if each in kept else "0" for each in ("k=1", "k=2")}
-
-
-@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
-@pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
-def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Path, kind: str, environment: dict[str, str]) -> None:
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "data").write_text("four")
-    name = make_table(call, "t", kind=kind, parameters={"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {})
-    analyzed(call, name)
-    set_parameters(call, name)
-    table = deepcopy(get_table(call, name))
-    table.sd.location = f"file://{table.sd.location.removeprefix('file:')}/"
-    alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
-    assert known(call, name) == ["a"], "that is no other place"
-    assert counted(get_table(call, name).parameters) == COUNTED
-    table.sd.location = f"file:{tmp_path}/new"
-    alter_table(call, name, table, environment=environment)
-    assert known(call, name) == []
-    assert counted(get_table(call, name).parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
-
-
-@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
-def test_nothing_is_known_of_the_data_at_a_partition_s_new_location(call: Call, tmp_path: Path, environment: dict[str, str]) -> None:
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "data").write_text("four")
-    name = make_table(call, "t", keys=[("k", "int")])
-    add_partitions(call, name, [["1"], ["2"]])
-    analyzed(call, name, "k=1", "k=2")
-    set_parameters(call, name, "1", "2")
-    one, two = deepcopy(get_partitions(call, name))
-    one.sd.location = f"file:{tmp_path}/new"
-    alter_partitions(call, name, [one, two], environment=environment)
-    assert known(call, name, "k=1", "k=2") == ["k=2"]
-    one, two = get_partitions(call, name)
-    assert counted(one.parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
-    assert two.parameters["numRows"] == "77"
-
-
-def test_statistics_that_come_with_a_new_location_are_of_its_data(call: Call, tmp_path: Path) -> None:
-    name = make_table(call, "t", keys=[("k", "int")])
-    plain = make_table(call, "plain")
-    add_partitions(call, name, [["1"]])
-    set_parameters(call, name, "1")
-    set_parameters(call, plain)
-    partition, table = deepcopy(get_partition(call, name, ["1"])), deepcopy(get_table(call, plain))
-    for each in (partition, table):
-        each.sd.location = f"file:{tmp_path}/new"
-    alter_partitions(call, name, [partition], environment={"STATS_GENERATED": "TASK"})
-    table.parameters["numRows"] = "5"
-    alter_table(call, plain, table)
-    assert get_partition(call, name, ["1"]).parameters["numRows"] == "77"
-    assert get_table(call, plain).parameters["numRows"] == "5"
-    assert "rawDataSize" not in get_table(call, plain).parameters
-
-
-@pytest.mark.parametrize(("who", "stays"), [("TASK", True), ("USER", False)])
-def test_a_number_of_rows_that_a_user_writes_down_is_not_called_exact(call: Call, who: str, stays: bool) -> None:
-    """Hive answers count(*) from it otherwise; a task has counted."""
-    exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "5"}
-    name, plain = make_table(call, "t", keys=[("k", "int")]), make_table(call, "plain")
-    add_partitions(call, name, [["1"]])
-    partition, table = deepcopy(get_partition(call, name, ["1"])), deepcopy(get_table(call, plain))
-    for each in (partition, table):
-        each.parameters.update(exact)
-    alter_partitions(call, name, [partition], environment={"STATS_GENERATED": who})
-    alter_table(call, plain, table, environment={"STATS_GENERATED": who})
-    for found in (get_partition(call, name, ["1"]), get_table(call, plain)):
-        assert found.parameters["numRows"] == "5"
-        assert ("COLUMN_STATS_ACCURATE" in found.parameters) is stays
-
-
-def test_a_new_location_of_a_partitioned_or_an_iceberg_table_is_of_the_same_data(call: Call, tmp_path: Path) -> None:
-    for name in (make_table(call, "t", keys=[("k", "int")]), make_table(call, "i", parameters={"table_type": "ICEBERG"})):
-        analyzed(call, name)
-        set_parameters(call, name)
-        table = deepcopy(get_table(call, name))
-        table.sd.location = f"file:{tmp_path}/{name.table}"
-        alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
-        assert known(call, name) == ["a"]
-        assert counted(get_table(call, name).parameters) == COUNTED
 
 
 @pytest.mark.parametrize("merged", [False, True])
