@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import time
-from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -13,20 +10,14 @@ import orjson
 import pytest
 
 from metastore import idl
-from metastore.errors import InvalidOperation, MetaError, NoSuchObject
+from metastore.errors import InvalidOperation
 from metastore.idl import (
     Catalog,
     FieldSchema,
-    FireEventRequest,
-    FireEventRequestData,
     Function,
-    InsertEventRequestData,
-    NotificationEvent,
-    NotificationEventRequest,
     NotificationEventsCountRequest,
     SQLNotNullConstraint,
     SQLPrimaryKey,
-    WriteNotificationLogRequest,
 )
 from metastore.listeners import TransactionalListener
 from metastore.listeners.events import (
@@ -57,34 +48,9 @@ from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partitions
 from metastore.service.names import TableName
 from metastore.store import notifications as rows
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.event_log import events, fire, message, newest, partitioned, types, written
 from tests.support.statement_counts import StatementCounts
-
-
-def events(call: Call, after: int = 0, **wanted: Any) -> list[NotificationEvent]:
-    return notifications.get_next(call, NotificationEventRequest(lastEvent=after, **wanted))
-
-
-def message(event: NotificationEvent) -> dict[str, Any]:
-    text = gzip.decompress(base64.b64decode(event.message)) if event.messageFormat == "gzip(json-2.0)" else event.message
-    found: dict[str, Any] = orjson.loads(text)
-    return found
-
-
-def newest(call: Call) -> tuple[str, Mapping[str, Any]]:
-    """Return type and message of the last event."""
-    event = events(call)[-1]
-    return event.eventType, message(event)
-
-
-def types(call: Call, after: int = 0) -> list[str]:
-    return [event.eventType for event in events(call, after)]
-
-
-def partitioned(call: Call, *values: str) -> TableName:
-    name = make_table(call, "t", keys=[("k", "string")])
-    add_partitions(call, name, [[value] for value in values])
-    return name
 
 
 def test_an_empty_log(call: Call) -> None:
@@ -266,118 +232,6 @@ def test_a_transaction_tells_of_itself(call: Call) -> None:
         ("COMMIT_TXN", writing[0]),
         ("ABORT_TXN", writing[1]),
     ]
-
-
-def fire(values: list[str] | None = None, *several: list[str] | None, **data: Any) -> FireEventRequest:
-    given = InsertEventRequestData(filesAdded=["file:/f"], replace=True, **data)
-    if several:
-        datas = [InsertEventRequestData(filesAdded=["file:/f"], partitionVal=each) for each in several]
-        return FireEventRequest(successful=True, data=FireEventRequestData(insertDatas=datas), dbName="default", tableName="t")
-    return FireEventRequest(
-        successful=True,
-        data=FireEventRequestData(insertData=given),
-        dbName="default",
-        tableName="t",
-        partitionVals=values,
-    )
-
-
-def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
-    name = partitioned(call, "1", "2")
-    assert notifications.fire_listener_event(call, name, fire()) == [notifications.current_id(call)]
-    kind, told = newest(call)
-    assert (kind, told["replace"], told["files"], told["ptnObjJson"]) == ("INSERT", "true", ["file:/f###"], None)
-    make_table(call, "between")
-    ids = notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"]))
-    found = [event for event in events(call) if event.eventId in ids]
-    assert [orjson.loads(message(event)["ptnObjJson"])["1"]["lst"][2:] for event in found] == [["1"], ["2"]]
-    assert [event.eventId for event in events(call)] == list(range(1, ids[-1] + 1))
-
-
-@pytest.mark.parametrize(
-    ("request_", "error", "text"),
-    [
-        (fire(["9"]), NoSuchObject, "Partition k=9 of hive.default.t doesn't exist"),
-        (fire(None, ["1"], None), MetaError, "Partition values must be set"),
-        (
-            FireEventRequest(successful=True, data=FireEventRequestData(refreshEvent=False), partitionVals=["9"]),
-            NoSuchObject,
-            "Partition k=9 of hive.default.t doesn't exist",
-        ),
-        (FireEventRequest(successful=True, data=FireEventRequestData()), MetaError, "neither insertData nor insertDatas nor refreshEvent"),
-        (fire(["1"], filesAddedChecksum=["1", "2"]), MetaError, "names 1 files and 2 checksums"),
-    ],
-)
-def test_a_wrong_event_of_a_client_leaves_nothing(call: Call, request_: FireEventRequest, error: type[Exception], text: str) -> None:
-    name = partitioned(call, "1")
-    last = notifications.current_id(call)
-    with pytest.raises(error, match=text):
-        notifications.fire_listener_event(call, name, request_)
-    assert notifications.current_id(call) == last
-
-
-def reload(call: Call, name: TableName, refreshes: bool, **of: Any) -> Mapping[str, Any]:
-    """Say that a client read what it remembers anew, or forgot it; return the message of the one event."""
-    data = FireEventRequestData(refreshEvent=refreshes)
-    request = FireEventRequest(successful=True, data=data, dbName="default", tableName="t", **of)
-    assert notifications.fire_listener_event(call, name, request) == [notifications.current_id(call)]
-    event = events(call)[-1]
-    assert (event.eventType, event.catName, event.dbName, event.tableName) == ("RELOAD", "hive", "default", "t")
-    return message(event)
-
-
-@pytest.mark.parametrize("refreshes", [True, False])
-def test_a_client_that_read_anew_is_told(call: Call, refreshes: bool) -> None:
-    name = partitioned(call, "1", "2", "3")
-
-    def values(text: str) -> list[str]:
-        found: list[str] = orjson.loads(text)["1"]["lst"][2:]
-        return found
-
-    told = reload(call, name, refreshes, tblParams={"by": "impala"})
-    assert (told["db"], told["table"], told["refreshEvent"]) == ("default", "t", str(refreshes).lower())
-    assert (told["ptnObjJson"], told["partitionListJson"]) == (None, None)
-    assert orjson.loads(told["tableObjJson"])["9"]["map"][3]["by"] == "impala"
-    assert "by" not in tables.get_table(call, name).parameters
-    assert values(reload(call, name, refreshes, partitionVals=["2"])["ptnObjJson"]) == ["2"]
-    several = reload(call, name, refreshes, batchPartitionValsForRefresh=[["1"], ["3"], ["gone"]])
-    assert [values(text) for text in several["partitionListJson"]] == [["1"], ["3"]]
-    assert several["ptnObjJson"] is None
-
-
-def written(transaction: int, *files: str, values: list[str] | None = None) -> WriteNotificationLogRequest:
-    return WriteNotificationLogRequest(
-        txnId=transaction,
-        writeId=4,
-        db="default",
-        table="t",
-        partitionVals=values,
-        fileInfo=InsertEventRequestData(filesAdded=list(files), subDirectoryList=["delta_4_4"] * len(files)),
-    )
-
-
-def test_what_a_transaction_wrote_is_told_when_it_is_asked_for(call: Call) -> None:
-    name = partitioned(call, "1", "2")
-    last = notifications.current_id(call)
-    notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])
-    notifications.add_write(call, name, written(7, "file:/c", "file:/a", values=["1"]))
-    notifications.add_write(call, name, written(8, "file:/z, y", "file:/x", values=["1"]))
-    found = notifications.writes(call, 7, None, "*")
-    assert [(each.partition, each.files) for each in found] == [
-        ("k=1", "file:/a###delta_4_4]file:/c###delta_4_4"),
-        ("k=2", "file:/b###delta_4_4"),
-    ]
-    assert [orjson.loads(each.partitionObj or "")["1"]["lst"][2:] for each in found] == [["1"], ["2"]]
-    assert notifications.writes(call, 7, "default", "other") == []
-    (other,) = notifications.writes(call, 8, None, None)
-    assert other.files.split("]") == ["file:/z, y###delta_4_4", "file:/x###delta_4_4"], "as Hive's replication reads them"
-    assert notifications.current_id(call) == last, "a write is told with its transaction, not as an event"
-
-
-def test_a_write_that_names_no_transaction_is_refused(call: Call) -> None:
-    name = partitioned(call, "1")
-    with pytest.raises(MetaError, match="needs txnId, writeId and fileInfo"):
-        notifications.add_write(call, name, WriteNotificationLogRequest(txnId=7, writeId=1, db="default", table="t"))
 
 
 def test_events_are_chosen(call: Call) -> None:
