@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import sys
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from typing_extensions import Self
 
 from metastore.errors import MetaError
 from metastore.rules.filters import (
@@ -25,6 +24,9 @@ from metastore.rules.filters import (
 from metastore.rules.filters.expressions import Constant, FunctionCall, KeyColumn
 from metastore.rules.partition_names import DEFAULT_PARTITION, partition_values
 from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 NOT_UNDERSTOOD = {"year(d) = 2020"}
 """Functions whose objects hold more than is read here."""

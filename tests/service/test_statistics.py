@@ -27,7 +27,7 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import get_table
 from metastore.store.schema import partition_statistics
 from tests.support.catalog import Statements, add_partitions, make_table
-from tests.support.column_statistics import column, known, numbers, of, texts
+from tests.support.column_statistics import column, numbers, of, texts, with_statistics
 from tests.support.statement_counts import StatementCounts
 
 ALL = [
@@ -272,8 +272,8 @@ def test_statistics_that_say_nothing_are_refused_and_none_are_written(call: Call
     ):
         with pytest.raises(InvalidObject, match="Statistics of the column b are empty"):
             write_statistics.set_statistics(call, new, merged=merged)
-    assert known(call, plain) == []
-    assert known(call, parted, "k=1", "k=2") == []
+    assert with_statistics(call, plain) == []
+    assert with_statistics(call, parted, "k=1", "k=2") == []
 
 
 @pytest.mark.parametrize(
@@ -294,4 +294,4 @@ def test_statistics_that_no_client_could_read_are_refused(call: Call, data: Colu
     for new in (of(plain, wrong), of(parted, wrong, partition="k=1")):
         with pytest.raises(InvalidObject, match=f"Statistics of the column a lack {lacking}"):
             write_statistics.set_statistics(call, [new])
-    assert known(call, plain) == known(call, parted, "k=1") == []
+    assert with_statistics(call, plain) == with_statistics(call, parted, "k=1") == []

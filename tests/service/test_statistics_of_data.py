@@ -17,7 +17,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import get_partition, get_partitions
 from metastore.service.tables import get_table, truncate_table
 from tests.support.catalog import add_partitions, make_table
-from tests.support.column_statistics import known, numbers, of
+from tests.support.column_statistics import numbers, of, with_statistics
 
 GATHERED = {"DO_NOT_UPDATE_STATS": "true"}
 EXACT = '{"BASIC_STATS":"true"}'
@@ -64,22 +64,21 @@ COUNTED = {
     "rawDataSize": "9",
     "numFiles": "5",
     "totalSize": "6",
-    "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+    "COLUMN_STATS_ACCURATE": EXACT,
     "spark.sql.statistics.numRows": "77",
     "spark.sql.statistics.colStats.a.max": "9",
 }
 
 
 def set_parameters(call: Call, name: TableName, *values: str) -> None:
-    told = {"DO_NOT_UPDATE_STATS": "true"}
     if not values:
         table = deepcopy(get_table(call, name))
         table.parameters |= COUNTED
-        alter_table(call, name, table, environment=told)
+        alter_table(call, name, table, environment=GATHERED)
     for value in values:
         partition = deepcopy(get_partition(call, name, [value]))
         partition.parameters |= COUNTED
-        alter_partitions(call, name, [partition], environment=told)
+        alter_partitions(call, name, [partition], environment=GATHERED)
 
 
 def counted(parameters: dict[str, str]) -> dict[str, str]:
@@ -91,7 +90,7 @@ def test_a_truncated_table_is_known_to_be_empty(call: Call) -> None:
     analyzed(call, name)
     set_parameters(call, name)
     truncate_table(call, name, None, None)
-    assert known(call, name) == []
+    assert with_statistics(call, name) == []
     assert counted(get_table(call, name).parameters) == {"numRows": "0", "rawDataSize": "0", "numFiles": "0", "totalSize": "0"}
 
 
@@ -102,12 +101,12 @@ def test_truncated_partitions_are_known_to_be_empty_and_others_are_not(call: Cal
     analyzed(call, name, "k=1", "k=2")
     set_parameters(call, name, "1", "2")
     truncate_table(call, name, truncated, None)
-    assert known(call, name, "k=1", "k=2") == kept
+    assert with_statistics(call, name, "k=1", "k=2") == kept
     rows = {f"k={each.values[0]}": each.parameters["numRows"] for each in get_partitions(call, name)}
     assert rows == {each: "77" if each in kept else "0" for each in ("k=1", "k=2")}
 
 
-@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
+@pytest.mark.parametrize("environment", [{}, GATHERED])
 @pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
 def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Path, kind: str, environment: dict[str, str]) -> None:
     (tmp_path / "new").mkdir()
@@ -117,16 +116,16 @@ def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Pa
     set_parameters(call, name)
     table = deepcopy(get_table(call, name))
     table.sd.location = f"file://{table.sd.location.removeprefix('file:')}/"
-    alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
-    assert known(call, name) == ["a"], "that is no other place"
+    alter_table(call, name, table, environment=GATHERED)
+    assert with_statistics(call, name) == ["a"], "that is no other place"
     assert counted(get_table(call, name).parameters) == COUNTED
     table.sd.location = f"file:{tmp_path}/new"
     alter_table(call, name, table, environment=environment)
-    assert known(call, name) == []
+    assert with_statistics(call, name) == []
     assert counted(get_table(call, name).parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
 
 
-@pytest.mark.parametrize("environment", [{}, {"DO_NOT_UPDATE_STATS": "true"}])
+@pytest.mark.parametrize("environment", [{}, GATHERED])
 def test_nothing_is_known_of_the_data_at_a_partition_s_new_location(call: Call, tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "data").write_text("four")
@@ -137,7 +136,7 @@ def test_nothing_is_known_of_the_data_at_a_partition_s_new_location(call: Call, 
     one, two = deepcopy(get_partitions(call, name))
     one.sd.location = f"file:{tmp_path}/new"
     alter_partitions(call, name, [one, two], environment=environment)
-    assert known(call, name, "k=1", "k=2") == ["k=2"]
+    assert with_statistics(call, name, "k=1", "k=2") == ["k=2"]
     one, two = get_partitions(call, name)
     assert counted(one.parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
     assert two.parameters["numRows"] == "77"
@@ -163,7 +162,7 @@ def test_statistics_that_come_with_a_new_location_are_of_its_data(call: Call, tm
 @pytest.mark.parametrize(("who", "stays"), [("TASK", True), ("USER", False)])
 def test_a_number_of_rows_that_a_user_writes_down_is_not_called_exact(call: Call, who: str, stays: bool) -> None:
     """Hive answers count(*) from it otherwise; a task has counted."""
-    exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "5"}
+    exact = {"COLUMN_STATS_ACCURATE": EXACT, "numRows": "5"}
     name, plain = make_table(call, "t", keys=[("k", "int")]), make_table(call, "plain")
     add_partitions(call, name, [["1"]])
     partition, table = deepcopy(get_partition(call, name, ["1"])), deepcopy(get_table(call, plain))
@@ -182,6 +181,6 @@ def test_a_new_location_of_a_partitioned_or_an_iceberg_table_is_of_the_same_data
         set_parameters(call, name)
         table = deepcopy(get_table(call, name))
         table.sd.location = f"file:{tmp_path}/{name.table}"
-        alter_table(call, name, table, environment={"DO_NOT_UPDATE_STATS": "true"})
-        assert known(call, name) == ["a"]
+        alter_table(call, name, table, environment=GATHERED)
+        assert with_statistics(call, name) == ["a"]
         assert counted(get_table(call, name).parameters) == COUNTED

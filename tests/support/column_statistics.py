@@ -35,7 +35,7 @@ def of(name: TableName, *columns: ColumnStatisticsObj, partition: str | None = N
     return ColumnStatistics(statsDesc=description, statsObj=list(columns), **options)
 
 
-def known(call: Call, name: TableName, *names: str) -> list[str]:
+def with_statistics(call: Call, name: TableName, *names: str) -> list[str]:
     """Return the columns of which there are statistics, among `a`; or the partitions, of those named, that have them."""
     if not names:
         return [each.colName for each in statistics.get_table(call, name, ["a"]).statsObj]

@@ -107,7 +107,7 @@ class _Compiler:
         self.types = [kind for _, kind in keys]
         self.default_name = default_name
         self.done: dict[int, tuple[Expression, Evaluator]] = {}
-        """By the identity of a node, which stays its own because the node is kept."""
+        """A node and what evaluates it, by the node's identity. The node is kept so that no later node takes its place in memory."""
 
     def compile(self, node: Expression) -> Evaluator:
         found = self.done.get(id(node))
