@@ -35,12 +35,16 @@ def column(value: Expression) -> Column:
 
 def field(alias: str, name: str) -> Column:
     """Return the column of an aliased frame, whatever characters its name has."""
-    return F.col(f"`{alias}`.`{name.replace('`', '``')}`")
+    return F.col(f"`{alias}`.{_in_quotes(name)}")
 
 
 def quoted(names: Iterable[str]) -> list[Column]:
     """Return the columns of these very names."""
-    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+    return [F.col(_in_quotes(name)) for name in names]
+
+
+def _in_quotes(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:

@@ -22,7 +22,7 @@ from metastore.acid.evolution import loss
 from metastore.acid.transactions import TableSnapshot
 from metastore.spark.catalog import AcidTableInfo, spark_type
 from metastore.spark.physical import columns_of, not_of_spark
-from metastore.spark.reading import FOLDER, ROW_ID, inserted_events, plain_scans
+from metastore.spark.reading import FOLDER, inserted_events, plain_scans, row_id_name
 from metastore.spark.selecting import Selected
 from metastore.spark.spark_transaction import SparkTransaction
 
@@ -109,7 +109,7 @@ def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
 
 
 def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
-    """Raise CanNotKeep where rows that are written anew (by `row__id` and folder) have times of nanoseconds in columns not `given`."""
+    """Raise CanNotKeep where rows that are written anew (by id and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])
     if finer is None:
@@ -120,7 +120,7 @@ def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame,
     if not any(each.inserts or each.growing or each.originals for each in selected):
         return
     events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
-    ids = changed.select(F.col(ROW_ID).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
+    ids = changed.select(F.col(row_id_name(table)).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
     same = [
         F.col("__changed.writeid") == F.col("originalTransaction"),
         F.col("__changed.bucketid") == F.col("bucket"),

@@ -31,7 +31,7 @@ from metastore.spark.clauses import (
     wholly_set,
 )
 from metastore.spark.faithful import check_kept
-from metastore.spark.reading import FOLDER, ROW_ID
+from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import SparkTransaction
 
 SOURCE = "source"
@@ -163,6 +163,7 @@ class MergeBuilder:
     def _decided(self, info: AcidTableInfo, joined: DataFrame, source: str, sets: Sequence[dict[str, Column]]) -> DataFrame:
         """Return one row for each match: what is to be done, the row's id and partition, and its new values."""
         action = first_that_holds([clause.condition for clause in self._matched])
+        row_id = row_id_name(info)
         values = [
             chosen(action, [given.get(name) for given in sets], field(self._alias, name), fitting(info, name, joined)).alias(name)
             for name in info.schema.names
@@ -170,7 +171,7 @@ class MergeBuilder:
         return joined.select(
             action.alias(ACTION),
             field(source, SOURCE_ROW).alias(SOURCE_ROW),
-            field(self._alias, ROW_ID).alias(ROW_ID),
+            field(self._alias, row_id).alias(row_id),
             field(self._alias, FOLDER).alias(FOLDER),
             *values,
         )
@@ -218,7 +219,7 @@ class MergeBuilder:
         fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
         fresh += [plan.inserted] if plan.inserted is not None and inserted else []
         if updated or deleted:
-            gone = matched.where(F.col(ACTION) >= 0).select(ROW_ID, FOLDER)
+            gone = matched.where(F.col(ACTION) >= 0).select(row_id_name(info), FOLDER)
             writing.tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
         if fresh:
             reached = writing.insert(work, info, reduce(lambda left, right: left.unionByName(right), fresh), statement=statement)
@@ -227,7 +228,7 @@ class MergeBuilder:
 
 
 def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
-    twice = matched.where(F.col(ACTION) >= 0).groupBy(ROW_ID, FOLDER).count().where("count > 1").limit(1).collect()
+    twice = matched.where(F.col(ACTION) >= 0).groupBy(row_id_name(info), FOLDER).count().where("count > 1").limit(1).collect()
     if twice:
         row = twice[0].asDict(recursive=True)
         raise SeveralMatches(f"{info.full_name}: several rows of the source match the row {row}; make the source unique")

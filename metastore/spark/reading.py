@@ -36,8 +36,6 @@ from metastore.spark.selecting import Selected, numbered
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROW_ID = "row__id"
-"""The column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them."""
 FOLDER = "__metastore_folder"
 """The column that holds the name `k=v/..` of the partition in which a row lies; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
@@ -63,6 +61,14 @@ def event_schema(row: StructType) -> StructType:
     )
 
 
+def row_id_name(table: AcidTableInfo) -> str:
+    """Return the column that holds a row's id: struct<writeid: bigint, bucketid: int, rowid: bigint>, as Hive names them.
+
+    It is `row__id`, as in Hive, and `__metastore_row_id` in a table that has a column of that name itself.
+    """
+    return "__metastore_row_id" if "row__id" in map(str.lower, table.schema.names) else "row__id"
+
+
 def rows(
     spark: SparkSession,
     table: AcidTableInfo,
@@ -72,14 +78,14 @@ def rows(
     row_id: bool,
     folder: bool = False,
 ) -> DataFrame:
-    """Return the table's rows at a snapshot: data columns, partition columns; `row__id` and `__metastore_folder` if asked for."""
+    """Return the table's rows at a snapshot: data columns, partition columns; ids and `__metastore_folder` if asked for."""
     keys = partition_columns(table, time_zone(spark))
     if table.is_insert_only:
         return _plain_rows(spark, table, selected, keys)
     columns = [_shown(F.col("row")[column.name], column.type).alias(column.name) for column in table.table.sd.cols]
     columns += keys
     if row_id:
-        columns.append(_row_id().alias(ROW_ID))
+        columns.append(_row_id().alias(row_id_name(table)))
     if folder:
         columns.append(F.col(FOLDER))
     return _live(spark, table, selected, snapshot).select(*columns)

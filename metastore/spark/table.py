@@ -26,7 +26,7 @@ from metastore.spark.clauses import TARGET, Expression, field, judged_by_spark, 
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.readers import LEASE, Reader, give_way
-from metastore.spark.reading import FOLDER, ROW_ID
+from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
 
 T = TypeVar("T")
@@ -89,12 +89,13 @@ class AcidTable:
     def toDF(  # noqa: N802  # as DeltaTable names it
         self, *, row_id: bool = False, partitions: str | None = None, lease: float = LEASE
     ) -> DataFrame:
-        """Return the rows as they are now: data columns, partition columns, with `row_id` also `row__id`.
+        """Return the rows as they are now: data columns, partition columns, with `row_id` also `row__id`, the rows' ids.
 
-        `partitions` is a filter on partition columns that the metastore evaluates, as in get_partitions_by_filter; without it Spark prunes
-        by directory names. Within a transaction the rows can be computed until it ends. Outside, the files are kept from the cleaner, and
-        the table from being dropped or overwritten, while Spark works, for `lease` seconds behind its last job, and no longer than until
-        `close` or until the DataFrame and those made from it are gone.
+        Where a column of the table is called so, the ids are `__metastore_row_id`. `partitions` is a filter on partition columns that the
+        metastore evaluates, as in get_partitions_by_filter; without it Spark prunes by directory names. Within a transaction the rows can
+        be computed until it ends. Outside, the files are kept from the cleaner, and the table from being dropped or overwritten, while
+        Spark works, for `lease` seconds behind its last job, and no longer than until `close` or until the DataFrame and those made from
+        it are gone.
         """
         if self._work is not None:
             info = self._work.load(self._database, self._table)
@@ -147,7 +148,7 @@ class AcidTable:
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
                 given = rows.select(
                     *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names),
-                    ROW_ID,  # beside which Spark refuses an aggregate, which would make one row of all
+                    row_id_name(info),  # beside which Spark refuses an aggregate, which would make one row of all
                 )
                 changed = given.select(
                     *(
@@ -281,7 +282,7 @@ def _replace(work: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: 
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
     if count:
-        reached = writing.delete(work, info, gone.select(ROW_ID, FOLDER), statement=statement)
+        reached = writing.delete(work, info, gone.select(row_id_name(info), FOLDER), statement=statement)
         if new is not None:
             reached = sorted({*reached, *writing.insert(work, info, new, statement=statement)})
         writing.tell(work, info, reached, operation)

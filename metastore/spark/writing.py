@@ -37,7 +37,7 @@ from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import as_hive_writes, to_write
-from metastore.spark.reading import ROW_ID, key_texts, time_zone
+from metastore.spark.reading import key_texts, row_id_name, time_zone
 from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
 
 BUCKET = "__metastore_bucket"
@@ -155,10 +155,10 @@ def _encoded(bucket: Column, statement: int) -> Column:
 
 
 def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
-    """Write delete events for rows (`row__id` and `__metastore_folder`); return the names of the partitions that were reached."""
+    """Write delete events for rows (ids and `__metastore_folder`); return the names of the partitions that were reached."""
     write_id = work.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
-    identity = F.col(ROW_ID)
+    identity = F.col(row_id_name(table))
     version = F.shiftrightunsigned(identity["bucketid"], 29)
     decoded = F.when(version == 1, F.shiftright(identity["bucketid"], 16).bitwiseAND(F.lit(0xFFF))).otherwise(identity["bucketid"])
     by = [*(f"{KEY}{place}" for place in range(len(keys))), BUCKET]

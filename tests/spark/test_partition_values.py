@@ -14,7 +14,7 @@ from metastore.acid.partitions import SeveralPartitions
 from metastore.client import Client
 from metastore.idl import AddPartitionsRequest, GetTableRequest, Partition
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES
+from metastore.spark.catalog import CAPABILITIES, WrongColumns
 from metastore.spark.hadoop import FileError
 from metastore.streaming import NotStreamable, Rows, StreamingConnection
 from tests.support.acid_tables import TableMaker
@@ -152,6 +152,27 @@ def test_partition_columns_may_be_called_anything(spark: SparkSession, make_tabl
             rows = sorted(tuple(row) for row in table.toDF().where(f"`{name}` = 'x y'").collect())
         first = [(1, "a", "x y"), (2, "b", "x y")] if insert_only else [(1, "z", "x y")]
         assert rows == [*first, *([(3, "c", "x y")] if HAS_FORMAT else [])], name
+
+
+def test_an_unknown_column_of_two_parts_is_told_from_a_name_with_a_dot(spark: SparkSession, make_table: TableMaker) -> None:
+    table = make_table("id int, `a.b` string")
+    with pytest.raises(WrongColumns, match=r"has no column a\.b; its columns are id, `a\.b`"):
+        table.update(None, {"a.b": "'x'"})
+
+
+@pytest.mark.parametrize(("columns", "keys"), [("id int, row__id string", ""), ("id int", "row__id string")], ids=["data", "partition"])
+def test_a_column_may_be_called_as_the_ids_of_rows(spark: SparkSession, make_table: TableMaker, columns: str, keys: str) -> None:
+    table = make_table(columns, keys)
+    table.insert(spark.sql("select id, v row__id from values (1, 'a'), (2, 'b'), (3, 'b') as t(id, v)"))
+    assert table.update("row__id = 'a'", {"id": "10"}) == 1
+    assert table.delete("row__id = 'b' and id = 3") == 1
+    source = spark.sql("select 2 id, 'b' row__id union all select 4, 'c'")
+    merge = table.merge(source, "target.id = source.id").whenMatchedUpdate(set={"id": "target.id * 10"}).whenNotMatchedInsertAll()
+    assert merge.execute() == {"updated": 1, "deleted": 0, "inserted": 1}
+    with table:
+        rows = table.toDF(row_id=True)
+        assert sorted((row.id, row.row__id) for row in rows.collect()) == [(4, "c"), (10, "a"), (20, "b")]
+        assert rows.select("__metastore_row_id").distinct().count() == 3
 
 
 def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
