@@ -1,4 +1,4 @@
-"""Return Arrow arrays in the types of a table's columns without changing a value, or refuse them: nothing is cut, rounded or made null.
+"""Return Arrow arrays in the types of a table's columns as they are, or refuse them: nothing is cut, rounded, lost or made null.
 
 Floats are the exception that their types are: they take the nearest number to a decimal or a wider float, but no other whole number, and no
 infinity for a number that is none.
@@ -6,6 +6,7 @@ infinity for a number that is none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,15 @@ _DAY = 86_400_000_000
 
 class Changed(ValueError):
     """A value would not stay what it is. The text says which."""
+
+
+def named_once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return pairs of name and value as a dict. Changed for a name that stands twice, of which one value would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise Changed(f"{', '.join(sorted({str(name) for name in names if names.count(name) > 1}))} is given twice")
+    return found
 
 
 def exact(values: Any, kind: str) -> Any:
@@ -67,7 +77,7 @@ def _check(wrong: Any, values: Any, kind: str) -> None:
 def _nested(values: Any, kind: str, wanted: pa.DataType) -> Any:
     there, inner = values.type, parts(kind)
     if pa.types.is_struct(wanted) and pa.types.is_struct(there):
-        given = {there.field(place).name.lower(): place for place in range(there.num_fields)}
+        given = named_once([(there.field(place).name.lower(), place) for place in range(there.num_fields)])
         if unknown := sorted(given.keys() - {name.lower() for name, _ in inner}):
             raise Changed(f"there is no field {', '.join(unknown)}; the fields are {', '.join(name for name, _ in inner)}")
         fields = [

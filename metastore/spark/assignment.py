@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 )
 
 from metastore.acid.characters import is_limited, limit_of
+from metastore.acid.exact import Changed, named_once
 from metastore.acid.types import parts
 from metastore.spark.catalog import AcidTableInfo, spark_type
 
@@ -101,7 +102,10 @@ def _nested(value: Column, there: Any, kind: str, what: str) -> Column:
                 ),
             )
         )
-    given = {field.name.lower(): field for field in there}
+    try:
+        given = named_once([(field.name.lower(), field) for field in there])
+    except Changed as error:
+        raise DoesNotFit(f"{what}: the field {error}") from error
     names = [name.lower() for name, _ in inner]
     if unknown := [field.name for name, field in given.items() if name not in names]:
         raise DoesNotFit(f"{what} has no field {', '.join(unknown)}; its fields are {', '.join(names)}")

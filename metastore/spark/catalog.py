@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
 
 from metastore import idl
+from metastore.acid.exact import Changed, named_once
 from metastore.acid.partitions import found
 from metastore.client import Client
 from metastore.errors import InvalidObject, MetaError
@@ -205,11 +206,10 @@ class AcidTableInfo:
 
     def given(self, names: Sequence[str]) -> dict[str, str]:
         """Return the columns of rows that are to be written, by their names in lower case. WrongColumns for one that is there twice."""
-        given = {name.lower(): name for name in names}
-        if len(given) < len(names):
-            twice = sorted({name for name in given if sum(name == each.lower() for each in names) > 1})
-            raise WrongColumns(f"{self.full_name}: the rows have a column twice: {', '.join(twice)}")
-        return given
+        try:
+            return named_once([(name.lower(), name) for name in names])
+        except Changed as error:
+            raise WrongColumns(f"{self.full_name}: the column {error} by the rows") from error
 
     def folders(self, client: Client, partition_filter: str | None = None) -> list[Folder]:
         """Return where the table's rows lie; `partition_filter` as in get_partitions_by_filter keeps some partitions. MetaException."""

@@ -1,8 +1,8 @@
 """Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. This module writes
 nothing.
 
-What does not fit its column exactly is refused: nothing is cut, rounded or made null. Floats take the nearest number, as they do anywhere,
-but no infinity and no other whole number. A column that a record does not name is null.
+What does not fit its column exactly is refused: nothing is cut, rounded, made null, or lost since a record names it twice. Floats take the
+nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name is null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from metastore.acid.exact import checked, exact
+from metastore.acid.exact import checked, exact, named_once
 from metastore.acid.types import arrow_type, decimal_of, parts
 
 Check = Callable[[Any], Any]
@@ -50,7 +50,10 @@ class RecordColumns:
 
     def of_dicts(self, records: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
         """Return records as Arrow columns. BadRecord."""
-        lowered = [{name.lower(): value for name, value in record.items()} for record in records]
+        try:
+            lowered = [named_once([(name.lower(), value) for name, value in record.items()]) for record in records]
+        except ValueError as error:
+            raise BadRecord(f"{self.table}: {error}") from error
         for record in lowered:
             if not record.keys() <= self.kinds.keys():
                 self.refuse_unknown(record)
@@ -67,7 +70,10 @@ class RecordColumns:
 
     def of_arrow(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return Arrow columns, found by their names, in the table's types. BadRecord."""
-        there = {name.lower(): place for place, name in enumerate(rows.schema.names)}
+        try:
+            there = named_once([(name.lower(), place) for place, name in enumerate(rows.schema.names)])
+        except ValueError as error:
+            raise BadRecord(f"{self.table}: {error}") from error
         self.refuse_unknown(there)
         arrays = []
         for field in self.schema:
@@ -110,15 +116,15 @@ class RecordWriter(Protocol):
 
 
 class StrictJson:
-    """Each record is a JSON object, as text or bytes; dates and timestamps are texts, binary values base64."""
+    """Each record is a JSON object, as text or UTF-8 bytes; dates and timestamps are texts, binary values base64."""
 
     def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return one record or several as columns. BadRecord."""
         found = []
         for record in [records] if isinstance(records, (str, bytes)) else records:
             try:
-                value = json.loads(record, parse_float=Decimal)
-            except ValueError as error:
+                value = _JSON.decode(record if isinstance(record, str) else str(record, "utf-8-sig"))
+            except (ValueError, RecursionError) as error:
                 raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON: {error}") from error
             if not isinstance(value, dict):
                 raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON object")
@@ -135,7 +141,7 @@ class Delimited:
 
     def __init__(self, delimiter: str = ",", names: Sequence[str] | None = None, null: str = "\\N") -> None:
         self._delimiter = delimiter
-        self._names = None if names is None else [name.lower() for name in names]
+        self._names = None if names is None else list(named_once([(name.lower(), None) for name in names]))
         self._null = null
 
     def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
@@ -174,6 +180,9 @@ class Rows:
         if isinstance(records, pa.RecordBatch):
             return columns.of_arrow(records)
         return columns.of_dicts([records] if isinstance(records, Mapping) else list(records))
+
+
+_JSON = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=named_once)
 
 
 def _shown(record: str | bytes) -> str:
@@ -278,9 +287,11 @@ def _list_of(check: Check | None) -> Check | None:
 def _map_of(key_check: Check | None, check: Check | None) -> Check:
     def run(value: Any) -> Any:
         pairs = value.items() if isinstance(value, Mapping) else value
-        return [
+        found = [
             (key if key_check is None else key_check(key), item if check is None or item is None else check(item)) for key, item in pairs
         ]
+        named_once(found)
+        return found
 
     return run
 
@@ -289,7 +300,7 @@ def _struct_of(checks: Mapping[str, Check | None]) -> Check:
     def run(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise TypeError(f"{value!r} is no struct")
-        lowered = {name.lower(): item for name, item in value.items()}
+        lowered = named_once([(name.lower(), item) for name, item in value.items()])
         if unknown := sorted(lowered.keys() - checks.keys()):
             raise ValueError(f"there is no field {', '.join(unknown)}; the fields are {', '.join(checks)}")
         out = {}

@@ -106,7 +106,7 @@ def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession,
     ):
         with pytest.raises(kind, match=message):
             table.update("id = 1", values)
-    with pytest.raises(WrongColumns, match="a column twice: v"):
+    with pytest.raises(WrongColumns, match="the column v is given twice by the rows"):
         table.insert(spark.sql(f"select *, 'again' V from ({ROWS})"))
     assert read(table, "id", "v") == [(1, "a")]
 

@@ -104,6 +104,7 @@ def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMake
         ("int", "array(1)", "does not fit"),
         ("date", "1", "a value of type int does not fit"),
         ("struct<x:int>", "named_struct('x', 1, 'z', 2)", "has no field z"),
+        ("struct<x:int>", "named_struct('x', 1, 'X', 2)", "the field x is given twice"),
     ],
 )
 def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: TableMaker, kind: str, value: str, reason: str) -> None:
@@ -152,6 +153,7 @@ def test_the_format_refuses_and_stores_the_same(spark: SparkSession, make_table:
         ("'abcd' v", "column v"),
         ("'abcdef' c", "column c"),
         ("named_struct('x', 1, 'z', 2) s", "no field z"),
+        ("named_struct('x', 1, 'X', 2) s", "x is given twice"),
         ("named_struct('x', 1, 'y', array('abc')) s", "column s"),
         ("3000000000 id", "column id"),
     ):

@@ -62,6 +62,33 @@ def test_json_that_does_not_fit(text: str) -> None:
         StrictJson().rows(['{"id": 1}', text], COLUMNS)
 
 
+@pytest.mark.parametrize(("record", "name"), [
+    ('{"id": 1, "id": 2}', "id"), ('{"id": 1, "ID": 2}', "id"), ('{"nested": {"a": 1, "a": 2}}', "a"),
+    ('{"nested": {"a": 1, "A": 2}}', "a"), ('{"map": {"k": 1, "k": 2}}', "k"), ({"id": 1, "Id": 2}, "id"),
+    ({"nested": {"a": 1, "A": 2}}, "a"), ({"map": [("k", 1), ("k", 2)]}, "k"), (pa.table([[1], [2]], names=["id", "ID"]), "id"),
+    (pa.table({"nested": [{"a": 1, "A": 2}]}), "a"),
+])  # fmt: skip
+def test_a_record_that_gives_a_value_twice(record: Any, name: str) -> None:
+    with pytest.raises(BadRecord, match=rf"db\.t.*\b{name} is given twice"):
+        (StrictJson() if isinstance(record, str) else Rows()).rows(record, COLUMNS)
+
+
+def test_a_delimited_column_that_stands_twice() -> None:
+    with pytest.raises(ValueError, match="id is given twice"):
+        Delimited(names=["id", "name", "ID"])
+
+
+def test_bytes_of_json_are_utf_8() -> None:
+    assert one(StrictJson(), '\ufeff{"name": "é"}'.encode()) == {"name": "é"}
+    with pytest.raises(BadRecord, match="is no JSON"):
+        StrictJson().rows('{"id": 1}'.encode("utf-16"), COLUMNS)
+
+
+def test_json_that_is_nested_without_end() -> None:
+    with pytest.raises(BadRecord, match="is no JSON"):
+        StrictJson().rows('{"list": ' + "[" * 1_000_000, COLUMNS)
+
+
 def test_delimited_lines() -> None:
     writer = Delimited("|", ["ID", "name", "price", "day", "at", "ok", "ratio"])
     line = "7||1.50|2024-02-29|2024-02-29 01:02:03.5|true|-1e3\n"
