@@ -13,6 +13,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -242,12 +243,15 @@ def _is_infinite(value: Any) -> bool:
 
 
 def _number(text: str) -> Any:
-    """Read a number of a delimited text: whole ones are exact. ValueError, ArithmeticError."""
-    return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
+    """Read a number that is given as text: whole ones are exact. ValueError."""
+    with suppress(ValueError, ArithmeticError):
+        if "_" not in text:  # which Python passes over
+            return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
+    raise ValueError(f"{text!r} is no number")
 
 
 def _exact(value: Any) -> Any:
-    return Decimal(value) if isinstance(value, str) else value
+    return _number(value) if isinstance(value, str) else value
 
 
 def _day(value: Any) -> Any:
