@@ -29,7 +29,9 @@ Path = tuple[str, ...]
 
 
 def column(value: Expression) -> Column:
-    """Return an expression as a column."""
+    """Return an expression as a column. TypeError for what is none, such as None, of which Spark would make a join without condition."""
+    if not isinstance(value, (str, Column)):
+        raise TypeError(f"{value!r} is no expression: give SQL text or a column")
     return F.expr(value) if isinstance(value, str) else value
 
 

@@ -103,9 +103,12 @@ def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession,
         ({"target.p": "'x'"}, CanNotChange, "partition or bucket"),
         ({"other.v": "1"}, WrongColumns, "no column other.v"),
         ({}, WrongColumns, "sets no column"),
+        ({"v": None}, TypeError, "None is no expression"),
     ):
         with pytest.raises(kind, match=message):
             table.update("id = 1", values)
+    with pytest.raises(TypeError, match="None is no expression"):
+        table.merge(spark.sql(ROWS), None).whenMatchedDelete().execute()
     with pytest.raises(WrongColumns, match="the column v is given twice by the rows"):
         table.insert(spark.sql(f"select *, 'again' V from ({ROWS})"))
     assert read(table, "id", "v") == [(1, "a")]
