@@ -17,14 +17,15 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from metastore.acid.exact import checked, exact, named_once
+from metastore.acid.exact import Changed, checked, exact, named_once
 from metastore.acid.types import arrow_type, decimal_of, parts
 
 Check = Callable[[Any], Any]
+T = TypeVar("T")
 
 
 class BadRecord(ValueError):
@@ -51,10 +52,7 @@ class RecordColumns:
 
     def of_dicts(self, records: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
         """Return records as Arrow columns. BadRecord."""
-        try:
-            lowered = [named_once([(name.lower(), value) for name, value in record.items()]) for record in records]
-        except ValueError as error:
-            raise BadRecord(f"{self.table}: {error}") from error
+        lowered = [self._by_column(record.items()) for record in records]
         for record in lowered:
             if not record.keys() <= self.kinds.keys():
                 self.refuse_unknown(record)
@@ -71,10 +69,7 @@ class RecordColumns:
 
     def of_arrow(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return Arrow columns, found by their names, in the table's types. BadRecord."""
-        try:
-            there = named_once([(name.lower(), place) for place, name in enumerate(rows.schema.names)])
-        except ValueError as error:
-            raise BadRecord(f"{self.table}: {error}") from error
+        there = self._by_column((name, place) for place, name in enumerate(rows.schema.names))
         self.refuse_unknown(there)
         arrays = []
         for field in self.schema:
@@ -103,6 +98,13 @@ class RecordColumns:
             except (ValueError, TypeError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
         return pa.record_batch(arrays, schema=self.schema)
+
+    def _by_column(self, named: Iterable[tuple[str, T]]) -> dict[str, T]:
+        """Return what a record gives, by columns in lower case. BadRecord for one that is given twice."""
+        try:
+            return named_once([(name.lower(), given) for name, given in named])
+        except Changed as error:
+            raise BadRecord(f"{self.table}: {error}") from error
 
     def _bad(self, name: str, error: Exception) -> BadRecord:
         return BadRecord(f"{self.table}: column {name}, which is {self.kinds[name]}: {error}")
