@@ -19,7 +19,7 @@ from metastore.rules.patterns import compile_expression
 from metastore.service.authorization.loading import load as load_authorizer
 from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Metastore
-from metastore.service.recovery import recover
+from metastore.service.recovery import recover, recover_before_serving
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.store.replica import Replica
@@ -94,7 +94,7 @@ def prepare(config: Config) -> None:
             metastore.database.driver.check()
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)
-        recover(metastore)
+        recover_before_serving(metastore)
     finally:
         close(metastore)
 

@@ -10,7 +10,7 @@ from metastore.listeners.events import AlterCatalog, CreateCatalog, DropCatalog
 from metastore.rules.names import normalize, validate_catalog_name
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
-from metastore.service.deletion import delete_data
+from metastore.service.deletion import Doomed
 from metastore.service.translation import DEFAULT_DATABASE
 from metastore.store import catalogs, databases, roles
 from metastore.store.database import Session
@@ -130,10 +130,11 @@ def drop_catalog(call: Call, name: str | None) -> None:
                     raise InvalidOperation(f"There are non-default databases or tables in the catalog {wanted}: drop them first")
                 databases.delete(session, key)
             catalogs.delete(session, wanted)
+            locations = [default.locationUri if default is not None else None, catalog.locationUri]
+            places = [call.warehouse.qualified(location) for location in locations if location]
+            current.deletion.take(session, Doomed(f"catalog {wanted}", [(places, False)]))
 
         try:
             current.write(work)
         except ReferenceViolation as error:
             raise InvalidOperation(f"A database was made in the catalog {wanted} meanwhile: drop it first") from error
-    locations = [default.locationUri if default is not None else None, catalog.locationUri]
-    delete_data(call, f"catalog {wanted}", [([call.warehouse.qualified(location) for location in locations if location], False)])

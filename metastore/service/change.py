@@ -11,24 +11,39 @@ import structlog
 from metastore.errors import MetastoreError
 from metastore.listeners.events import AddPartitions, DropPartitions, Event
 from metastore.service.context import Call
-from metastore.service.recovery import take_back
+from metastore.service.deletion import Deletion
+from metastore.service.recovery import settle_later, take_back
 from metastore.store.database import Session
 from metastore.store.work import total
-from metastore.warehouse import MadeDirectories, Reach
+from metastore.warehouse import MadeDirectories, Reach, Warehouse
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 
 class Change:
-    """One change under way. `event` may be replaced by a fuller one inside the transaction, `further` are notified after it."""
+    """One change under way. `event` may be replaced by a fuller one inside the transaction, `further` are notified after it.
+
+    `deletion` takes away, within the transaction, data that is to be deleted after it.
+    """
 
     def __init__(self, call: Call, event: Event, made: MadeDirectories, subject: Sequence[str | list[str]]) -> None:
         self._call = call
         self._made = made
         self._subject = subject
+        self.deletion = Deletion(call.metastore)
         self.event = event
         self.further: Sequence[Event] = ()
+        self._if_it_fails: list[Callable[[], None]] = []
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The file systems."""
+        return self._call.warehouse
+
+    def if_it_fails(self, work: Callable[[], None]) -> None:
+        """Have something done if the transaction fails before its commit."""
+        self._if_it_fails.append(work)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
@@ -42,11 +57,15 @@ class Change:
             nonlocal ended
             ended = False
             self._made.undo_moves()
+            self.deletion.put_back()
+            self._if_it_fails.clear()
             try:
                 result = work(session)
                 self._call.listeners.within([self.event, *self.further], session)
             except BaseException:
                 self._made.undo()
+                self.deletion.put_back()
+                self._undo()
                 raise
             ended = True
             return result
@@ -58,15 +77,29 @@ class Change:
                 self._settle()
             raise
 
+    def _undo(self) -> None:
+        for work in self._if_it_fails:
+            try:
+                work()
+            except MetastoreError:
+                log.exception("a file of a failed call was left")
+
     def _settle(self) -> None:
-        made = self._made
-        if not made.made and not made.moved:
-            return
+        """Take back what was made, moved or taken away, unless the failed commit was done all the same; try until that is known."""
+        made, directories, moves = self._made, self._made.made, self._made.moved
+
+        def settle() -> None:
+            if directories or moves:
+                take_back(self._call.metastore, self._subject, directories, moves)
+            self.deletion.settle()
+            self.deletion.finish()
+
         try:
-            take_back(self._call.metastore, self._subject, made.made, made.moved)
+            settle()
         except MetastoreError:
-            log.exception("directories of a failed commit could not be taken back; the next start tries again")
+            log.exception("directories of a failed commit could not be taken back; it is tried again")
             made.leave(noted=True)
+            settle_later(settle)
         else:
             made.leave(noted=False)
 
@@ -103,3 +136,4 @@ def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) ->
         elif isinstance(each, DropPartitions):
             total.dropped_partitions += len(each.partitions)
         call.listeners.after(each, None)
+    current.deletion.finish()

@@ -14,9 +14,10 @@ from metastore.places import place_of
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
 from metastore.rules.table_kinds import is_transactional, table_label
 from metastore.rules.table_types import purges_data
-from metastore.service import deletion, translation
+from metastore.service import translation
 from metastore.service.change import change
 from metastore.service.context import Call
+from metastore.service.deletion import Doomed
 from metastore.service.occupants import Occupant
 from metastore.service.replication import SOURCE, is_source
 from metastore.service.translation import DEFAULT_DATABASE
@@ -184,12 +185,16 @@ def drop_database(
     with change(call, DropDatabase(client=call.info, database=database, environment=drop.environment)) as current:
         if call.listeners.pre and cascade:
             drop.ask_of_all()
-        current.write(lambda session: drop.remove(session, cascade=cascade))
+
+        def remove(session: Session) -> None:
+            drop.remove(session, cascade=cascade)
+            if delete_data:
+                purge = drop.environment.get("ifPurge", "").lower() == "true"
+                current.deletion.take(session, _doomed(database, drop.tables, drop.outside, purge=purge))
+
+        current.write(remove)
     for table in drop.tables:
         call.listeners.after(drop.event(table), None)
-    if delete_data:
-        purge = drop.environment.get("ifPurge", "").lower() == "true"
-        _delete_contents(call, database, drop.tables, drop.outside, purge=purge)
 
 
 class _Drop:
@@ -265,10 +270,8 @@ def views_told(call: Call, used: Sequence[str]) -> str:
     return f"{len(used)} materialized views: drop them first, or have an administrator do it"
 
 
-def _delete_contents(
-    call: Call, database: Database, dropped: Sequence[Table], outside: Mapping[int | None, Sequence[str]], *, purge: bool
-) -> None:
-    """Delete the directories of a dropped database and its tables; `outside` are partitions' beside their table's, by its key.
+def _doomed(database: Database, dropped: Sequence[Table], outside: Mapping[int | None, Sequence[str]], *, purge: bool) -> Doomed:
+    """Return what goes of a dropped database and its tables; `outside` are partitions' locations beside their table's, by its key.
 
     The data of its external tables outlives it, wherever it lies.
     """
@@ -282,13 +285,8 @@ def _delete_contents(
             label = f"data of the external table {table.catName}.{table_label(table)}"
             kept += [Occupant(place, location, label) for location in locations if (place := place_of(location))]
     own = [location for location in (database.managedLocationUri, database.locationUri) if location]
-    deletion.delete_data(
-        call,
-        f"database {database.catalogName}.{database.name}",
-        [*((places, skips) for skips, places in doomed.items()), (own, purge)],
-        below=database.locationUri,
-        kept=kept,
-    )
+    batches = [*((places, skips) for skips, places in doomed.items()), (own, purge)]
+    return Doomed(f"database {database.catalogName}.{database.name}", batches, below=database.locationUri, kept=kept)
 
 
 def skips_trash(table: Table) -> bool:

@@ -1,56 +1,220 @@
-"""Delete the data of what was dropped or is truncated, but for what other objects need, which the log names.
+"""Delete the data of what is dropped or truncated, but for what other objects need, which the log names.
 
-A drop never fails here: its metadata is gone already.
+Data is taken away within the transaction, while the rows are locked, and deleted after its commit: whatever is made, renamed or moved
+meanwhile has other directories (`warehouse/taken.py`). A row in the same transaction says whether the call was committed, by which the
+data of a killed one is put back or deleted. Of a dropped object what can not be taken away stays, and the log names it.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
 from metastore.errors import MetaError, MetastoreError
 from metastore.idl import Table
 from metastore.places import above, place_of
-from metastore.service.context import Call
+from metastore.service.clock import now_ms
 from metastore.service.names import TableName
 from metastore.service.occupants import NOBODY, Occupant, Own, occupants, told
-from metastore.store.database import Session
-from metastore.warehouse import StorageUnreachable
+from metastore.store import deletions
+from metastore.warehouse import JournalEntry, StorageUnreachable, TakenAway
+
+if TYPE_CHECKING:
+    from metastore.service.context import Call, Metastore
+    from metastore.store.database import Session
 
 log = structlog.get_logger()
 
 MAX_NAMED_OBJECTS = 10
 """Objects that one entry of the log names."""
+KEPT_FOR = 7 * 24 * 3600 * 1000
+"""Milliseconds for which a row says that a call was committed: a killed server that is started later leaves the data where it is."""
+SKEW = 24 * 3600 * 1000
+"""Milliseconds by which clocks of servers may differ, at the most."""
 Batch = tuple[Sequence[str], bool]
 """Locations, and whether their data passes the trash by."""
 
 
-def delete_data(
-    call: Call, subject: str, batches: Sequence[Batch], *, below: str | None = None, own: Own = NOBODY, kept: Iterable[Occupant] = ()
-) -> None:
-    """Delete directories, one batch after the other, after the rows of `subject` are gone.
+@dataclass(frozen=True)
+class Doomed:
+    """What goes of an object: locations, and what of it stays."""
 
-    A directory at which a row that remains, or one of `kept`, lies stays with all that is in it; of one that holds such only the rest goes.
-    `below` and `own` are those of `occupants`.
-    """
-    wanted = list(dict.fromkeys(location for locations, _ in batches for location in locations))
-    if not wanted:
-        return
+    subject: str
+    batches: Sequence[Batch]
+    below: str | None = None
+    own: Own = NOBODY
+    """As `occupants` takes both."""
+    kept: Iterable[Occupant] = ()
+    """What stays although no row lies there any more."""
+
+
+class Deletion:
+    """The data that one change takes away."""
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+        self._taken: TakenAway | None = None
+        self._asked_again: list[Doomed] = []
+        self._subjects: dict[str, str] = {}
+
+    def take(self, session: Session, doomed: Doomed) -> None:
+        """Take away the data of an object whose rows are gone within this transaction.
+
+        A directory at which a row that remains, or one of `kept`, lies stays with all that is in it; of one that holds such only the
+        rest goes.
+        """
+        wanted = list(dict.fromkeys(location for locations, _ in doomed.batches for location in locations))
+        if not wanted:
+            return
+        remaining = occupants(session, wanted, below=doomed.below, own=doomed.own)
+        inside = by_holder([*remaining, *doomed.kept])
+        if remaining:
+            self._asked_again.append(doomed)  # another call may be dropping that, too
+        for locations, purge in doomed.batches:
+            free = [location for location in dict.fromkeys(locations) if place_of(location) not in inside]
+            for location in dict.fromkeys(locations):
+                if found := inside.get(place_of(location) or ""):
+                    free += self._rest(doomed.subject, location, found)
+            for location, error in self._take(session, doomed.subject, free, doomed.below, purge=purge).items():
+                _report(doomed.subject, location, error)
+
+    def take_alone(self, session: Session, doomed: Doomed) -> None:
+        """Take away as `take` does, as all that a transaction does."""
+        self.put_back()
+        try:
+            self.take(session, doomed)
+        except BaseException:
+            self.put_back()
+            raise
+        self._asked_again.clear()
+
+    def empty(self, session: Session, subject: str, chosen: Mapping[str, Sequence[str]], below: str | None, *, purge: bool) -> None:
+        """Take away what lies in directories, which stay, but for the locations that are given with each. MetaError: then nothing goes."""
+        whole = [location for location, kept in chosen.items() if not kept]
+        parts = [part for location, kept in chosen.items() if kept for part in self._metastore.warehouse.parts_but(location, kept)]
+        for locations, empties in ((whole, True), (parts, False)):
+            for error in self._take(session, subject, locations, below, purge=purge, empties=empties).values():
+                raise error
+
+    def _take(
+        self, session: Session, subject: str, locations: Sequence[str], below: str | None, *, purge: bool, empties: bool = False
+    ) -> dict[str, MetastoreError]:
+        if not locations:
+            return {}
+        taken = self._taken or TakenAway(self._metastore.warehouse, self._metastore.journal, f"{now_ms():013d}-{secrets.token_hex(8)}")
+        had_data = taken.has_data
+        errors = taken.take(locations, purge=purge, below=below, empties=empties)
+        self._taken = taken
+        self._subjects.update(dict.fromkeys(locations, subject))
+        if taken.has_data and not had_data:
+            deletions.insert(session, taken.number)
+        return errors
+
+    def _rest(self, subject: str, location: str, found: Sequence[Occupant]) -> list[str]:
+        """Return what goes of a directory in which others lie; nothing where one lies at it."""
+        names = sorted({each.label for each in found})
+        kept = names[:MAX_NAMED_OBJECTS] + ([f"and {len(names) - MAX_NAMED_OBJECTS} more"] if len(names) > MAX_NAMED_OBJECTS else [])
+        if any(each.place == place_of(location) for each in found):
+            log.warning("data of a dropped object stays, others lie there", object=subject, location=location, kept=kept)
+            return []
+        places = sorted({each.location for each in found})
+        log.warning(
+            "data in a dropped object's directory stays, others lie in it", object=subject, location=location, kept=kept, places=places
+        )
+        try:
+            return self._metastore.warehouse.parts_but(location, places)
+        except MetastoreError as error:
+            _report(subject, location, error)
+            return []
+
+    def put_back(self) -> None:
+        """Put back what was taken away, before the transaction is rolled back."""
+        self._asked_again.clear()
+        if self._taken is not None:
+            self._taken.put_back()
+            self._taken = None
+
+    def settle(self) -> None:
+        """Put back, or leave to `finish`, what a call took away whose commit failed: it may have been done all the same. MetaError."""
+        if self._taken is not None and not self._metastore.database.write(partial(_settled, taken=self._taken)):
+            self._taken = None
+
+    def leave(self) -> None:
+        """Leave what was taken away to the next start."""
+        if self._taken is not None:
+            self._taken.leave()
+            self._taken = None
+
+    def finish(self) -> None:
+        """Delete what was taken away by a change that is committed."""
+        if self._taken is not None:
+            for location, error in self._taken.delete().items():
+                _report(self._subjects.get(location, ""), location, error)
+            self._taken = None
+        asked_again, self._asked_again = self._asked_again, []
+        for doomed in asked_again:
+            _take_rest(self._metastore, doomed)
+
+
+def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
+    """Delete what stayed for others, if the last of them was dropped at the same time."""
+    wanted = [location for locations, _ in doomed.batches for location in locations]
     try:
-        remaining = call.database.read(lambda session: occupants(session, wanted, below=below, own=own))
+        if metastore.database.read(lambda session: occupants(session, wanted, below=doomed.below, own=doomed.own)):
+            return
+        deletion = Deletion(metastore)
+        metastore.database.write(partial(deletion.take_alone, doomed=doomed))
     except MetastoreError as error:
-        log.exception("data of a dropped object was not deleted", object=subject, location=wanted[0], error=error.message)
+        _report(doomed.subject, wanted[0], error)
+    else:
+        deletion.finish()
+
+
+def recover(metastore: Metastore, entry: JournalEntry) -> None:
+    """Put back or delete what a dead process took away. MetaError when that can not be done now."""
+    taken = TakenAway.of_entry(metastore.warehouse, entry)
+    if now_ms() - int(taken.number.partition("-")[0]) > KEPT_FOR:
+        log.error(
+            "data that a killed process took away is left where it is: whether it was dropped is not known any more", moves=entry.moves
+        )
         return
-    inside = by_holder([*remaining, *kept])
-    for locations, purge in batches:
-        free = [location for location in dict.fromkeys(locations) if place_of(location) not in inside]
-        for location, failure in call.warehouse.delete_all(free, purge=purge).items():
-            _tell_failure(subject, location, failure)
-        for location in dict.fromkeys(locations):
-            if found := inside.get(place_of(location) or ""):
-                _delete_rest(call, subject, location, found, purge=purge)
+
+    def work(session: Session) -> bool:
+        if not _settled(session, taken=taken):
+            return False
+        for location in entry.directories:
+            if others := occupants(session, [location]):
+                log.warning(
+                    "data of a dropped object stays, others lie there", location=location, kept=sorted({each.label for each in others})
+                )
+            else:
+                taken.list_files(location, purge=entry.subject[-1] == "purge")
+        return True
+
+    if metastore.database.write(work):
+        for error in taken.delete().values():
+            raise error
+
+
+def _settled(session: Session, taken: TakenAway) -> bool:
+    """Tell whether the call that took data away was committed; if not, put it back."""
+    if deletions.was_committed(session, taken.number):
+        return True
+    used = {each.place for each in occupants(session, taken.sources)}
+    taken.put_back(lambda location: place_of(location) in used)
+    return False
+
+
+def delete_old(metastore: Metastore, _: int | None = None) -> None:
+    """Remove the rows of calls that were committed long ago."""
+    before = f"{now_ms() - KEPT_FOR - SKEW:013d}"
+    metastore.database.write(lambda session: deletions.delete_before(session, before))
 
 
 def by_holder(found: Iterable[Occupant]) -> Mapping[str, list[Occupant]]:
@@ -91,27 +255,9 @@ def to_empty(
                 kept=sorted({each.label for each in others}),
             )
         out[location] = [each.location for each in others]
-    return {location: out[location] for location in call.warehouse.to_empty(list(out))}
+    return out
 
 
-def _delete_rest(call: Call, subject: str, location: str, found: Sequence[Occupant], *, purge: bool) -> None:
-    names = sorted({each.label for each in found})
-    kept = (
-        names[:MAX_NAMED_OBJECTS]
-        if len(names) <= MAX_NAMED_OBJECTS
-        else [*names[:MAX_NAMED_OBJECTS], f"and {len(names) - MAX_NAMED_OBJECTS} more"]
-    )
-    if any(each.place == place_of(location) for each in found):
-        log.warning("data of a dropped object stays, others lie there", object=subject, location=location, kept=kept)
-        return
-    places = sorted({each.location for each in found})
-    log.warning("data in a dropped object's directory stays, others lie in it", object=subject, location=location, kept=kept, places=places)
-    try:
-        call.warehouse.delete_but(location, places, purge=purge)
-    except MetastoreError as error:
-        _tell_failure(subject, location, error)
-
-
-def _tell_failure(subject: str, location: str, error: MetastoreError) -> None:
-    tell = log.warning if isinstance(error, StorageUnreachable) else log.error
-    tell("data of a dropped object was not deleted", object=subject, location=location, error=error.message)
+def _report(subject: str, location: str, error: MetastoreError) -> None:
+    report = log.warning if isinstance(error, StorageUnreachable) else log.error
+    report("data of a dropped object was not deleted", object=subject, location=location, error=error.message)

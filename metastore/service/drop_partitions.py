@@ -15,7 +15,7 @@ from metastore.service import empty_bases, soft_drops
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.databases import skips_trash
-from metastore.service.deletion import delete_data
+from metastore.service.deletion import Doomed
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored, partition_name
 from metastore.service.tables import find_table
@@ -89,7 +89,7 @@ def drop_named(
     event = DropPartitions(client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment)
     with change(call, event) as current:
 
-        def work(session: Session) -> tuple[Table, bool, list[str]]:
+        def work(session: Session) -> tuple[Table, Sequence[str]]:
             locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked(call.database)
             if locked is None:
                 raise NoSuchObject(f"{name} table not found")
@@ -108,14 +108,18 @@ def drop_named(
                     dependents.delete_partitions(session, TableKey(*name), names)
                     if not delete_data:
                         _hand_over(call, session, name, held, dict(zip(names, dropped, strict=True)), environment)
-            return held, purges, names
+            if purges:
+                doomed = _doomed(name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
+                current.deletion.take(session, doomed)
+                return held, doomed.batches[0][0]
+            if dropped and is_transactional(held) and (write_id := soft_drops.dropping_write_id(environment)) > 0:
+                # a later partition at the same place, which the cleaner then leaves alone, has none of these rows
+                locations = [each.sd.location for each in dropped if each.sd is not None]
+                empty_bases.write(current, locations, write_id, empty_bases.DROPPED)
+            return held, []
 
-        held, purges, names = current.write(work)
-    if purges:
-        _delete_data(call, name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
-    elif dropped and is_transactional(held) and (write_id := soft_drops.dropping_write_id(environment)) > 0:
-        # a later partition at the same place, which the cleaner then leaves alone, has none of these rows
-        empty_bases.write(call, [each.sd.location for each in dropped if each.sd is not None], write_id, empty_bases.DROPPED)
+        held, locations = current.write(work)
+    remove_empty_parents(call, held, locations)
     return dropped
 
 
@@ -147,12 +151,11 @@ def _data(partition: Partition) -> str | None:
     return partition.sd.location if partition.sd is not None else None
 
 
-def _delete_data(call: Call, name: TableName, table: Table, dropped: Mapping[str, Partition], *, purge: bool) -> None:
-    """Delete the directories of dropped partitions, and directories above them that became empty, up to the table's."""
+def _doomed(name: TableName, table: Table, dropped: Mapping[str, Partition], *, purge: bool) -> Doomed:
+    """Return what goes of dropped partitions."""
     locations = list(dict.fromkeys(location for partition in dropped.values() if (location := _data(partition))))
-    subject = f"partition {name} {min(dropped)}" if len(dropped) == 1 else f"{len(dropped)} partitions of {name}"
-    delete_data(call, subject, [(locations, purge)], below=table.sd.location, own=(table.id, dropped.keys()))
-    remove_empty_parents(call, table, locations)
+    subject = f"{len(dropped)} partitions of {name}" if len(dropped) != 1 else f"partition {name} {min(dropped)}"
+    return Doomed(subject, [(locations, purge)], below=table.sd.location, own=(table.id, dropped.keys()))
 
 
 def remove_empty_parents(call: Call, table: Table, locations: Sequence[str]) -> None:

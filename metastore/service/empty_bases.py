@@ -6,7 +6,9 @@ and the cleaner removes what it hides. Source: Hive's HMSHandler.truncateTableIn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
 from metastore.rules.acid_directories import base_name
@@ -22,6 +24,9 @@ from metastore.store.transactions import COMPONENTS
 from metastore.store.write_ids import TableKey
 from metastore.warehouse import acid
 from metastore.warehouse.locations import join
+
+if TYPE_CHECKING:
+    from metastore.service.change import Change
 
 KEEPS_DATA = "truncateSkipDataDeletion"
 TRUNCATED, DROPPED = "truncated", "dropped"
@@ -50,14 +55,17 @@ def note(call: Call, session: Session, name: TableName, partitions: Iterable[str
     fast_paths.locked(call, transaction, COMPONENTS, intents)
 
 
-def write(call: Call, locations: Iterable[str], write_id: int, why: str) -> None:
-    """Make the bases of a write id in those of the directories that are there. MetaError."""
-    places = list(locations)
-    if not places:
+def write(current: Change, locations: Sequence[str], write_id: int, why: str) -> None:
+    """Make the bases of a write id in those of the directories that are there, within the transaction; they go if it fails. MetaError."""
+    if not locations:
         return
+    warehouse = current.warehouse
 
     def one(location: str) -> None:
-        if call.warehouse.is_directory(location):
-            acid.write_empty_base(call.warehouse, join(location, base_name(write_id)), why)
+        if warehouse.is_directory(location):
+            base = join(location, base_name(write_id))
+            if warehouse.make(base) or not warehouse.can_rename(base):  # an object store has no directories to make
+                current.if_it_fails(partial(warehouse.delete, base, purge=True))
+            acid.mark_empty_base(warehouse, base, why)
 
-    call.warehouse.each(one, places, places[0])
+    warehouse.each(one, locations, locations[0])

@@ -1,11 +1,13 @@
-"""Take back what a killed process made: empty directories, and moves, that no row knows of. Never deletes a file.
+"""Take back what a killed process made: empty directories, and moves, that no row knows of; settle what it was deleting.
 
 Recovery goes by what the rows say, not by what the process wanted: a call that was committed keeps all, one that was not keeps nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,14 +15,21 @@ import structlog
 
 from metastore.errors import MetastoreError
 from metastore.places import place_of
+from metastore.service import deletion
 from metastore.service.occupants import occupants
 from metastore.store import places
 from metastore.store.database import Session
+from metastore.warehouse import DELETION
 
 if TYPE_CHECKING:
     from metastore.service.context import Metastore
 
 log = structlog.get_logger()
+
+PATIENCE = 10.0
+"""Seconds for which a start waits for processes that are being killed, and for what they left to be taken back."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries to take back what a failed commit made."""
 
 
 def recover(metastore: Metastore) -> int:
@@ -28,18 +37,56 @@ def recover(metastore: Metastore) -> int:
 
     What can not be looked at now, because the database or a file system does not answer, stays in the journal for the next time.
     """
-    if metastore.journal is None:
-        return 0
+    return _recover(metastore, 0.0)[0]
+
+
+def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
+    """Return how many directories were removed or moved back, and whether nothing is left to do.
+
+    For processes that are being killed it waits `patience` seconds.
+    """
     count = 0
-    with closing(metastore.journal.abandoned()) as entries:
+    if metastore.journal is None:
+        return count, True
+    with closing(metastore.journal.abandoned(patience)) as entries:
         try:
             for entry in entries:
-                found = take_back(metastore, entry.subject, entry.directories, entry.moves)
-                log.warning("took back what a killed process had begun", subject=entry.subject, directories=found)
-                count += found
+                if entry.subject[:1] == (DELETION,):
+                    deletion.recover(metastore, entry)
+                    log.warning("settled what a killed process was deleting", moves=entry.moves, directories=entry.directories)
+                else:
+                    found = take_back(metastore, entry.subject, entry.directories, entry.moves)
+                    count += found
+                    log.warning("took back what a killed process had begun", subject=entry.subject, directories=found)
         except MetastoreError:
-            log.exception("what a killed process had begun could not be taken back; the next start tries again")
-    return count
+            log.exception("what a killed process had begun could not be taken back; it is tried again")
+            return count, False
+    return count, True
+
+
+def recover_before_serving(metastore: Metastore) -> None:
+    """Take back what a killed server left, before a new one answers; what can not be taken back within a while is left to its workers."""
+    until = time.monotonic() + PATIENCE
+    while not _recover(metastore, PATIENCE)[1] and time.monotonic() < until:
+        time.sleep(1.0)
+
+
+def settle_later(work: Callable[[], None]) -> None:
+    """Try something in the background until it raises no MetastoreError any more, or the process ends."""
+
+    def loop() -> None:
+        pause = 1.0
+        while True:
+            time.sleep(pause)
+            try:
+                work()
+            except MetastoreError as error:
+                log.warning("directories of a failed commit could not be taken back yet", error=error.message)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                return
+
+    threading.Thread(target=loop, name="settle", daemon=True).start()
 
 
 def take_back(

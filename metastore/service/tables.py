@@ -19,6 +19,7 @@ from metastore.service.change import change
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.databases import get_databases, refuse_remote, skips_trash, views_told
+from metastore.service.deletion import Doomed
 from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.service.partitions import partition_names as partition_names_of
@@ -221,7 +222,7 @@ def _drop(
     """Remove a table that was read before, and the tables of its indexes."""
     with change(call, DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)) as current:
 
-        def remove(session: Session) -> list[_Dropped]:
+        def remove(session: Session) -> None:
             held = _locked(call, session, name, table)
             if work is not None:
                 work(session)
@@ -237,12 +238,11 @@ def _drop(
                     dropped.append(_take(call, session, each, found, {}, delete_data=True))
                     call.listeners.before(dropped[-1].event)
             current.event, *current.further = [each.event for each in dropped]
-            return dropped
+            for each, event, data in dropped:
+                batch = data, _purges(event.table, event.environment)
+                current.deletion.take(session, Doomed(f"table {each}", [batch], below=data[-1] if data else None))
 
-        dropped = current.write(remove)
-    for each, event, data in dropped:
-        purge = _purges(event.table, event.environment)
-        deletion.delete_data(call, f"table {each}", [(data, purge)], below=data[-1] if data else None)
+        current.write(remove)
 
 
 def _take(call: Call, session: Session, name: TableName, table: Table, environment: Mapping[str, str], *, delete_data: bool) -> _Dropped:
@@ -306,31 +306,25 @@ def truncate_table(
     after.writeId = given or table.writeId
     with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment)) as current:
 
-        def work(session: Session) -> dict[str, list[str]]:
+        def work(session: Session) -> None:
             held = _locked(call, session, name, table)
             if held.partitionKeys:
                 chosen, event = _truncate_partitions(call, session, name, held, partition_names, environment, given)
                 current.event = event
-                hide(session, partition_names_of(call, held, [each.values for each in event.after]))
-                return chosen
-            if not partition_names:
-                chosen = _truncate_whole(call, session, name, held, given)
-                hide(session, [None])
-                return chosen
-            # Hive's clients name partitions of tables that have none, and expect no error
-            current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
-            return {}
-
-        def hide(session: Session, parts: Sequence[str | None]) -> None:
-            if keeps_data and given is not None:
+                parts: Sequence[str | None] = partition_names_of(call, held, [each.values for each in event.after])
+            elif not partition_names:
+                chosen, parts = _truncate_whole(call, session, name, held, given), [None]
+            else:  # Hive's clients name partitions of tables that have none, and expect no error
+                current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
+                return
+            if not keeps_data:
+                below = held.sd.location if held.sd is not None else None
+                current.deletion.empty(session, f"table {name}", chosen, below, purge=_purges(held, environment))
+            elif given is not None:
                 empty_bases.note(call, session, name, parts, given)
+                empty_bases.write(current, list(chosen), given, empty_bases.TRUNCATED)
 
-        chosen = current.write(work)
-    if not keeps_data:
-        for location, kept in chosen.items():
-            _empty(call, location, kept, purge=_purges(table, environment))
-    elif given is not None:
-        empty_bases.write(call, chosen, given, empty_bases.TRUNCATED)
+        current.write(work)
 
 
 def _truncate_whole(call: Call, session: Session, name: TableName, table: Table, write_id: int | None) -> dict[str, list[str]]:
@@ -371,15 +365,6 @@ def _truncate_partitions(
         statistics.delete_partitions(session, [key for key, _, _ in changed])
     before, after = [partition for _, _, partition in found], [partition for _, _, partition in changed]
     return chosen, AlterPartitions(client=call.info, table=table, before=before, after=after, environment=environment)
-
-
-def _empty(call: Call, location: str, kept: Sequence[str], *, purge: bool) -> None:
-    """Delete what lies in a directory but for what is kept."""
-    if kept:
-        call.warehouse.delete_but(location, kept, purge=purge)
-    else:
-        call.warehouse.delete(location, purge=purge)
-        call.warehouse.make(location)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -510,3 +510,10 @@ foreign_master_keys = table(
     Column("body", JSON_TEXT, nullable=False),
     sqlite_autoincrement=True,
 )
+
+deletions = table(
+    "deletions",
+    Column("number", name_type(64), primary_key=True, comment="of a call that takes data away; begins with the time in milliseconds"),
+    Column("taken_back", Integer, nullable=False, comment="1 where the call was not committed, and its data was put back"),
+)
+"""Which calls that take data away were committed (`service.deletion`)."""

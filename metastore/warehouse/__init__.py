@@ -4,12 +4,24 @@ Warehouse          where things lie by default; make, rename, delete, summarise
 MadeDirectories    what one call made, and its exact undo
 Reach              what a call need not reach
 Journal            what a killed process was making
+TakenAway          data that can still be put back
 """
 
 from metastore.warehouse.directories import Warehouse
-from metastore.warehouse.journal import Journal
+from metastore.warehouse.journal import Journal, JournalEntry
 from metastore.warehouse.reach import Reach, StorageUnreachable
 from metastore.warehouse.summary import DirectorySummary
+from metastore.warehouse.taken import DELETION, TakenAway
 from metastore.warehouse.undo import MadeDirectories
 
-__all__ = ["DirectorySummary", "Journal", "MadeDirectories", "Reach", "StorageUnreachable", "Warehouse"]
+__all__ = [
+    "DELETION",
+    "DirectorySummary",
+    "Journal",
+    "JournalEntry",
+    "MadeDirectories",
+    "Reach",
+    "StorageUnreachable",
+    "TakenAway",
+    "Warehouse",
+]

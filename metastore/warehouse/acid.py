@@ -37,9 +37,8 @@ def _marks(warehouse: Warehouse, location: str, bases: Sequence[str]) -> list[bo
     return warehouse.each(is_compacted, bases, location)
 
 
-def write_empty_base(warehouse: Warehouse, place: str, why: str) -> None:
-    """Make a base without rows in a folder that is there; a file says why, without which some readers pass over the base. MetaError."""
-    warehouse.make(place)
+def mark_empty_base(warehouse: Warehouse, place: str, why: str) -> None:
+    """Say in a base why it has no rows; without that file some readers pass over it. MetaError."""
     warehouse.write(join(place, METADATA), json.dumps({"thisFileVersion": "0", "dataFormat": why}).encode())
 
 

@@ -120,19 +120,19 @@ class Warehouse:
 
     def exists(self, location: str) -> bool:
         """Tell whether a file or directory is there. MetaError."""
-        with _Told(f"{location} can not be looked at"):
+        with Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
         """Tell whether a directory is there; on an object store, whether anything lies below it. MetaError."""
-        with _Told(f"{location} can not be looked at"):
+        with Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
         """Tell whether nothing lies in a directory; true for one that is not there. MetaError."""
-        with _Told(f"{location} can not be listed"):
+        with Told(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.is_empty(path)
@@ -141,7 +141,7 @@ class Warehouse:
 
     def entries(self, location: str) -> list[tuple[str, bool]]:
         """Return the names in a directory and whether each is a directory; none for one that is not there. MetaError."""
-        with _Told(f"{location} can not be listed"):
+        with Told(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.entries(path)
@@ -150,7 +150,7 @@ class Warehouse:
 
     def read(self, location: str, most: int | None = None) -> bytes | None:
         """Return what a small file holds, or its first bytes; None for one that is not there. MetaError."""
-        with _Told(f"{location} can not be read"):
+        with Told(f"{location} can not be read"):
             files, path = self._at(location)
             try:
                 return files.read(path, most)
@@ -159,7 +159,7 @@ class Warehouse:
 
     def write(self, location: str, data: bytes) -> None:
         """Make a small file, or write it anew, in a directory that is there. MetaError."""
-        with _Told(f"{location} can not be written"):
+        with Told(f"{location} can not be written"):
             files, path = self._at(location)
             files.write(path, data)
 
@@ -181,7 +181,7 @@ class Warehouse:
         begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else locations.prefix(parsed)
         name = parsed.path.rstrip("/")
         out: list[str] = []
-        with _Told(f"{location} can not be looked at"):
+        with Told(f"{location} can not be looked at"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return []
@@ -198,7 +198,7 @@ class Warehouse:
 
     def make(self, location: str) -> bool:
         """Make one directory; return whether this call made it. ParentMissing, MetaError."""
-        with _Told(f"{location} is not a directory or unable to create one"):
+        with Told(f"{location} is not a directory or unable to create one"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return False
@@ -226,7 +226,7 @@ class Warehouse:
         """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""
         if parse(source).key[:2] != parse(target).key[:2]:
             raise MetaError(f"{source} and {target} are on different file systems: copy the data and set the location")
-        with _Told(f"{source} can not be moved to {target}"):
+        with Told(f"{source} can not be moved to {target}"):
             files, old = self._at(source)
             _, new = self._at(target)
             files.make_all(new.rpartition("/")[0] or "/")
@@ -237,7 +237,7 @@ class Warehouse:
 
     def delete(self, location: str, *, purge: bool = False) -> None:
         """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError."""
-        self._refuse_roots(location, {})
+        self.refuse_roots(location, {})
         self._delete(location, purge=purge)
 
     def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
@@ -247,7 +247,7 @@ class Warehouse:
 
         def may(location: str) -> bool:
             try:
-                self._refuse_roots(location, folders)
+                self.refuse_roots(location, folders)
             except MetastoreError as error:
                 errors[location] = error
             return location not in errors
@@ -263,22 +263,14 @@ class Warehouse:
             self.each(one, allowed, allowed[0])
         return errors
 
-    def to_empty(self, many: Sequence[str]) -> list[str]:
-        """Return those of many locations at which a directory is, before they are emptied. MetaError for one that never is."""
-        folders: dict[str, str] = {}
-        for location in many:
-            self._refuse_roots(location, folders)
-        found = self.each(self.is_directory, many, many[0]) if many else []
-        return [location for location, is_there in zip(many, found, strict=True) if is_there]
+    def parts_but(self, location: str, kept: Collection[str]) -> list[str]:
+        """Return what lies in a directory but for what lies at the locations `kept`, and the directories above those.
 
-    def delete_but(self, location: str, kept: Collection[str], *, purge: bool = False) -> None:
-        """Remove all in a directory but what lies at the locations `kept`, and the directories above those. MetaError when some stays.
-
-        A root, or what holds one, is refused as `delete` refuses it: then all stays.
+        MetaError, also for a root and for what holds one, of which nothing is deleted.
         """
-        self._refuse_roots(location, {})
+        self.refuse_roots(location, {})
         paths = {parse(each).key[2] for each in kept}
-        doomed: list[str] = []
+        out: list[str] = []
         folders = [location]
         while folders:
             folder = folders.pop()
@@ -288,18 +280,69 @@ class Warehouse:
                 if any(each.startswith(f"{path}/") for each in paths):
                     folders.append(child)
                 elif path not in paths:
-                    doomed.append(child)
-        if errors := self.delete_all(doomed, purge=purge):
-            raise next(iter(errors.values()))
+                    out.append(child)
+        return out
+
+    def can_rename(self, location: str) -> bool:
+        """Tell whether the file system of a location renames directories; an object store does not. MetaError."""
+        with Told(f"{location} can not be looked at"):
+            return self._at(location)[0].makes_directories
+
+    def set_aside(self, source: str, target: str, *, purge: bool) -> bool | None:
+        """Rename a directory to a name that nothing else uses; a local one that is empty is removed instead, unless there is a trash.
+
+        Returns whether it was renamed, None if it is not there. CanNotRename where only its files can be deleted, MetaError.
+        """
+        with Told(f"{source} can not be deleted"):
+            files, old = self._at(source)
+            try:
+                return files.set_aside(old, self._at(target)[1], may_remove=purge or not self.trash)
+            except FileNotFoundError:
+                return None
+
+    def put_back(self, aside: str, source: str) -> None:
+        """Undo `set_aside`, if it was done; what was made at the old name meanwhile stays. MetaError."""
+        with Told(f"{aside} can not be put back to {source}"):
+            files, here = self._at(aside)
+            files.merge(here, self._at(source)[1])
+
+    def delete_aside(self, aside: str, source: str, *, purge: bool) -> None:
+        """Delete what was set aside of a location, into the trash if there is one and not `purge`. MetaError."""
+        with Told(f"{source} can not be deleted, it lies in {aside}"):
+            files, path = self._at(aside)
+            if self.trash and not purge and files.exists(path) and self._to_trash(source, files, path):
+                return
+            files.delete(path)
+
+    def stamps(self, location: str) -> dict[str, object]:
+        """Return, by path, what tells whether a file below a directory is still the same. MetaError."""
+        with Told(f"{location} can not be listed"):
+            files, path = self._at(location)
+            return files.stamps(path)
+
+    def delete_files(self, location: str, stamps: Mapping[str, object], *, purge: bool, keep: bool) -> None:
+        """Delete those of the listed files of a directory that are still the same, and directories in it that are empty then. MetaError.
+
+        The directory itself goes, too, if it is empty, unless `keep` is set.
+        """
+        with Told(f"{location} can not be deleted"):
+            files, path = self._at(location)
+            now = files.stamps(path)
+            same = [name for name, stamp in stamps.items() if now.get(name) == stamp]
+            target = place_in_trash(location, parse(location)) if self.trash and not purge else None
+            if target is None:
+                files.delete_files(path, same, keep=keep)
+            else:
+                files.move_files(path, same, self._at(target + _millis())[1], keep=keep)
 
     def _delete(self, location: str, *, purge: bool) -> None:
-        with _Told(f"{location} can not be deleted"):
+        with Told(f"{location} can not be deleted"):
             files, path = self._at(location)
             if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
                 return
             files.delete(path)
 
-    def _refuse_roots(self, location: str, folders: dict[str, str]) -> None:
+    def refuse_roots(self, location: str, folders: dict[str, str]) -> None:
         """Refuse to delete a root or what holds one, links followed; `folders` remembers for one call where parents really lie."""
 
         def real(folder: str) -> str:
@@ -350,7 +393,7 @@ class Warehouse:
 
     def summarize(self, location: str) -> DirectorySummary:
         """Count the files below a directory and add up their bytes. MetaError."""
-        with _Told(f"{location} can not be listed"):
+        with Told(f"{location} can not be listed"):
             files, path = self._at(location)
             return files.summarize(path)
 
@@ -368,7 +411,7 @@ def _millis() -> str:
     return str(time.time_ns() // 1_000_000)
 
 
-class _Told:
+class Told:
     """A context: what a file system raises becomes a MetaError; drivers raise many kinds.
 
     A class, since a generator context costs as much as a stat.

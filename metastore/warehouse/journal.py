@@ -10,7 +10,9 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import signal
 import threading
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +28,12 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
     """What was being done for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
-    ("partitions", catalog, database, table, [names]).
+    ("partitions", catalog, database, table, [names]); or what was being deleted: ("deletion", number, "purge" or "trash").
     """
 
     subject: tuple[str | list[str], ...]
     directories: list[str]
-    """The directories that were missing, outermost first."""
+    """The directories that were missing, outermost first; of a deletion those whose files were listed."""
     moves: list[tuple[str, str]]
     """From where to where."""
 
@@ -109,26 +111,47 @@ class Journal:
             os.close(self._file)
             self._file = None
 
-    def abandoned(self) -> Generator[JournalEntry, None, None]:
-        """Yield the open entries of dead processes, the latest of a process first.
+    def abandoned(self, patience: float = 0.0) -> Generator[JournalEntry, None, None]:
+        """Yield the open entries of dead processes, the latest of a process first; wait some seconds for those that are being killed.
 
         A file goes when its entries have been taken; it stays for the next time when the consumer ends the iteration early.
         """
+        until = time.monotonic() + patience
         for path in sorted(self._folder.glob("*.journal")):
             try:
                 file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not path.exists():
+                if not _locked(file, path, until) or not path.exists():
                     continue
                 yield from reversed(_open_entries(path))
                 path.unlink()
-            except BlockingIOError:
-                continue
             finally:
                 os.close(file)
+
+
+def _locked(file: int, path: Path, until: float) -> bool:
+    """Lock the journal of a dead process; wait for one that is being killed until a time of the monotonic clock."""
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until or not _is_being_killed(path.name.partition("-")[0]):
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+def _is_being_killed(pid: str) -> bool:
+    """Tell whether a process, if Linux still knows it, has been sent SIGKILL or is ending."""
+    try:
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+    except OSError:
+        return True  # its number is free already, its files are being closed; or the system is not Linux
+    pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+    return status.get("State", "")[:1] in "ZX" or bool(pending >> (signal.SIGKILL - 1) & 1)
 
 
 def _open_entries(path: Path) -> list[JournalEntry]:

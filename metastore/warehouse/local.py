@@ -9,14 +9,20 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 
 import structlog
 
+from metastore.errors import MetaError
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
 
 log = structlog.get_logger()
+
+
+class CanNotRename(MetaError):
+    """A directory that the system does not rename: a mount point, or one in a layer of an image."""
 
 
 class LocalFiles:
@@ -105,6 +111,76 @@ class LocalFiles:
             if error.errno != errno.EXDEV:
                 raise
             _copy(old, new, is_directory=is_directory)
+
+    def set_aside(self, old: str, new: str, *, may_remove: bool) -> bool:
+        """Rename to a name that nothing else uses; with `may_remove` a directory that is empty is removed instead.
+
+        Returns whether it was renamed. CanNotRename, FileNotFoundError.
+        """
+        if may_remove:
+            try:
+                os.rmdir(old)
+            except OSError as error:
+                if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY}:
+                    raise
+            else:
+                return False
+        try:
+            os.rename(old, new)
+        except OSError as error:
+            if error.errno in {errno.EXDEV, errno.EBUSY}:
+                raise CanNotRename(f"{old} is not renamed: {error.strerror}") from error
+            raise
+        return True
+
+    def merge(self, here: str, there: str) -> None:
+        """Give a directory that may be gone another name; where that is taken, its content goes there. FileExistsError if files remain."""
+        if not os.path.lexists(here):
+            return
+        with suppress(OSError):
+            os.rmdir(there)
+        try:
+            self.rename(here, there)
+        except FileExistsError:
+            if not (os.path.isdir(here) and os.path.isdir(there)):
+                raise
+            for name in os.listdir(here):
+                self.merge(os.path.join(here, name), os.path.join(there, name))
+            os.rmdir(here)
+
+    def stamps(self, path: str) -> dict[str, object]:
+        """Return, by path, what tells whether a file or link below a directory, or the one there, is still the same."""
+        out: dict[str, object] = {}
+        leaves = [path] if not os.path.isdir(path) or os.path.islink(path) else []
+        for folder, names, files in os.walk(path, onerror=_raise_unless_gone) if not leaves else ():
+            leaves += [os.path.join(folder, name) for name in files]
+            leaves += [link for name in names if os.path.islink(link := os.path.join(folder, name))]
+        for leaf in leaves:
+            with suppress(FileNotFoundError):
+                found = os.lstat(leaf)
+                out[leaf] = (found.st_ino, found.st_size, found.st_mtime_ns)
+        return out
+
+    def delete_files(self, path: str, names: Iterable[str], *, keep: bool) -> None:
+        """Remove files below a directory, and directories inside it that are empty then; itself, too, unless `keep`."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+        self._remove_empty_tree(path, keep=keep)
+
+    def move_files(self, path: str, names: Iterable[str], target: str, *, keep: bool) -> None:
+        """Move files below a directory to another one, then do as `delete_files`."""
+        for name in names:
+            new = target + name[len(path) :]
+            self.make_all(os.path.dirname(new), 0o700)
+            self.rename(name, new)
+        self._remove_empty_tree(path, keep=keep)
+
+    def _remove_empty_tree(self, path: str, *, keep: bool) -> None:
+        for folder, _, _ in os.walk(path, topdown=False):
+            if folder != path or not keep:
+                with suppress(OSError):
+                    os.rmdir(folder)
 
     def delete(self, path: str) -> None:
         """Remove whatever has this name; a link goes, never what it points at."""

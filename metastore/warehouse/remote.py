@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +17,11 @@ from metastore.warehouse.summary import DirectorySummary
 
 PATTERN = re.compile(r"[*?\[]")
 """What drivers take for the mark of a pattern in the paths that they remove or copy."""
+
+STAMP = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
+"""Entries of a driver's details by which it, or another one, says when a file was written and what is in it."""
+PORTION = 1000
+"""Files that one request removes."""
 
 
 class RemoteFiles:
@@ -99,6 +105,48 @@ class RemoteFiles:
                 self.delete(new)
             raise
         self.delete(old)
+
+    def set_aside(self, old: str, new: str, *, may_remove: bool) -> bool:  # noqa: ARG002  # see LocalFiles
+        """Rename to a name that nothing else uses. Returns True; FileNotFoundError."""
+        self.rename(old, new)
+        return True
+
+    def merge(self, here: str, there: str) -> None:
+        """Give a directory that may be gone another name; where that is taken, its content goes there. FileExistsError if files remain."""
+        if not self.exists(here):
+            return
+        with suppress(Exception):
+            self.remove_empty(there)
+        try:
+            self.rename(here, there)
+        except FileExistsError:
+            if not (self.is_directory(here) and self.is_directory(there)):
+                raise
+            for name, _ in self.entries(here):
+                self.merge(f"{here}/{name}", f"{there}/{name}")
+            self.remove_empty(here)
+
+    def stamps(self, path: str) -> dict[str, object]:
+        """Return, by path, what tells whether a file below a directory is still the same; objects that mark directories are among them."""
+        found = self._system.find(path, detail=True)
+        return {name: tuple(entry.get(key) for key in STAMP) for name, entry in found.items() if entry["type"] != "directory"}
+
+    def delete_files(self, path: str, names: Sequence[str], *, keep: bool) -> None:  # noqa: ARG002  # see LocalFiles
+        """Remove files, in portions; a driver would take a name with the mark of a pattern for one, so such go one by one."""
+        plain = [name for name in names if not PATTERN.search(name)]
+        for start in range(0, len(plain), PORTION):
+            with suppress(FileNotFoundError):
+                self._system.rm(plain[start : start + PORTION])
+        for name in names:
+            if PATTERN.search(name):
+                with suppress(FileNotFoundError):
+                    self._system.rm_file(name)
+
+    def move_files(self, path: str, names: Sequence[str], target: str, *, keep: bool) -> None:
+        """Copy files below a directory to another one, then remove them."""
+        files = [name for name in names if not name.endswith("/")]
+        self._system.copy(files, [target + name[len(path) :] for name in files], on_error="raise")
+        self.delete_files(path, names, keep=keep)
 
     def delete(self, path: str) -> None:
         """Remove a directory and all below it.

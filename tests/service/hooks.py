@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from metastore.listeners import PostEventListener, TransactionalListener
-from metastore.listeners.events import AddPartitions, AlterPartitions, AlterTable, CreateDatabase, CreateTable, Event
+from metastore.listeners.events import (
+    AddPartitions,
+    AlterPartitions,
+    AlterTable,
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
+    DropPartitions,
+    DropTable,
+    Event,
+)
 
 FOLDER = "METASTORE_TEST_STOP"
 """Variable of the folder with the two pipes: `reached` gets the worker's process id, `go` lets it go on."""
@@ -19,17 +29,22 @@ def pipes(folder: Path) -> None:
 
 
 def stop(event: Event) -> None:
-    """Wait when the event is about an object whose name begins with `victim`, or about partitions of a table that has `victim` set."""
-    name, marked = "", False
-    if isinstance(event, CreateDatabase):
+    """Wait when the event is about an object whose name begins with `victim`, or about partitions of a table that has `victim` set.
+
+    `doomed` instead stops what drops or alters it, not what makes it.
+    """
+    words = ("victim",) if isinstance(event, CreateDatabase | CreateTable | AddPartitions) else ("victim", "doomed")
+    name, marks = "", set[str]()
+    if isinstance(event, CreateDatabase | DropDatabase):
         name = event.database.name
-    elif isinstance(event, CreateTable):
+    elif isinstance(event, CreateTable | DropTable):
         name = event.table.tableName
     elif isinstance(event, AlterTable):
         name = event.after.tableName
-    elif isinstance(event, AddPartitions | AlterPartitions):
-        marked = any("victim" in (partition.parameters or {}) for partition in getattr(event, "partitions", None) or event.after)  # type: ignore[union-attr]
-    if name.startswith("victim") or marked:
+    elif isinstance(event, AddPartitions | DropPartitions | AlterPartitions):
+        partitions = event.after if isinstance(event, AlterPartitions) else event.partitions
+        marks = {key for partition in partitions for key in partition.parameters or {}}
+    if name.startswith(words) or marks.intersection(words):
         folder = Path(os.environ[FOLDER])
         (folder / "reached").write_text(f"{os.getpid()}\n")
         (folder / "go").read_text()

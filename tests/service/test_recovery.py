@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,13 +20,14 @@ from metastore import idl
 from metastore.client import Client, connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.service.alter_table import alter_table
+from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
 from metastore.service.databases import create_database
 from metastore.service.partitions import get_partition_names
-from metastore.service.recovery import recover, take_back
+from metastore.service.recovery import recover, recover_before_serving, take_back
 from metastore.service.tables import find_table
-from metastore.store import databases, tables
-from metastore.warehouse import Journal
+from metastore.store import databases, deletions, tables
+from metastore.warehouse import DELETION, Journal
 from tests.service.hooks import FOLDER, pipes
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 from tests.support.servers import Server, serving
@@ -141,6 +144,57 @@ def test_what_was_committed_before_the_kill_stays(victim: Victim) -> None:
         with connect(server.uri) as client:
             assert client.get_all_tables("default") == ["victim_table"]
         assert tree(victim.warehouse) == {"victim_table"}
+
+
+DELETIONS: dict[str, Callable[[Client], object]] = {
+    "drop_table": lambda client: client.drop_table("doomed_d", "doomed_t", True),
+    "truncate_table": lambda client: client.truncate_table("doomed_d", "doomed_t", []),
+    "truncate_partition": lambda client: client.truncate_table("doomed_d", "doomed_t", ["p=1"]),
+    "drop_partition": lambda client: client.drop_partition("doomed_d", "doomed_t", ["1"], True),
+    "drop_database": lambda client: client.drop_database("doomed_d", True, True),
+}
+
+
+def fill(client: Client, warehouse: Path) -> set[str]:
+    """Make a table with data; return what lies in the warehouse."""
+    client.create_database(Database(name="doomed_d"))
+    for name, keys in (("doomed_t", [FieldSchema(name="p", type="string")]), ("other", [])):
+        made = table(name, partitionKeys=keys)
+        made.dbName = "doomed_d"
+        client.create_table(made)
+    added = partition("1", doomed="")
+    added.dbName, added.tableName = "doomed_d", "doomed_t"
+    client.add_partitions([added])
+    for place in ("doomed_t", "doomed_t/p=1", "other"):
+        (warehouse / "doomed_d.db" / place / "data").write_text("precious")
+    return tree(warehouse)
+
+
+@pytest.mark.parametrize("victim", ["transactional_listeners=tests.service.hooks:StopWithin"], indirect=True)
+@pytest.mark.parametrize("drop", DELETIONS)
+def test_data_that_a_killed_call_was_deleting_is_put_back(victim: Victim, drop: str) -> None:
+    with victim.serving() as server:
+        with connect(server.uri) as client:
+            before = fill(client, victim.warehouse)
+        victim.killed_in(server, DELETIONS[drop])
+        with connect(server.uri) as client:
+            assert client.getStatus() == 2, "another worker serves"
+            assert tree(victim.warehouse) == before
+            assert client.get_partition_names("doomed_d", "doomed_t", -1) == ["p=1"]
+
+
+@pytest.mark.parametrize("victim", ["post_event_listeners=tests.service.hooks:StopAfter"], indirect=True)
+@pytest.mark.parametrize("drop", DELETIONS)
+def test_data_that_a_killed_call_was_deleting_goes_once_it_is_committed(victim: Victim, drop: str) -> None:
+    with victim.serving() as server:
+        with connect(server.uri) as client:
+            before = fill(client, victim.warehouse)
+        victim.killed_in(server, DELETIONS[drop])
+        with connect(server.uri) as client:
+            assert client.getStatus() == 2, "another worker serves"
+            now = tree(victim.warehouse)
+            assert now < before
+            assert "doomed_d.db/doomed_t/p=1/data" not in now
 
 
 def abandon(metastore: Metastore, subject: list[Any], directories: list[Path | str], moves: list[tuple[str, str]] | None = None) -> Path:
@@ -275,3 +329,63 @@ def test_objects_whose_owner_is_gone_do_not_stop_recovery(metastore: Metastore, 
         abandon(metastore, subject, [tmp_path / "lake" / str(number)])
     assert recover(metastore) == 5
     assert get_partition_names(call, make_name("t")) == []
+
+
+def test_recovery_waits_for_the_transaction_of_a_killed_call_that_may_still_be_committed(
+    metastore: Metastore, call: Call, tmp_path: Path
+) -> None:
+    """The database may not have noticed yet that its client is gone, or be committing what it was sent last."""
+    warehouse = tmp_path / "warehouse"
+    make_table(call, "t")
+    (warehouse / "t" / "f").touch()
+    number = f"{now_ms():013d}-a"
+    (warehouse / "t").rename(warehouse / f".deleted-{number}-0")
+    abandon(metastore, [DELETION, number, "purge"], [], [(f"file:{warehouse}/t", f"file:{warehouse}/.deleted-{number}-0")])
+    inserted, go = threading.Event(), threading.Event()
+
+    def slow(session: Any) -> None:
+        deletions.insert(session, number)
+        databases.find(session, "hive", "default")
+        inserted.set()
+        assert go.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(metastore.database.write, slow)
+        assert inserted.wait(60)
+        recovering = pool.submit(recover, metastore)
+        go.set()
+        writing.result()
+        recovering.result()
+    assert tree(warehouse) == set()
+
+
+def test_data_whose_note_may_be_gone_is_left_where_it_is(metastore: Metastore, tmp_path: Path) -> None:
+    aside = tmp_path / "warehouse" / ".deleted-0000000000001-a-0"
+    aside.mkdir(parents=True)
+    abandon(metastore, [DELETION, "0000000000001-a", "purge"], [], [(f"file:{tmp_path}/warehouse/t", f"file:{aside}")])
+    recover(metastore)
+    assert aside.is_dir()
+
+
+def test_a_start_waits_for_a_process_that_is_being_killed(metastore: Metastore, tmp_path: Path) -> None:
+    """A killed process may hold its journal for a while: until it has given back its memory, or the disk has answered."""
+    path = abandon(metastore, ["table", "hive", "default", "t"], [tmp_path / "lake"])
+    holder = subprocess.Popen(
+        [sys.executable, "-c", "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, 2); print(flush=True); sys.stdin.read()", path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    named = path.with_name(f"{holder.pid}-a.journal")
+    path.rename(named)
+    assert recover(metastore) == 0
+    assert named.exists(), "its process lives"
+    named.rename(path.with_name("999999999-a.journal"))  # no process has that number any more
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(recover_before_serving, metastore)
+        holder.stdin.close()
+        starting.result()
+    holder.wait()
+    assert not (tmp_path / "lake").exists()

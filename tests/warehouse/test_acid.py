@@ -34,7 +34,8 @@ def test_a_base_without_rows_is_made_on_every_file_system(any_warehouse: Warehou
     put(any_warehouse, f"{any_warehouse.root}/t/delta_0000001_0000001/bucket_00000")
     base = f"{any_warehouse.root}/t/base_0000002"
     for _ in range(2):
-        acid.write_empty_base(any_warehouse, base, "truncated")
+        any_warehouse.make(base)
+        acid.mark_empty_base(any_warehouse, base, "truncated")
     assert any_warehouse.entries(base) == [("_metadata_acid", False)]
     assert json.loads(any_warehouse.read(f"{base}/_metadata_acid") or b"") == {"thisFileVersion": "0", "dataFormat": "truncated"}
 

@@ -94,7 +94,7 @@ def test_all_but_what_others_have_is_deleted(any_warehouse: Warehouse) -> None:
     doomed = [f"{root}/t/f", f"{root}/t/a/f", f"{root}/t/a/b/kept2/f", f"{root}/t/a/b/f", f"{root}/t/c/d/f"]
     for place in (*kept, *doomed):
         put(any_warehouse, place)
-    any_warehouse.delete_but(f"{root}/t", [f"{root}/t/a/b/kept", f"{root}/t//other/"])
+    assert any_warehouse.delete_all(any_warehouse.parts_but(f"{root}/t", [f"{root}/t/a/b/kept", f"{root}/t//other/"])) == {}
     assert [place for place in kept if not any_warehouse.exists(place)] == []
     assert [place for place in doomed if any_warehouse.exists(place)] == []
     assert not any_warehouse.exists(f"{root}/t/c")
@@ -133,7 +133,7 @@ def test_roots_are_never_deleted(spelling: str, tmp_path: Path) -> None:
     with pytest.raises(MetaError, match="it is never deleted"):
         warehouse.delete(f"file:{tmp_path}/ext", purge=True)
     with pytest.raises(MetaError, match="it is never deleted"):
-        warehouse.delete_but(location, [f"{warehouse.root}/kept"])
+        warehouse.parts_but(location, [f"{warehouse.root}/kept"])
     assert warehouse.exists(f"{warehouse.root}/f")
 
 
@@ -152,7 +152,7 @@ def test_roots_of_buckets_are_never_deleted(location: str, s3: Warehouse, bucket
     with pytest.raises(MetaError, match="it is never deleted"):
         s3.delete(location.format(bucket=bucket))
     with pytest.raises(MetaError, match="it is never deleted"):
-        s3.delete_but(location.format(bucket=bucket), [f"s3://{bucket}/wh/kept"])
+        s3.parts_but(location.format(bucket=bucket), [f"s3://{bucket}/wh/kept"])
     assert s3.exists(f"s3://{bucket}/wh/f")
 
 

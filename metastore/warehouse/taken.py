@@ -1,0 +1,217 @@
+"""Take data away so that it can still be put back: aside by a rename, or by a list of its files where nothing can be renamed.
+
+Data that is aside lies under a hidden name, `.deleted-NUMBER-0`, beside its directory or beside one above that. Of a directory that can
+not be renamed (one of an object store, a mount point, a directory in a layer of an image) the files are listed with their stamps, and
+exactly those go later that are still the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import structlog
+
+from metastore.errors import MetastoreError
+from metastore.warehouse.directories import Warehouse
+from metastore.warehouse.journal import Journal, JournalEntry
+from metastore.warehouse.local import CanNotRename
+from metastore.warehouse.locations import is_below, join, parse
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+DELETION = "deletion"
+"""Begins the subject of a journal's entry: ("deletion", NUMBER, "purge" or "trash")."""
+ASIDE = ".deleted-"
+
+
+class Taken(NamedTuple):
+    """A directory that was taken away."""
+
+    source: str
+    aside: str | None
+    """Its location now; None where its files were listed, and of one that was empty and is removed."""
+    files: Mapping[str, object] | None
+    """Stamps of the listed files, by path; None where it was renamed or removed."""
+    purge: bool
+    """Whether it passes the trash by."""
+    is_emptied: bool = False
+    """Whether the directory itself stays, where its files were listed."""
+
+
+class TakenAway:
+    """The data that one change takes away. `number` names the deletion in the database."""
+
+    def __init__(self, warehouse: Warehouse, journal: Journal | None, number: str) -> None:
+        self.number = number
+        self._warehouse = warehouse
+        self._journal = journal
+        self._taken: list[Taken] = []
+        self._writable: dict[str, bool] = {}
+        self._entries: list[int] = []
+        self._count = 0
+
+    @classmethod
+    def of_entry(cls, warehouse: Warehouse, entry: JournalEntry) -> TakenAway:
+        """Return what a dead process had taken aside, or was about to, by its journal's entry."""
+        _, number, how = entry.subject
+        out = cls(warehouse, None, str(number))
+        out._taken = [Taken(source, aside, None, how == "purge") for source, aside in entry.moves]
+        return out
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is data that is not deleted yet."""
+        return any(each.aside is not None or each.files is not None for each in self._taken)
+
+    @property
+    def sources(self) -> list[str]:
+        """The locations from which data was taken aside."""
+        return [each.source for each in self._taken if each.files is None]
+
+    def take(self, locations: Sequence[str], *, purge: bool, below: str | None = None, empties: bool = False) -> dict[str, MetastoreError]:
+        """Take away what lies at locations; return, by location, why some stay. Those at which nothing lies are passed over.
+
+        What lies in the directory `below` goes beside that, since it may get another name while the data is being deleted. With `empties`
+        the directories are made again.
+        """
+        errors: dict[str, MetastoreError] = {}
+        allowed = self._allowed(dict.fromkeys(locations), errors)
+        moves: list[tuple[str, str]] = []
+        listed: list[str] = []
+        for location in self._there(allowed, errors):
+            if self._warehouse.can_rename(location):
+                moves.append((location, self._aside(location, below)))
+            else:
+                listed.append(location)
+        if not moves and not listed:
+            return errors
+        if self._journal is not None:
+            self._entries.append(self._journal.begin((DELETION, self.number, "purge" if purge else "trash"), listed, moves))
+
+        def aside(move: tuple[str, str]) -> None:
+            source, target = move
+            try:
+                renamed = self._warehouse.set_aside(source, target, purge=purge)
+            except CanNotRename:
+                self._list(source, errors, purge=purge, is_emptied=empties)
+            except MetastoreError as error:
+                errors[source] = error
+            else:
+                if renamed is not None:  # else it is not there, or went with another one that it lay in
+                    self._taken.append(Taken(source, target if renamed else None, None, purge))
+                    if empties:
+                        self._warehouse.make(source)
+
+        self._each(aside, moves, lambda move: move[0])
+        self._each(lambda source: self._list(source, errors, purge=purge, is_emptied=empties), listed, str)
+        return errors
+
+    def list_files(self, location: str, *, purge: bool, is_emptied: bool = False) -> None:
+        """Take away the files of a directory by a list of them. MetaError."""
+        self._taken.append(Taken(location, None, self._warehouse.stamps(location), purge, is_emptied))
+
+    def _list(self, location: str, errors: dict[str, MetastoreError], *, purge: bool, is_emptied: bool) -> None:
+        try:
+            self.list_files(location, purge=purge, is_emptied=is_emptied)
+        except MetastoreError as error:
+            errors[location] = error
+
+    def _allowed(self, locations: Iterable[str], errors: dict[str, MetastoreError]) -> list[str]:
+        known: dict[str, str] = {}
+        out = []
+        for location in locations:
+            try:
+                self._warehouse.refuse_roots(location, known)
+                out.append(location)
+            except MetastoreError as error:
+                errors[location] = error
+        return out
+
+    def _there(self, locations: Sequence[str], errors: dict[str, MetastoreError]) -> list[str]:
+        def look(location: str) -> bool:
+            try:
+                return parse(location).protocol == "file" or self._warehouse.exists(location)  # a local one is seen when it goes
+            except MetastoreError as error:
+                errors[location] = error
+                return False
+
+        found = self._each(look, locations, str)
+        return [location for location, is_there in zip(locations, found, strict=True) if is_there]
+
+    def _aside(self, location: str, below: str | None) -> str:
+        """Return a name for the data of a location: beside it, or beside `below` where the server may write there."""
+        folder = _parent(location)
+        if below is not None and is_below(location, below):
+            outer = _parent(below)
+            if outer not in self._writable:
+                self._writable[outer] = self._warehouse.is_writable(outer)
+            folder = outer if self._writable[outer] else folder
+        self._count += 1
+        return join(folder, f"{ASIDE}{self.number}-{self._count - 1}")
+
+    def _each(self, work: Callable[[T], object], items: Sequence[T], location: Callable[[T], str]) -> list[object]:
+        """Do one thing for many items in parallel, those of one kind of file system together; return the results in order."""
+        groups: dict[str, list[int]] = defaultdict(list)
+        for index, item in enumerate(items):
+            groups[parse(location(item)).protocol].append(index)
+        out: list[object] = [None] * len(items)
+        for indexes in groups.values():
+            found = self._warehouse.each(work, [items[index] for index in indexes], location(items[indexes[0]]))
+            for index, each in zip(indexes, found, strict=True):
+                out[index] = each
+        return out
+
+    def put_back(self, is_used: Callable[[str], bool] = lambda _: False) -> None:
+        """Put everything back. What can not be put back now stays in the journal.
+
+        Of a dead process it is not known which directories were there: those that `is_used` says yes to are made.
+        """
+        failed = False
+        for each in sorted(self._taken, key=lambda each: len(each.source)):  # an outer directory before what lay in it
+            if each.files is not None:
+                continue
+            try:
+                if each.aside is not None:
+                    self._warehouse.put_back(each.aside, each.source)
+                if each.aside is None or (is_used(each.source) and not self._warehouse.exists(each.source)):
+                    self._warehouse.make(each.source)
+            except MetastoreError:
+                log.exception("data of a failed call was not put back; the next start tries again", location=each.source, aside=each.aside)
+                failed = True
+        self._end(keep_entries=failed)
+
+    def delete(self) -> dict[str, MetastoreError]:
+        """Delete what was taken away; return, by location, why some could not be deleted: the next start tries again."""
+        errors: dict[str, MetastoreError] = {}
+
+        def one(each: Taken) -> None:
+            try:
+                if each.files is not None:
+                    self._warehouse.delete_files(each.source, each.files, purge=each.purge, keep=each.is_emptied)
+                elif each.aside is not None:
+                    self._warehouse.delete_aside(each.aside, each.source, purge=each.purge)
+            except MetastoreError as error:
+                errors[each.source] = error
+
+        self._each(one, self._taken, lambda each: each.source)
+        self._end(keep_entries=bool(errors))
+        return errors
+
+    def leave(self) -> None:
+        """Leave what was taken away where it lies, and the journal's entries for the next start."""
+        self._taken.clear()
+        self._entries.clear()
+
+    def _end(self, *, keep_entries: bool) -> None:
+        if self._journal is not None and not keep_entries:
+            for number in self._entries:
+                self._journal.end(number)
+        self._taken.clear()
+        self._entries.clear()
+
+
+def _parent(location: str) -> str:
+    return location.rstrip("/").rpartition("/")[0]
