@@ -80,7 +80,8 @@ def _table(client: Client, catalog: str | None, database: str, table: str) -> An
     from metastore import idl
 
     try:
-        request = idl.GetTableRequest(dbName=database, tblName=table, catName=catalog)
+        known = idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES])  # the command shows what is stored
+        request = idl.GetTableRequest(dbName=database, tblName=table, catName=catalog, capabilities=known)
         return client.get_table_req(request).table
     except TApplicationException as error:
         if error.type != TApplicationException.UNKNOWN_METHOD:

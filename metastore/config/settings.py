@@ -374,6 +374,11 @@ class Config:
         "Refuses a table to clients that do not say that they can read its kind.",
         _hive("metastore.client.capability.check"),
     )
+    full_acid_check: bool = _setting(
+        True,
+        "Refuses a full ACID table to clients that name no capability, such as Spark's own SQL, which would show some of its rows or none "
+        "and write files beside its own; and a transactional table that such a Spark makes. Tables that Hive 2.3 makes are for all.",
+    )
     disallow_incompatible_col_type_changes: bool = _setting(
         True,
         "Refuses to alter a column to a type that its data can not be read as. Iceberg, Delta, Hudi and Paimon are free of it.",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
-from metastore.rules.table_kinds import is_external, is_full_acid, is_insert_only, table_label
+from metastore.rules.table_kinds import is_external, is_full_acid, is_insert_only, is_transactional, table_label
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from metastore.idl import StorageDescriptor, Table
 
@@ -60,6 +60,42 @@ def check_capabilities(table: Table, capabilities: Collection[str] | None, clien
         f"metastore.client.capability.check to false. Client {client_name} lacks the capability {INSERT_ONLY_TABLES}, "
         f"which table {table_label(table)} needs; {INSERT_ONLY_READ} would do as well"
     )
+
+
+def check_full_acid(table: Table, has_write_ids: Callable[[], bool]) -> None:
+    """Raise MetaError when a client that names no capability would misread this full ACID table.
+
+    No client does without capabilities but Hive 2.3's, which numbers what it writes by transactions: tables that it made and that never
+    had a write id are for all. Hive 3's and 4's clients, Trino's, Impala's and Doris' name one. Spark's own, which is Hive 2.3's, and
+    prestodb's list the files: they see none of the rows or deleted ones, and write beside them.
+    """
+    if not is_full_acid(table) or not (made_by_spark(table) or _knows_write_ids(table) or has_write_ids()):
+        return
+    raise MetaError(
+        f"{table_label(table)} is a full ACID table, and the client names no capability: it would see some of its rows or none, and write "
+        "beside them. On Spark use metastore.spark (AcidTable, or the format hive_acid); elsewhere a client that sends get_table_req with "
+        f"{INSERT_ONLY_TABLES}, as Hive 3, Hive 4 and Trino do. The server's setting full_acid_check=false gives it to all"
+    )
+
+
+def check_made_by_spark(table: Table) -> None:
+    """Raise MetaError when Spark's own SQL would make this table transactional, whose rows it can not write."""
+    if is_transactional(table) and made_by_spark(table):
+        raise MetaError(
+            f"{table_label(table)} can not be made transactional by Spark's SQL, which would write plain files into it. Make it without "
+            "'transactional', then convert it: metastore.spark.migration.to_transactional. The server's setting full_acid_check=false "
+            "lets it be made"
+        )
+
+
+def made_by_spark(table: Table) -> bool:
+    """Tell whether Spark made the table: it then says of which release it is."""
+    return "spark.sql.create.version" in (table.parameters or {})
+
+
+def _knows_write_ids(table: Table) -> bool:
+    """Tell whether a client later than Hive 2.3's made the table: it then says which hash its buckets have."""
+    return (table.parameters or {}).get("bucketing_version") == "2"
 
 
 def check_create(table: Table, capabilities: Collection[str] | None, client_name: str) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import cast
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Partition, StorageDescriptor, Table
+from metastore.rules import capabilities as capability_rules
 from metastore.rules import table_types
 from metastore.rules.capabilities import RAW_METADATA, access, is_bucketed, misreads_buckets
 from metastore.rules.names import directory_name
-from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, is_true, table_label
+from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, is_transactional, is_true, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.context import Call
+from metastore.store import write_ids
+from metastore.store.write_ids import TableKey
 from metastore.warehouse.locations import is_root, join, parse, same_place
 
 DEFAULT_DATABASE = "default"
@@ -82,6 +85,8 @@ def on_create(
         table.sd.location = call.warehouse.qualified(given, database.locationUri)
         if is_root(given):
             raise InvalidObject(f"{table.tableName} location must not be root path")  # in Java's words, which its tests know
+    if call.config.full_acid_check and not capabilities:
+        capability_rules.check_made_by_spark(table)
     roots = _roots(call, database)
     translated = table_types.translate(
         table,
@@ -124,6 +129,8 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
     place = new.sd.location if new.sd is not None and new.tableType not in VIEWS else None
     if place and is_root(place) and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
         raise InvalidOperation(AT_ROOT.format(what=table_label(new), place=place))
+    if call.config.full_acid_check and call.client.release.is_2_3 and not is_transactional(old):
+        capability_rules.check_made_by_spark(new)
     return table_types.translate_alter(
         old,
         new,
@@ -155,6 +162,13 @@ def check_readable(call: Call, table: Table, capabilities: ClientCapabilities | 
         sent = (capabilities.values if capabilities is not None else None) or []
         known = [CAPABILITY_NAMES[value] for value in sent if value in CAPABILITY_NAMES]
         table_types.check_capabilities(table, known, _client_name(call))
+
+
+def check_full_acid(call: Call, table: Table, *named: Collection[object] | None) -> None:
+    """Refuse a full ACID table to a client that names no capability in either language, where it would misread it. MetaError."""
+    if call.config.client_capability_check and call.config.full_acid_check and not any(named):
+        key = TableKey(table.catName or "", table.dbName, table.tableName)
+        capability_rules.check_full_acid(table, lambda: call.database.read(lambda session: write_ids.last(session, key)) is not None)
 
 
 def on_get(table: Table, capabilities: Sequence[str] | None) -> Table:

@@ -72,6 +72,7 @@ def _create_table_req(call: Call, args: Any) -> None:
 def _get_table(call: Call, args: Any) -> Table:
     table = tables.get_table(call, unpack.table(call, args.dbname, args.tbl_name))
     translation.check_readable(call, table, None)
+    translation.check_full_acid(call, table)
     return table
 
 
@@ -84,6 +85,8 @@ def _get_table_req(call: Call, args: Any) -> GetTableResult:
     if request.getColumnStats:
         statistics_validity.add_to_table(call, name, table, request.engine, seen)
     translation.check_readable(call, table, request.capabilities)
+    named = request.capabilities.values if request.capabilities is not None else None
+    translation.check_full_acid(call, table, named, request.processorCapabilities)
     return GetTableResult(table=translation.on_get(table, request.processorCapabilities))
 
 
