@@ -46,6 +46,7 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
             trash=config.trash_interval > 0,
             threads=config.directory_threads,
             options=config.filesystem_options,
+            timeout=config.warehouse_timeout,
         ),
         listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),

@@ -335,6 +335,12 @@ class Config:
         _hive("metastore.fshandler.threads"),
         minimum=1,
     )
+    warehouse_timeout: float = _setting(
+        30.0,
+        "How long a request to a remote file system may take; listing, copying and deleting many files ten times as long. One that did not "
+        "answer is not asked again for ten seconds. Local files are waited for as the system does.",
+        unit="s",
+    )
     trash_interval: int = _setting(
         0,
         "Minutes that dropped data stays in the trash; 0 deletes it at once. The server never empties the trash.",

@@ -15,7 +15,7 @@ from metastore.service.deletion import Deletion
 from metastore.service.recovery import settle_later, take_back
 from metastore.store.database import Session
 from metastore.store.work import total
-from metastore.warehouse import MadeDirectories, Reach, Warehouse
+from metastore.warehouse import MadeDirectories, Reach, Warehouse, asking_first
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Change:
             return result
 
         try:
-            return self._call.database.write(attempt)
+            return asking_first(lambda: self._call.database.write(attempt))
         except BaseException:
             if ended:
                 self._settle()

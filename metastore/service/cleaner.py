@@ -34,6 +34,7 @@ from metastore.store import compaction_sources, compactions, tables
 from metastore.store.compactions import CompactedObject, QueueEntry, Ready
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED
+from metastore.warehouse import asking_first
 from metastore.warehouse.locations import join
 
 log = structlog.get_logger()
@@ -190,4 +191,4 @@ def _clean_dropped(metastore: Metastore, entry: QueueEntry, location: str) -> bo
         metastore.warehouse.delete(location, purge=True)
         return succeed(session, entry, None)
 
-    return metastore.database.write(work)
+    return asking_first(lambda: metastore.database.write(work))

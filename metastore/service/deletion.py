@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -23,13 +23,14 @@ from metastore.service.clock import now_ms
 from metastore.service.names import TableName
 from metastore.service.occupants import NOBODY, Occupant, Own, occupants, told
 from metastore.store import deletions
-from metastore.warehouse import JournalEntry, StorageUnreachable, TakenAway
+from metastore.warehouse import JournalEntry, StorageUnreachable, TakenAway, asking_first
 
 if TYPE_CHECKING:
     from metastore.service.context import Call, Metastore
     from metastore.store.database import Session
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 MAX_NAMED_OBJECTS = 10
 """Objects that one entry of the log names."""
@@ -142,7 +143,7 @@ class Deletion:
 
     def settle(self) -> None:
         """Put back, or leave to `finish`, what a call took away whose commit failed: it may have been done all the same. MetaError."""
-        if self._taken is not None and not self._metastore.database.write(partial(_settled, taken=self._taken)):
+        if self._taken is not None and not _write(self._metastore, partial(_settled, taken=self._taken)):
             self._taken = None
 
     def leave(self) -> None:
@@ -169,7 +170,7 @@ def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
         if metastore.database.read(lambda session: occupants(session, wanted, below=doomed.below, own=doomed.own)):
             return
         deletion = Deletion(metastore)
-        metastore.database.write(partial(deletion.take_alone, doomed=doomed))
+        _write(metastore, partial(deletion.take_alone, doomed=doomed))
     except MetastoreError as error:
         _report(doomed.subject, wanted[0], error)
     else:
@@ -197,9 +198,13 @@ def recover(metastore: Metastore, entry: JournalEntry) -> None:
                 taken.list_files(location, purge=entry.subject[-1] == "purge")
         return True
 
-    if metastore.database.write(work):
+    if _write(metastore, work):
         for error in taken.delete().values():
             raise error
+
+
+def _write(metastore: Metastore, work: Callable[[Session], T]) -> T:
+    return asking_first(lambda: metastore.database.write(work))
 
 
 def _settled(session: Session, taken: TakenAway) -> bool:

@@ -19,7 +19,7 @@ from metastore.service import deletion
 from metastore.service.occupants import occupants
 from metastore.store import places
 from metastore.store.database import Session
-from metastore.warehouse import DELETION
+from metastore.warehouse import DELETION, asking_first
 
 if TYPE_CHECKING:
     from metastore.service.context import Metastore
@@ -115,7 +115,7 @@ def take_back(
                 count += _removed(metastore, place)
         return count
 
-    return metastore.database.write(work)
+    return asking_first(lambda: metastore.database.write(work))
 
 
 def _removed(metastore: Metastore, place: str) -> bool:

@@ -4,9 +4,11 @@ Warehouse          where things lie by default; make, rename, delete, summarise
 MadeDirectories    what one call made, and its exact undo
 Reach              what a call need not reach
 Journal            what a killed process was making
+asking_first       runs a transaction that may use file systems
 TakenAway          data that can still be put back
 """
 
+from metastore.warehouse.bounded import asking_first
 from metastore.warehouse.directories import Warehouse
 from metastore.warehouse.journal import Journal, JournalEntry
 from metastore.warehouse.reach import Reach, StorageUnreachable
@@ -24,4 +26,5 @@ __all__ = [
     "StorageUnreachable",
     "TakenAway",
     "Warehouse",
+    "asking_first",
 ]

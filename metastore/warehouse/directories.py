@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-import fsspec
 import structlog
 
 from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
-from metastore.warehouse.local import LocalFiles
-from metastore.warehouse.locations import OBJECT_STORES, Location, join, parse
+from metastore.warehouse.file_systems import TIMEOUT, Files, FileSystems
+from metastore.warehouse.locations import join, parse
 from metastore.warehouse.reach import Silent, StorageUnreachable
-from metastore.warehouse.remote import RemoteFiles
 from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.trash import place_in_trash
@@ -30,7 +27,6 @@ from metastore.warehouse.trash import place_in_trash
 log = structlog.get_logger()
 T = TypeVar("T")
 R = TypeVar("R")
-Files = LocalFiles | RemoteFiles
 
 ANSWERS = frozenset({errno.ENAMETOOLONG, errno.ENOSPC, errno.ENOTEMPTY, errno.EXDEV, errno.EINVAL, errno.ELOOP, errno.EDQUOT})
 PARALLEL = 16
@@ -44,7 +40,8 @@ class ParentMissing(MetaError):
 class Warehouse:
     """The roots under which databases and tables lie by default, and the file systems that locations name.
 
-    `options` are fsspec's, by scheme; `threads` bounds those that work on many directories at one time.
+    `options` are fsspec's, by scheme; `threads` bounds those that work on many directories at one time; `timeout`, in seconds, bounds a
+    request to a remote file system.
     """
 
     def __init__(
@@ -55,46 +52,21 @@ class Warehouse:
         trash: bool = False,
         threads: int = PARALLEL,
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.root = locations.as_root(root)
         self.external_root = locations.as_root(external_root) if external_root else None
         self.trash = trash
-        self.silent = Silent()
-        """File systems that calls need not ask for a while, if they need not reach them."""
+        self._systems = FileSystems(options or {}, timeout)
         self._shares = Shares(threads)
-        self._options = {locations.ALIASES.get(scheme, scheme): dict(value) for scheme, value in (options or {}).items()}
-        self._local = LocalFiles()
-        self._remote: dict[tuple[str, str], tuple[RemoteFiles, type[Any]]] = {}
-        self._lock = threading.Lock()
+
+    @property
+    def silent(self) -> Silent:
+        """File systems that calls need not ask for a while, if they need not reach them."""
+        return self._systems.silent
 
     def _at(self, text: str) -> tuple[Files, str]:
-        """Return the file system of a location and the path there."""
-        location = parse(text)
-        _, authority, path = location.key
-        if location.protocol == "file":
-            if authority:
-                raise MetaError(f"{text} names the host {authority}: write file:///path, with three slashes, for a local file")
-            return self._local, path
-        found = self._remote.get((location.protocol, authority)) or self._open(text, location)
-        if location.protocol in OBJECT_STORES or location.protocol == "memory":
-            return found[0], found[1]._strip_protocol(f"{location.protocol}://{authority}{path}")  # noqa: SLF001  # a driver's hook
-        return found[0], path
-
-    def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:
-        protocol, authority, _ = location.key
-        if protocol in OBJECT_STORES and not authority:
-            raise MetaError(f"{text} names no bucket: write {location.scheme}://bucket/path")
-        options: dict[str, Any] = {"use_listings_cache": False} if protocol in OBJECT_STORES else {}
-        with self._lock:
-            try:
-                driver = fsspec.get_filesystem_class(protocol)
-                named = driver._get_kwargs_from_urls(f"{protocol}://{authority}/")  # noqa: SLF001  # a driver's hook
-                system = driver(**{**options, **named, **self._options.get(protocol, {})})
-            except Exception as error:
-                reason = f"no file system for scheme {location.scheme}: {error}; look at its driver and options"
-                raise StorageUnreachable(f"{text}: {reason}") from error
-            found = self._remote[protocol, authority] = RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver
-        return found
+        return self._systems.at(text)
 
     def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
         """Do one thing for many items at the location `at`, in parallel where that helps; one that raises ends all, and is raised."""

@@ -36,6 +36,10 @@ class Silent:
         if now - began >= SLOW:
             self._until[system] = now + SILENCE
 
+    def mark(self, system: tuple[str, str]) -> None:
+        """Note that a file system did not answer in time."""
+        self._until[system] = time.monotonic() + SILENCE
+
     def __contains__(self, system: tuple[str, str]) -> bool:
         return self._until.get(system, 0.0) > time.monotonic()
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class Shares:
                 except BaseException as error:  # noqa: BLE001  # the caller raises it
                     errors.append(error)
 
-        wait([self._pool.submit(share, start) for start in range(0, len(items), size)])
+        wait([self._pool.submit(copy_context().run, share, start) for start in range(0, len(items), size)])
         if errors:
             raise errors[0]
         return done

@@ -1,0 +1,141 @@
+"""Bound what a request to a remote file system takes, and keep requests to one that may not answer out of database transactions.
+
+A transaction holds rows that others wait for. Within one, a file system that has not answered lately is not asked: the transaction is
+rolled back, the file system is asked for something small, and the transaction begins again (`asking_first`). One that did not answer in
+time is refused for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import cache, partial
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+FRESH = 30.0
+"""Seconds for which a file system that answered is taken for one that answers."""
+REFUSED = 10.0
+"""Seconds for which one that did not answer in time is not asked again."""
+LONG = frozenset({"copy", "find", "mv", "rm"})
+"""Methods of a driver that work on many files."""
+TIMES = 10
+"""How many times as long as others those may take."""
+ANSWERS = (FileNotFoundError, FileExistsError, PermissionError, NotADirectoryError, IsADirectoryError)
+"""Errors by which a file system answers."""
+
+_asked: ContextVar[set[object] | None] = ContextVar("asked", default=None)
+"""Within a transaction the file systems that were asked before it began."""
+
+
+class MustBeAsked(BaseException):
+    """A file system is to be asked outside of the transaction first. No Exception, so that nothing on the way takes it for a failure."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        super().__init__()
+        self.ask = ask
+
+
+def asking_first(transaction: Callable[[], R]) -> R:
+    """Run a transaction that may use file systems. It begins again for each that had to be asked first."""
+    asked: set[object] = set()
+    while True:
+        token = _asked.set(asked)
+        try:
+            return transaction()
+        except MustBeAsked as found:
+            ask = found.ask
+        finally:
+            _asked.reset(token)
+        with suppress(Exception):  # what the transaction does next raises it again
+            ask()
+
+
+class Patience:
+    """How long one file system is waited for, and when it answered last."""
+
+    def __init__(self, timeout: float, timed_out: Callable[[], None]) -> None:
+        self._timeout = timeout
+        self._timed_out = timed_out
+        self._answered = self._refused_until = float("-inf")
+
+    def open(self, make: Callable[[], R], open_outside: Callable[[], object]) -> R:
+        """Return the driver that `make` returns. That is no answer of the file system. Raises as `run` does, with `open_outside`."""
+        self._check("driver", open_outside)
+        return self._bounded(make, self._timeout)
+
+    def run(self, work: Callable[[], R], ask: Callable[[], object], times: int = 1) -> R:
+        """Return what `work` returns, or raise what it raises. TimeoutError when it takes too long; MustBeAsked, with `ask`."""
+        self._check("files", partial(self._noting, ask, 1))
+        return self._noting(work, times)
+
+    def _check(self, what: str, ask: Callable[[], object]) -> None:
+        """Refuse what would wait: TimeoutError, MustBeAsked."""
+        now = time.monotonic()
+        if now < self._refused_until:
+            raise TimeoutError(f"the file system did not answer within {self._timeout:g} seconds a moment ago (setting warehouse_timeout)")
+        asked = _asked.get()
+        if asked is not None and (self, what) not in asked and now - self._answered > FRESH:
+            asked.add((self, what))
+            raise MustBeAsked(ask)
+
+    def _noting(self, work: Callable[[], R], times: int) -> R:
+        """Do something, and note that the file system answered if it did."""
+        try:
+            result = self._bounded(work, self._timeout * times)
+        except ANSWERS:
+            self._answered = time.monotonic()
+            raise
+        self._answered = time.monotonic()
+        return result
+
+    def _bounded(self, work: Callable[[], R], limit: float) -> R:
+        results: list[R] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001  # the caller raises it
+                errors.append(error)
+
+        thread = threading.Thread(target=run, name="file system", daemon=True)  # one that hangs ends with the process
+        thread.start()
+        thread.join(limit)
+        if not results and not errors:
+            self._refused_until = time.monotonic() + REFUSED
+            self._timed_out()
+            raise TimeoutError(f"no answer within {limit:g} seconds (setting warehouse_timeout)")
+        if errors:
+            raise errors[0]
+        return results[0]
+
+
+class Bounded:
+    """A driver whose methods take no longer than they may."""
+
+    def __init__(self, system: Any, patience: Patience) -> None:
+        self._system = system
+        self._patience = patience
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._system, name)
+        return partial(self._call, name, found) if callable(found) else found
+
+    def _call(self, name: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        path = args[0] if isinstance(args[0], str) else next(iter(args[0]), "") if args and isinstance(args[0], Collection) else ""
+        ask = partial(self._system.exists, path)
+        return self._patience.run(partial(method, *args, **options), ask, TIMES if name in LONG else 1)
+
+
+@cache
+def own_loop(system: tuple[str, str]) -> asyncio.AbstractEventLoop:
+    """Return the event loop of one file system, in a thread of its own: a driver that blocks its loop holds up no other one."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=f"loop of {system[0]}", daemon=True).start()
+    return loop
