@@ -97,10 +97,11 @@ def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
         entries = listed(metastore, folder)
         made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN, none_open=True))  # type: ignore[misc]  # bound now
         state = decide(entries, view, made_by, strict=False)
-        delete(metastore, folder, [*state.aborted, *staging_of(transactions, entries)])
+        if table is not None:
+            delete(metastore, table, where.partition, folder, [*state.aborted, *staging_of(transactions, entries)])
         kept |= aborted_in(state.partly_aborted, view.aborted, state.aborted)
     if table is not None and table.partitionKeys and is_transactional(table):
-        delete(metastore, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
+        delete(metastore, table, None, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
     metastore.database.write(lambda session: compaction_sources.delete_transactions(session, where, transactions, sorted(kept)))
     if kept and table is not None and not (where.partition is None and table.partitionKeys):
         enqueue(metastore, where, MAJOR, None, table.owner)

@@ -13,6 +13,7 @@ from functools import partial
 import structlog
 
 from metastore.errors import MetaError
+from metastore.idl import Table
 from metastore.rules.acid_directories import Delta, FolderState, SeenWriteIds, decide
 from metastore.rules.compactions import (
     ABORT_CLEANUP,
@@ -25,16 +26,17 @@ from metastore.rules.compactions import (
     waits_for_compactors,
 )
 from metastore.rules.table_kinds import is_transactional, is_true, parameter
+from metastore.service import deletion
 from metastore.service.clock import now_ms
 from metastore.service.compaction_view import Place, compactors, listed, places, write_ids
 from metastore.service.compaction_workers import following_transaction, succeed
 from metastore.service.context import Metastore
+from metastore.service.names import TableName
 from metastore.service.occupants import occupants
-from metastore.store import compaction_sources, compactions, tables
+from metastore.store import compaction_sources, compactions, databases, tables
 from metastore.store.compactions import CompactedObject, QueueEntry, Ready
 from metastore.store.database import Session
 from metastore.store.transactions import ABORTED
-from metastore.warehouse import asking_first
 from metastore.warehouse.locations import join
 
 log = structlog.get_logger()
@@ -116,9 +118,10 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     """Delete what a compaction replaced; tell whether the entry ended well. MetaError, CleaningRefused."""
     entry = ready.entry
     where, highest = entry.object, entry.highest_write_id
-    place = metastore.database.read(partial(_place, metastore, where=where))
-    if place is None:
+    found = metastore.database.read(partial(_found, metastore, where=where))
+    if found is None:
         return metastore.database.write(partial(_delete_gone, metastore, entry=entry))
+    table, place = found
     if highest is None:
         return metastore.database.write(lambda session: succeed(session, entry, None))
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
@@ -132,7 +135,7 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
 
     state, view, others = metastore.database.read(read)
     doomed = [*state.obsolete, *state.aborted]
-    delete(metastore, place.location, doomed)
+    delete(metastore, table, where.partition, place.location, doomed)
     if others:  # what they make useless would stay if this entry ended now
         reason = waits_for_compactors(others, ready.lowest_open)
         if entry.error != reason:
@@ -147,18 +150,35 @@ def aborted_in(deltas: Iterable[Delta], aborted: Collection[int], doomed: Collec
     return {number for delta in deltas if delta.name not in doomed for number in aborted if delta.low <= number <= delta.high}
 
 
-def delete(metastore: Metastore, location: str, names: Iterable[str]) -> None:
-    """Delete directories and files of a folder, past the trash. MetaError when some stay, with the reason of the first."""
+def delete(metastore: Metastore, table: Table, partition: str | None, location: str, names: Iterable[str]) -> None:
+    """Delete directories and files of a folder of a table, or of a partition, as they were read; past the trash.
+
+    The folder may have become another table's meanwhile, whose files have the same names. MetaError then, and when some stay, with the
+    reason of the first.
+    """
     doomed = [join(location, name) for name in names]
-    errors = metastore.warehouse.delete_all(doomed, purge=True)
+    if not doomed:
+        return
+    where = TableName(table.catName or "", table.dbName, table.tableName)
+
+    def check(session: Session) -> None:
+        tables.lock(session, *where)
+        now = tables.find(metastore.database, session, *where)
+        lies_there = now is not None and now.id == table.id and now.sd.location == table.sd.location
+        if lies_there and now is not None and partition is not None:
+            place = places(metastore, session, now, [partition]).get(partition)
+            lies_there = place is not None and place.location == location
+        if not lies_there:
+            raise MetaError(f"{location} is not cleaned: {where} was moved or made again meanwhile")
+
+    errors = deletion.delete_parts(metastore, str(where), location, doomed, check)
     if errors:
         raise MetaError(f"{len(errors)} of {len(doomed)} could not be deleted: {next(iter(errors.values()))}")
-    if doomed:
-        log.info("deleted what nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
+    log.info("deleted what nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
 
 
-def _place(metastore: Metastore, session: Session, where: CompactedObject) -> Place | None:
-    """Return where an object's files lie, None when it is gone. MetaError, CleaningRefused."""
+def _found(metastore: Metastore, session: Session, where: CompactedObject) -> tuple[Table, Place] | None:
+    """Return an object's table and where its files lie, None when it is gone. MetaError, CleaningRefused."""
     table = tables.find(metastore.database, session, *where[:3])
     if table is None:
         return None
@@ -171,12 +191,12 @@ def _place(metastore: Metastore, session: Session, where: CompactedObject) -> Pl
     place = places(metastore, session, table, [where.partition]).get(where.partition)
     if place is not None and is_true(parameter(place.parameters, NO_CLEANUP)):
         raise CleaningRefused(f"{NO_CLEANUP} is set on {where}")
-    return place
+    return None if place is None else (table, place)
 
 
 def _delete_gone(metastore: Metastore, session: Session, entry: QueueEntry) -> bool:
     """End the entry of an object that was dropped, if it still is not there."""
-    if _place(metastore, session, entry.object) is not None:
+    if _found(metastore, session, entry.object) is not None:
         return False
     compaction_sources.delete_all(session, entry.object)
     return succeed(session, entry, None)
@@ -184,11 +204,16 @@ def _delete_gone(metastore: Metastore, session: Session, entry: QueueEntry) -> b
 
 def _clean_dropped(metastore: Metastore, entry: QueueEntry, location: str) -> bool:
     """Delete the folder of a dropped table or partition; tell whether the entry ended well. MetaError when something lies there again."""
+    where = entry.object
 
-    def work(session: Session) -> bool:
+    def check(session: Session) -> None:
+        if where.partition is None:
+            databases.lock(session, where.catalog, where.database)  # nobody makes the table while it is looked for
+        else:
+            tables.lock(session, where.catalog, where.database, where.table or "")
         if others := occupants(session, [location]):
             raise MetaError(f"{location} is not deleted: a table, database or partition lies at {others[0].location}")
-        metastore.warehouse.delete(location, purge=True)
-        return succeed(session, entry, None)
 
-    return asking_first(lambda: metastore.database.write(work))
+    for error in deletion.delete_parts(metastore, str(where), location, [location], check).values():
+        raise error
+    return metastore.database.write(lambda session: succeed(session, entry, None))

@@ -85,15 +85,14 @@ class Deletion:
             for location, error in self._take(session, doomed.subject, free, doomed.below, purge=purge).items():
                 _report(doomed.subject, location, error)
 
-    def take_alone(self, session: Session, doomed: Doomed) -> None:
-        """Take away as `take` does, as all that a transaction does."""
+    def alone(self, session: Session, work: Callable[[Session], T]) -> T:
+        """Do `work`, which takes away, as all that a transaction does."""
         self.put_back()
         try:
-            self.take(session, doomed)
+            return work(session)
         except BaseException:
             self.put_back()
             raise
-        self._asked_again.clear()
 
     def empty(self, session: Session, subject: str, chosen: Mapping[str, Sequence[str]], below: str | None, *, purge: bool) -> None:
         """Take away what lies in directories, which stay, but for the locations that are given with each. MetaError: then nothing goes."""
@@ -152,15 +151,33 @@ class Deletion:
             self._taken.leave()
             self._taken = None
 
-    def finish(self) -> None:
-        """Delete what was taken away by a change that is committed."""
-        if self._taken is not None:
-            for location, error in self._taken.delete().items():
-                _report(self._subjects.get(location, ""), location, error)
-            self._taken = None
+    def finish(self) -> dict[str, MetastoreError]:
+        """Delete what was taken away by a change that is committed; return, by location, what the log says of failures."""
+        errors = self._taken.delete() if self._taken is not None else {}
+        self._taken = None
+        for location, error in errors.items():
+            _report(self._subjects.get(location, ""), location, error)
         asked_again, self._asked_again = self._asked_again, []
         for doomed in asked_again:
             _take_rest(self._metastore, doomed)
+        return errors
+
+
+def delete_parts(
+    metastore: Metastore, subject: str, location: str, parts: Sequence[str], check: Callable[[Session], object]
+) -> dict[str, MetastoreError]:
+    """Delete parts of a folder past the trash; return, by location, why some could not be deleted.
+
+    `check` locks the rows by which the folder is still what it was. MetaError, and what it raises: then nothing goes.
+    """
+    deletion = Deletion(metastore)
+
+    def work(session: Session) -> dict[str, MetastoreError]:
+        check(session)
+        return deletion._take(session, subject, parts, location, purge=True)  # noqa: SLF001  # of this module
+
+    errors = _write(metastore, partial(deletion.alone, work=work))
+    return {**errors, **deletion.finish()}
 
 
 def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
@@ -170,7 +187,7 @@ def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
         if metastore.database.read(lambda session: occupants(session, wanted, below=doomed.below, own=doomed.own)):
             return
         deletion = Deletion(metastore)
-        _write(metastore, partial(deletion.take_alone, doomed=doomed))
+        _write(metastore, partial(deletion.alone, work=lambda session: deletion.take(session, doomed)))
     except MetastoreError as error:
         _report(doomed.subject, wanted[0], error)
     else:

@@ -1,6 +1,5 @@
 """Do what compactors do, and look at what a cleaner leaves."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,14 +61,15 @@ def written(call: Call, name: TableName, folder: Path, times: int, **options: ob
 
 def stuck(monkeypatch: pytest.MonkeyPatch, metastore: Metastore) -> None:
     """Let the file system refuse to delete the second delta."""
-    delete: Callable[[str], None] = metastore.warehouse._local.delete
+    files = metastore.warehouse._systems._local
+    set_aside = files.set_aside
 
-    def refuse(path: str) -> None:
-        if "0000002_0000002_" in path:
+    def refuse(old: str, new: str, *, may_remove: bool) -> bool:
+        if "0000002_0000002_" in old:
             raise OSError(5, "it is stuck")
-        delete(path)
+        return set_aside(old, new, may_remove=may_remove)
 
-    monkeypatch.setattr(metastore.warehouse._local, "delete", refuse)
+    monkeypatch.setattr(files, "set_aside", refuse)
 
 
 def rush(session: Session) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from metastore.cli.compactions import reason
+from metastore.service import cleaner
 from metastore.service.alter_table import alter_table
 from metastore.service.cleaner import clean
 from metastore.service.context import Call, Metastore
+from metastore.service.names import TableName
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table
 from tests.service import acid
@@ -251,3 +253,33 @@ def test_statements_do_not_grow_with_what_there_is_to_delete(call: Call, counts:
     written(call, name, folder, times)
     work(call, name, folder, times)
     assert counts("a table", lambda: clean(call.metastore)) == 1
+
+
+@pytest.mark.parametrize("what", ["swapped", "made again"])
+def test_files_of_another_table_that_takes_the_folder_meanwhile_stay(call: Call, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Deltas of two tables have the same names."""
+    name, folder = acid_table(call)
+    written(call, name, folder, 3)
+    work(call, name, folder, 3)
+    other = acid_table(call, "other")[0]
+    written(call, other, folder.with_name("other"), 3)
+    real = cleaner.listed
+
+    def listed(*args: object) -> object:
+        found = real(*args)  # type: ignore[arg-type]
+        monkeypatch.setattr(cleaner, "listed", real)
+        if what == "swapped":
+            rename(call, name, "old")
+        else:
+            drop_table(call, name, delete_data=True)
+        rename(call, other, name.table)
+        return found
+
+    def rename(call: Call, old: TableName, new: str) -> None:
+        table = get_table_of(call, old)
+        table.tableName = new
+        alter_table(call, old, table)
+
+    monkeypatch.setattr(cleaner, "listed", listed)
+    clean(call.metastore)
+    assert names(folder) == [f"delta_000000{number}_000000{number}_0000" for number in (1, 2, 3)]

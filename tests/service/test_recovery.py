@@ -389,3 +389,32 @@ def test_a_start_waits_for_a_process_that_is_being_killed(metastore: Metastore, 
         starting.result()
     holder.wait()
     assert not (tmp_path / "lake").exists()
+
+
+def test_recovery_waits_for_a_rename_that_may_still_be_committed(metastore: Metastore, call: Call, tmp_path: Path) -> None:
+    """Moved back too early, the data would lie where no table is."""
+    warehouse = tmp_path / "warehouse"
+    found = find_table(call, make_table(call, "t"))
+    assert found.id is not None
+    (warehouse / "t" / "f").touch()
+    (warehouse / "t").rename(warehouse / "u")
+    abandon(metastore, ["table", "hive", "default", "u"], [], [(f"file:{warehouse}/t", f"file:{warehouse}/u")])
+    renamed = Table(**found.__dict__)
+    renamed.tableName, renamed.sd.location = "u", f"file:{warehouse}/u"
+    changed, go = threading.Event(), threading.Event()
+
+    def slow(session: Any) -> None:
+        key = databases.share(session, "hive", "default")
+        assert key is not None
+        tables.update(session, found.id, key, renamed, found)  # type: ignore[arg-type]
+        changed.set()
+        assert go.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        renaming = pool.submit(metastore.database.write, slow)
+        assert changed.wait(60)
+        recovering = pool.submit(recover, metastore)
+        go.set()
+        renaming.result()
+        assert recovering.result() == 0
+    assert tree(warehouse) == {"u", "u/f"}
