@@ -33,6 +33,11 @@ def each_to_bytes(structs: Iterable[TPayload]) -> list[bytes]:
     return out
 
 
+def beginnings(union: type[TPayload]) -> dict[bytes, str]:
+    """Return the field of a union of structs that is set, by the first three of its bytes."""
+    return {Layout("!bh").pack(TType.STRUCT, number): field[1] for number, field in union.thrift_spec.items()}
+
+
 def from_bytes(cls: type[Struct], data: bytes) -> Struct:
     """Return the struct that such bytes hold."""
     struct = cls()

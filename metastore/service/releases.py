@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+HIVE = "hive"
+"""The engine whose statistics are meant where none is named."""
+
 _REQUESTS_OF_2_3 = frozenset(
     {
         "add_partitions_req",
@@ -57,6 +60,15 @@ class ReleaseTraces:
     def is_3(self) -> bool:
         """3's client marks catalogs in names, and calls none of the request methods that came later."""
         return self.marked_catalog and not self.is_4
+
+    def reads_timestamp_statistics(self, engine: str | None) -> bool:
+        """Tell whether the client reads `timestampStats`, which only Hive 4 does, and by the engine that a request names.
+
+        4's client names `hive` in each request for statistics; Impala, which reads `longStats`, names itself.
+        """
+        if self.is_2_3 or self.is_3:
+            return False
+        return engine == HIVE or (engine is None and self.is_4)
 
     def ends(self, method: str) -> bool:
         """Tell whether the client takes the end of the connection for the answer where an argument is missing."""

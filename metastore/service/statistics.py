@@ -2,28 +2,32 @@
 
 Source: Hive's HMSHandler (get_*_statistics, get_aggr_stats_for). `write_statistics.py` writes them.
 `rules/statistics_validity.py` has the mark
-COLUMN_STATS_ACCURATE and for which query statistics hold.
+COLUMN_STATS_ACCURATE and for which query statistics hold, `rules/statistics_kinds.py` in which kind clients read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from metastore.binary import to_bytes
 from metastore.errors import MetaError, NoSuchObject
-from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, Table
+from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
 from metastore.rules import statistics_validity
 from metastore.rules.names import normalize
 from metastore.rules.partition_names import stored_names
 from metastore.rules.snapshots import Snapshot
 from metastore.rules.statistics import aggregate
+from metastore.rules.statistics_kinds import alike, in_kind, kind_for, with_data
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.context import Call
 from metastore.service.names import TableName
+from metastore.service.releases import HIVE
 from metastore.service.tables import find_table
 from metastore.store import statistics, tables
 from metastore.store.database import Session
 
-ENGINE = "hive"
+ENGINE = HIVE
 NDV_TUNER = "metastore.stats.ndv.tuner"
 
 StoredColumn = tuple[str, str, bytes]
@@ -57,7 +61,7 @@ def get_table(
         return statistics.of_table(session, key, engine or ENGINE)
 
     found = call.database.read(work)
-    return _struct(name, None, found, columns, engine)
+    return _struct(call, name, None, found, columns, engine)
 
 
 def get_partitions(
@@ -75,7 +79,7 @@ def get_partitions(
     wanted = set(columns_named(columns))
     found = _read(call, name, partitions, engine, seen)
     return {
-        partition: _struct(name, partition, raw, columns, engine)
+        partition: _struct(call, name, partition, raw, columns, engine)
         for partition, raw in found.items()
         if raw is not None and wanted & raw.keys()
     }
@@ -89,11 +93,12 @@ def get_stored(
     engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> dict[str, list[StoredColumn]]:
-    """Return what `get_partitions` does, as it is stored."""
+    """Return what `get_partitions` does, in the bytes of the binary protocol."""
     wanted = columns_named(columns)
+    shown = Shown(call, engine)
     out = {}
     for partition, raw in _read(call, name, partitions, engine, seen).items():
-        found = [(column, raw[column][0], statistics.data_of(raw[column])) for column in wanted if column in raw] if raw else []
+        found = [(column, raw[column][0], shown.data(column, raw[column])) for column in wanted if column in raw] if raw else []
         if found:
             out[partition] = found
     return out
@@ -139,8 +144,30 @@ def columns_named(columns: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(normalize(column) for column in columns or ()))
 
 
+class Shown:
+    """Statistics in the kinds in which one client reads them."""
+
+    def __init__(self, call: Call, engine: str | None) -> None:
+        self._longs = not call.client.release.reads_timestamp_statistics(engine)
+
+    def column(self, found: ColumnStatisticsObj) -> ColumnStatisticsObj:
+        """Return the statistics of a column; as they are where its type has no kind, or one that does not hold them."""
+        data = in_kind(found.statsData, self._kind(found.colType))
+        return found if data is None else with_data(found, data)
+
+    def data(self, name: str, raw: Sequence[Any]) -> bytes:
+        """Return the ColumnStatisticsData of a column as it is stored, for a client."""
+        kind = self._kind(raw[0])
+        if kind is None or statistics.kind_of(raw) == kind:
+            return statistics.data_of(raw)
+        return to_bytes(self.column(statistics.decode(name, raw)).statsData)
+
+    def _kind(self, column_type: str) -> str | None:
+        return kind_for(column_type, timestamps_are_longs=self._longs)
+
+
 def _struct(
-    name: TableName, partition: str | None, raw: statistics.Encoded, columns: Sequence[str] | None, engine: str | None
+    call: Call, name: TableName, partition: str | None, raw: statistics.Encoded, columns: Sequence[str] | None, engine: str | None
 ) -> ColumnStatistics:
     wanted = [column for column in columns_named(columns) if column in raw]
     description = ColumnStatisticsDesc(
@@ -151,7 +178,8 @@ def _struct(
         catName=name.catalog,
         lastAnalyzed=max((raw[column][1] for column in wanted), default=None),
     )
-    found = [statistics.decode(column, raw[column]) for column in wanted]
+    shown = Shown(call, engine)
+    found = [shown.column(statistics.decode(column, raw[column])) for column in wanted]
     return ColumnStatistics(statsDesc=description, statsObj=found, engine=engine or ENGINE)
 
 
@@ -165,7 +193,8 @@ def get_aggregated(
 ) -> AggrStats:
     """Return the statistics of columns over partitions, and how many partitions have them for all of the columns.
 
-    Nothing when those of a partition do not hold for the snapshot, if one is given.
+    Nothing when those of a partition do not hold for the snapshot, if one is given. Those of another kind, as of a text that was a number
+    when its partition was made, count as missing.
     """
     wanted = columns_named(columns)
     if not wanted or not partitions:
@@ -175,9 +204,14 @@ def get_aggregated(
     if len(found) < len(read):
         return AggrStats(colStats=[], partsFound=0)
     tuner = float(call.config.hive_value(NDV_TUNER, "0") or 0)
+    shown = Shown(call, engine)
+    complete = set(found)
     joined = []
     for column in wanted:
-        parts = [raw[column] for raw in found.values() if column in raw]
-        if parts:
-            joined.append(aggregate(statistics.decode_all(column, parts), tuner))
-    return AggrStats(colStats=joined, partsFound=sum(set(wanted) <= raw.keys() for raw in found.values()))
+        raw = {partition: of[column] for partition, of in found.items() if column in of}
+        decoded = statistics.decode_all(column, list(raw.values()))
+        parts = decoded if statistics.are_of_one_kind(raw.values()) else alike(decoded)
+        complete.intersection_update(partition for partition, part in zip(raw, parts, strict=True) if part is not None)
+        if there := [part for part in parts if part is not None]:
+            joined.append(shown.column(aggregate(there, tuner)))
+    return AggrStats(colStats=joined, partsFound=len(complete))

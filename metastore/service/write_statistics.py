@@ -5,21 +5,17 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from metastore.errors import InvalidObject, MetaError, NoSuchObject
+from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.listeners.events import UpdateStatistics
 from metastore.rules import statistics_validity
-from metastore.rules.names import normalize
 from metastore.rules.snapshots import Snapshot
-from metastore.rules.statistics import merge, missing_field
+from metastore.rules.statistics import merge
 from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import is_transactional
 from metastore.service.change import change
@@ -27,6 +23,7 @@ from metastore.service.context import Call
 from metastore.service.names import TableName, table_name
 from metastore.service.statistics import ENGINE, partitions_named
 from metastore.service.tables import find_table, on_cached_table
+from metastore.service.written_columns import WrittenColumns, checked, columns_of, encoded, with_columns
 from metastore.store import partitions, statistics, tables
 from metastore.store.database import Session
 from metastore.store.tables import Known
@@ -35,8 +32,6 @@ _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.ta
 
 Place = TypeVar("Place", int, str)
 """The key of a table, or the name of a partition."""
-Group = TypeVar("Group", bound=Hashable)
-"""A place, or whatever else tells the columns of one place from those of others."""
 
 
 def name_of(call: Call, new: ColumnStatistics) -> TableName:
@@ -76,7 +71,7 @@ def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics])
     given = list(brought)
     for each in given:
         name_of(call, each)
-    _columns(table, given)
+    columns_of(table, given)
 
 
 def write_brought(call: Call, name: TableName, brought: Iterable[tuple[ColumnStatistics, int | None]]) -> None:
@@ -100,8 +95,9 @@ def update_table(
     """Write statistics of a table's columns, as `set_statistics` does. NoSuchObject, MetaError."""
     table = find_table(call, name)
     engine = engine or new.engine or ENGINE
-    (columns,) = _columns(table, [new])
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=[new], data=[columns.data])) as current:
+    (columns,) = columns_of(table, [new])
+    of_event = [with_columns(new, columns.structs)]
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=of_event, data=[columns.data])) as current:
 
         def work(session: Session) -> bool:
             key = tables.lock(session, *name)
@@ -109,11 +105,11 @@ def update_table(
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             old = StatisticsState(found.parameters, found.writeId or -1)
-            effect = _effect(str(name), old, columns.names, by, transactional=is_transactional(found), merged=merged)
+            there = statistics.of_table(session, key, engine)
+            effect = _effect(str(name), old, there, columns, by, transactional=is_transactional(found), merged=merged)
             if effect.columns:
-                there = {key: statistics.of_table(session, key, engine)}
-                written = _together(there, {key: effect.columns}, {key: columns}, merged=merged)
-                statistics.write_table(session, key, engine, written[key])
+                stored = _together({key: there}, {key: effect.columns}, {key: columns}, merged=merged)
+                statistics.write_table(session, key, engine, stored[key])
             if effect.state != old:
                 tables.set_parameters(session, key, effect.state.parameters, effect.state.write_id)
             return effect.joins
@@ -136,14 +132,30 @@ class Effect(NamedTuple):
     joins: bool = True
 
 
-def _effect(label: str, old: StatisticsState, new: tuple[str, ...], by: StatisticsWriter, *, transactional: bool, merged: bool) -> Effect:
-    """Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics. MetaError."""
+def _effect(
+    label: str,
+    old: StatisticsState,
+    there: statistics.Encoded,
+    columns: WrittenColumns,
+    by: StatisticsWriter,
+    *,
+    transactional: bool,
+    merged: bool,
+) -> Effect:
+    """Return what a request makes of a place with the statistics `there`, which matter only to one that is merged. MetaError.
+
+    A column whose old statistics can not be merged with the new keeps them, and they are exact no longer.
+    Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics.
+    """
+    new = columns.names
     write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
     if merged:
         if transactional and by.seen is not None and not statistics_validity.is_valid(old.parameters, old.write_id, by.seen):
             return Effect(StatisticsState(statistics_validity.without_mark(old.parameters), write_id), (), joins=False)
         exact = statistics_validity.exact_columns(old.parameters)
-        new = tuple(column for column in new if column in exact)
+        if other := exact.intersection(columns.of_other_kinds(there)):
+            old = old._replace(parameters=statistics_validity.without_columns(old.parameters, other))
+        new = tuple(column for column in new if column in exact and column not in other)
         if not new:
             return Effect(old, ())
     marked = statistics_validity.with_columns(old.parameters, new)
@@ -175,16 +187,17 @@ def _update(
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
-    keys, structs = _checked(table, new)
+    keys, structs = checked(table, new)
     data: list[list[str]] = []
 
     @cache
     def columns() -> dict[str, WrittenColumns]:
-        made = _encoded(structs)
+        made = encoded(structs)
         data[:] = [made[key].data for key in keys]
         return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
 
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=new, data=data)) as current:
+    of_event = [with_columns(each, structs[key]) for each, key in zip(new, keys, strict=True)]
+    with change(call, UpdateStatistics(client=call.info, table=table, statistics=of_event, data=data)) as current:
 
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, names, known.state)
@@ -196,10 +209,11 @@ def _update(
             places = {row[1]: row[0] for row in rows}
             if missing := set(names) - places.keys():
                 raise NoSuchObject(f"Partition {min(missing)} of {name} doesn't exist: no statistics were written")
-            changed, written, joins = _effects(table, statistics.locked(rows), new, by, merged=merged)
+            there = old()
+            changed, written, joins = _effects(table, statistics.locked(rows), there, new, by, merged=merged)
             if changed:
                 statistics.set_parameters(session, table.id, changed)
-            stored = _stored(old(), written, new, merged=merged)
+            stored = _stored(there, written, new, merged=merged)
             statistics.write_partitions(session, table.id, engine, {places[each]: of for each, of in stored.items()})
             return joins
 
@@ -218,7 +232,13 @@ def _stored(
 
 
 def _effects(
-    table: Table, locked: Iterable[statistics.Partition], new: Mapping[str, WrittenColumns], by: StatisticsWriter, *, merged: bool
+    table: Table,
+    locked: Iterable[statistics.Partition],
+    there: Mapping[str, statistics.Encoded],
+    new: Mapping[str, WrittenColumns],
+    by: StatisticsWriter,
+    *,
+    merged: bool,
 ) -> tuple[list[statistics.Partition], dict[str, tuple[str, ...]], bool]:
     """Return the partitions whose rows change, the columns that are written, by partition, and whether all could be joined. MetaError."""
     transactional = is_transactional(table)
@@ -226,11 +246,9 @@ def _effects(
     written: dict[str, tuple[str, ...]] = {}
     joins = True
     for each in locked:
-        columns = new[each.name].names
+        label = f"{table.catName}.{table.dbName}.{table.tableName} {each.name}"
         old = StatisticsState(each.decoded(), each.write_id)
-        of = _effect(
-            f"{table.catName}.{table.dbName}.{table.tableName} {each.name}", old, columns, by, transactional=transactional, merged=merged
-        )
+        of = _effect(label, old, there.get(each.name, {}), new[each.name], by, transactional=transactional, merged=merged)
         if of.state != old:
             changed.append(each.changed(of.state.parameters, of.state.write_id))
         if of.columns:
@@ -239,93 +257,12 @@ def _effects(
     return changed, written, joins
 
 
-class WrittenColumns:
-    """What is written of columns: structs with normalised names and types, and as they are stored."""
-
-    def __init__(self, structs: Sequence[ColumnStatisticsObj], texts: Iterator[str], now: int) -> None:
-        self.structs = structs
-        self.data = list(islice(texts, len(structs)))
-        """The ColumnStatisticsData of each struct."""
-        self.encoded: statistics.Encoded = {
-            column.colName: [column.colType, now, text] for column, text in zip(structs, self.data, strict=True)
-        }
-        self.names = tuple(self.encoded)
-        self._stored: statistics.Stored | None = None
-
-    def stored(self) -> statistics.Stored:
-        """Return what is stored where nothing else is."""
-        if self._stored is None:
-            self._stored = statistics.stored(self.encoded)
-        return self._stored
-
-
-def _columns(table: Table, new: Sequence[ColumnStatistics]) -> list[WrittenColumns]:
-    """Return what is written of each place. MetaError."""
-    keys, structs = _checked(table, new)
-    made = _encoded(structs)
-    return [made[key] for key in keys]
-
-
-def _checked(
-    table: Table, new: Sequence[ColumnStatistics]
-) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], Sequence[ColumnStatisticsObj]]]:
-    """Return a key for each place, and by these keys what is written: places with the same structs share it. MetaError."""
-    columns = table.sd.cols if table.sd is not None else []
-    names = frozenset(column.name for column in (*columns, *(table.partitionKeys or ())))
-    fitting: set[tuple[str, str]] = set()
-    keys = [tuple(map(id, each.statsObj or ())) for each in new]
-    distinct = dict(zip(keys, new, strict=True))
-    return keys, {key: _normalized(table, names, fitting, each) for key, each in distinct.items()}
-
-
-def _encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, WrittenColumns]:
-    """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing, or too little."""
-    columns = [column for each in structs.values() for column in each]
-    encoded, now = statistics.encode(columns), int(time.time())
-    if statistics.EMPTY in encoded:
-        column = columns[encoded.index(statistics.EMPTY)]
-        raise InvalidObject(f"Statistics of the column {column.colName} are empty: set the member of statsData for its type")
-    for column in columns:
-        if lacking := missing_field(column.statsData):
-            raise InvalidObject(f"Statistics of the column {column.colName} lack {lacking}, without which no client reads them: set it")
-    texts = iter(encoded)
-    return {key: WrittenColumns(each, texts, now) for key, each in structs.items()}
-
-
-def _normalized(
-    table: Table, names: Collection[str], fitting: set[tuple[str, str]], new: ColumnStatistics
-) -> Sequence[ColumnStatisticsObj]:
-    """Return statistics with lower-case names and types; check that the table has the columns.
-
-    `fitting` holds names and types of columns that need no change; hundreds of partitions of one request have the same.
-    """
-    for column in new.statsObj or ():
-        if (column.colName, column.colType) not in fitting or column.statsData is None:
-            break
-    else:
-        return new.statsObj or ()
-    out = []
-    for column in new.statsObj:
-        if column.colName in names and column.colType is not None and column.colType.islower() and column.statsData is not None:
-            fitting.add((column.colName, column.colType))
-            out.append(column)
-            continue
-        if column.colName is None or column.statsData is None:
-            raise InvalidObject(f"Statistics of {table.dbName}.{table.tableName} without colName or statsData can not be stored")
-        stored = copy(column)
-        stored.colName, stored.colType = normalize(column.colName), (column.colType or "").lower()
-        if stored.colName not in names:
-            raise MetaError(f"Column {stored.colName} doesn't exist in table {table.tableName} in database {table.dbName}")
-        out.append(stored)
-    return out
-
-
 def _together(
     old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], new: Mapping[Place, WrittenColumns], *, merged: bool
 ) -> dict[Place, statistics.Encoded]:
     """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
     if merged:
-        new = _encoded(
+        new = encoded(
             {
                 key: [_merged(old.get(key, {}), struct) for struct in new[key].structs if struct.colName in names]
                 for key, names in written.items()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
-from metastore.binary import each_to_bytes, from_bytes, list_from_bytes
+from metastore.binary import beginnings, each_to_bytes, from_bytes, list_from_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
 from metastore.store.answer import Later
 from metastore.store.clauses import Among, ascending, looked_up
@@ -52,6 +52,11 @@ PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 
 EMPTY = "AA=="
 """A ColumnStatisticsData of which no member is set, as it stands in the JSON."""
+
+_KINDS = {b2a_base64(head, newline=False).decode(): field for head, field in beginnings(ColumnStatisticsData).items()}
+"""The field of ColumnStatisticsData that is set, by how it begins in the JSON."""
+_HEAD = 4
+"""Characters of such a beginning."""
 
 Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
@@ -92,6 +97,16 @@ def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
 def data_of(raw: Sequence[Any]) -> bytes:
     """Return a column's ColumnStatisticsData in Thrift's binary protocol."""
     return a2b_base64(raw[2])
+
+
+def kind_of(raw: Sequence[Any]) -> str | None:
+    """Return the field of a column's ColumnStatisticsData that is set."""
+    return _KINDS.get(raw[2][:_HEAD])
+
+
+def are_of_one_kind(found: Iterable[Sequence[Any]]) -> bool:
+    """Tell whether the same field of ColumnStatisticsData is set in all."""
+    return len({raw[2][:_HEAD] for raw in found}) < 2
 
 
 def decode(name: str, raw: Sequence[Any]) -> ColumnStatisticsObj:

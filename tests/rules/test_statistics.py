@@ -1,17 +1,22 @@
 from decimal import Decimal as Number
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.idl import (
+    BooleanColumnStatsData,
     ColumnStatisticsData,
     ColumnStatisticsObj,
     Decimal,
     DecimalColumnStatsData,
     LongColumnStatsData,
+    StringColumnStatsData,
+    Timestamp,
+    TimestampColumnStatsData,
 )
 from metastore.rules.distinct_sketches import SPARSE_BITS, Sketch, encode
-from metastore.rules.statistics import aggregate, merge
+from metastore.rules.statistics import aggregate, are_joinable, merge
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 COUNTS = st.integers(0, 10**9)
@@ -72,7 +77,31 @@ def test_old_and_new_data_have_as_many_distinct_values_as_their_sketches_say() -
     )
 
 
-def test_new_statistics_of_another_type_replace_the_old() -> None:
-    old = column(longStats=LongColumnStatsData(numNulls=1, numDVs=4))
-    new = column(decimalStats=DecimalColumnStatsData(numNulls=2, numDVs=1))
-    assert merge(old, new) == new
+def test_old_and_new_data_are_joined_in_the_kind_of_the_new() -> None:
+    old = column(longStats=LongColumnStatsData(lowValue=1, numNulls=1, numDVs=4))
+    new = column(timestampStats=TimestampColumnStatsData(lowValue=Timestamp(3), highValue=Timestamp(9), numNulls=2, numDVs=1))
+    assert are_joinable(old, new)
+    assert merge(old, new).statsData.timestampStats == TimestampColumnStatsData(Timestamp(1), Timestamp(9), numNulls=3, numDVs=4)
+    text = column(stringStats=StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
+    assert not are_joinable(text, new)
+    with pytest.raises(ValueError, match="can not be joined"):
+        merge(text, new)
+
+
+def test_an_unknown_count_is_no_number() -> None:
+    one, two = (
+        column(stringStats=StringColumnStatsData(maxColLen=length, avgColLen=float(length), numNulls=nulls, numDVs=distinct))
+        for length, nulls, distinct in ((-1, -1, -1), (7, 5, 3))
+    )
+    for tuner in (0.0, 1.0):
+        assert aggregate([one, two], tuner).statsData.stringStats == StringColumnStatsData(7, 7.0, numNulls=-1, numDVs=3)
+        assert aggregate([one, one], tuner).statsData.stringStats == StringColumnStatsData(-1, -1.0, numNulls=-1, numDVs=-1)
+    booleans = [column(booleanStats=BooleanColumnStatsData(numTrues=1, numFalses=falses, numNulls=0)) for falses in (-1, 4)]
+    assert aggregate(booleans).statsData.booleanStats == BooleanColumnStatsData(numTrues=2, numFalses=-1, numNulls=0)
+
+
+@pytest.mark.parametrize("tuner", [0.0, 0.5, 1.0])
+def test_a_sum_ends_at_the_greatest_count_there_is(tuner: float) -> None:
+    most = 2**63 - 1
+    parts = [column(longStats=LongColumnStatsData(numNulls=most, numDVs=most)) for _ in range(3)]
+    assert aggregate(parts, tuner).statsData.longStats == LongColumnStatsData(numNulls=most, numDVs=most)

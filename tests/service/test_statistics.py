@@ -51,7 +51,7 @@ ALL = [
 def test_statistics_of_every_type_come_back_as_they_were_written(call: Call) -> None:
     table = make_table(call, "t", [(each.colName, each.colType) for each in ALL])
     write_statistics.set_statistics(call, [of(table, *ALL)])
-    found = statistics.get_table(call, table, [each.colName for each in ALL])
+    found = statistics.get_table(call, table, [each.colName for each in ALL], "hive")
     assert found.statsObj == ALL
     assert found.statsDesc.lastAnalyzed is not None
     assert found.statsDesc.isTblLevel

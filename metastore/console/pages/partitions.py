@@ -107,7 +107,7 @@ def partition(visit: Visit, database: str, table: str, name: str, catalog: str =
 
     def statistics() -> list[ColumnStatistics]:
         names = [column.name for column in found.sd.cols or ()] if found.sd is not None else []
-        asked = PartitionsStatsRequest(dbName=database, tblName=table, colNames=names, partNames=[name], catName=where)
+        asked = PartitionsStatsRequest(dbName=database, tblName=table, colNames=names, partNames=[name], catName=where, engine="hive")
         answer: Any = visit.run("get_aggr_stats_for", request=asked)
         return statistics_of(answer.colStats)
 
@@ -145,7 +145,7 @@ def statistics(visit: Visit, database: str, table: str, catalog: str = "") -> St
     where = catalog_of(visit, catalog)
     found = find(visit, where, database, table)
     names = [column.name for column in found.sd.cols or ()] if found.sd is not None else []
-    request = TableStatsRequest(dbName=found.dbName, tblName=found.tableName, colNames=names, catName=where)
+    request = TableStatsRequest(dbName=found.dbName, tblName=found.tableName, colNames=names, catName=where, engine="hive")
     answer: Any = visit.run("get_table_statistics_req", request=request)
     counts = {name: value for name in COUNTS if (value := (found.parameters or {}).get(name)) is not None}
     return Statistics(where, found.dbName, found.tableName, bool(found.partitionKeys), counts, statistics_of(answer.tableStats))
