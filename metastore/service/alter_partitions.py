@@ -1,8 +1,8 @@
 """Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
 
 A rename moves the directory to its default place when it lies in the table's, whose data the server may move, with nothing of others in it,
-and moves it back when the transaction fails. Column statistics are kept where columns stay, lost where they change type or go, and deleted
-on a rename.
+and moves it back when the transaction fails. Column statistics stay where columns stay, also on a rename, and are lost where these go or
+change their type.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from copy import copy
 import structlog
 
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
-from metastore.idl import FieldSchema, Partition, StorageDescriptor, Table
+from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
 from metastore.rules import statistics_validity
 from metastore.rules.columns import (
@@ -146,9 +146,11 @@ def rename_partition(
             key, old = by_name[old_name]
             stored = _from_request(held, new, str(int(time.time())))
             _Alteration(call, held, environment).complete(stored, old, NOBODY)
+            lost = [*_lost(old, stored), *(field.name for field in held.partitionKeys)]
+            stored.parameters = statistics_validity.without_columns(stored.parameters, lost)
             move = _new_place(call, session, held, old, stored, old_name, new_name)
             partitions.replace(session, held, [(key, new_name, stored)])
-            statistics.delete_partitions(session, [key])
+            statistics.delete_partition_columns(session, {key: lost})
             if is_transactional(held):
                 dependents.rename_partition(session, TableKey(*name), old_name, new_name)
             if move:
@@ -298,16 +300,15 @@ class _Alteration:
         )
 
 
-def _columns(partition: Partition) -> Sequence[FieldSchema]:
-    return (partition.sd.cols if partition.sd is not None else None) or []
+def _lost(old: Partition, new: Partition) -> list[str]:
+    """Return the columns whose statistics do not hold any longer: they went or changed their type."""
+    before, after = ((each.sd.cols if each.sd is not None else None) or [] for each in (old, new))
+    return lost_columns(before, after)
 
 
 def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, Partition]]) -> None:
-    """Delete the statistics of columns that went or changed their type."""
-    lost: dict[int, list[str]] = {}
-    for key, old, new in changed:
-        if gone := lost_columns(_columns(old), _columns(new)):
-            lost[key] = gone
+    """Delete the statistics of columns that do not hold any longer."""
+    lost = {key: gone for key, old, new in changed if (gone := _lost(old, new))}
     if lost:
         statistics.delete_partition_columns(session, lost)
 

@@ -19,8 +19,10 @@ from metastore.idl import (
     FieldSchema,
     LongColumnStatsData,
     Partition,
+    StringColumnStatsData,
 )
 from metastore.listeners.events import AlterPartitions, Event
+from metastore.rules.statistics_validity import exact_columns
 from metastore.service import statistics, write_statistics
 from metastore.service.alter_partitions import alter_partitions, rename_partition
 from metastore.service.context import Call, Metastore
@@ -75,18 +77,34 @@ def state(call: Call, base: Path) -> tuple[Any, ...]:
     return tree, found, described(call, *(f"p={value}" for value in "1239"))
 
 
-def test_a_rename_moves_the_directory_and_forgets_column_statistics(metastore: Metastore, call: Call, base: Path) -> None:
+def test_a_rename_moves_the_directory_and_the_column_statistics_stay(metastore: Metastore, call: Call, base: Path) -> None:
     told = Remembering()
     rename_partition(call_of(listening(metastore, told)), NAME, ["1"], changed(call, "1", values=["a b/c"]))
     found = get_partition(call, NAME, ["a b/c"])
     assert found.sd.location == f"file:{base}/p=a b%2Fc"
     assert (base / "p=a b%2Fc" / "data").read_text() == "1"
     assert not (base / "p=1").exists()
-    assert described(call, "p=1", "p=2", "p=a b%2Fc") == {"p=2": {"a", "b"}}
+    assert described(call, "p=1", "p=2", "p=a b%2Fc") == {"p=2": {"a", "b"}, "p=a b%2Fc": {"a", "b"}}
     ((event, error),) = told.seen
     assert isinstance(event, AlterPartitions)
     assert error is None
     assert [each.values for each in (*event.before, *event.after)] == [["1"], ["a b/c"]]
+
+
+def test_a_rename_keeps_the_statistics_of_columns_that_are_the_same(call: Call, base: Path) -> None:
+    data = ColumnStatisticsData(stringStats=StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
+    description = ColumnStatisticsDesc(isTblLevel=False, dbName="default", tableName="t", partName="p=1")
+    of_key = ColumnStatisticsObj(colName="p", colType="string", statsData=data)
+    write_statistics.set_statistics(call, [ColumnStatistics(statsDesc=description, statsObj=[of_key])])
+    new = changed(call, "1", values=["3"])
+    assert exact_columns(new.parameters) == {"a", "b", "p"}
+    new.sd.cols[1].type = "bigint"
+    rename_partition(call, NAME, ["1"], new, environment={"DO_NOT_UPDATE_STATS": "true"})
+    found = statistics.get_partitions(call, NAME, ["p=1", "p=3"], ["a", "b", "p"])
+    assert [(name, [each.colName for each in of.statsObj]) for name, of in found.items()] == [("p=3", ["a"])]
+    assert exact_columns(get_partition(call, NAME, ["3"]).parameters) == {"a"}
+    add(call, "1")
+    assert described(call, "p=1") == {}
 
 
 def test_a_rename_of_a_partition_elsewhere_moves_nothing(call: Call, base: Path, tmp_path: Path) -> None:

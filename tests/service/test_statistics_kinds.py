@@ -266,7 +266,9 @@ def test_events_tell_timestamps_as_hive_4_reads_them(call: Call) -> None:
     assert len(found) == 3
     for event in found:
         columns = orjson.loads(message(event)["colStatsJson"])["2"]["lst"][2:]
-        assert [(each["1"]["str"], list(each["3"]["rec"])) for each in columns] == [("z", ["8"]), ("d", ["7"])], "name, and number of the kind"
+        assert [(each["1"]["str"], list(each["3"]["rec"])) for each in columns] == [("z", ["8"]), ("d", ["7"])], (
+            "name, and number of the kind"
+        )
     assert (given[0].colName, given[0].statsData.timestampStats) == ("Z", None), "the request is as it was"
 
 
