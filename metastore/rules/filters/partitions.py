@@ -4,9 +4,11 @@ Every term is two sets of partitions: those that match, and those that match or 
 partition, so a term costs the same few steps whatever the others are, and a thousand of them cost what a thousand lookups do.
 
 The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
-its padding, booleans false before true. The default partition is like SQL's null: no comparison with it holds, `!=` and `not in`
-included; one of a text key compares as the text that it is called, as on Java's server, so it may match. What is not of its key's type
-can not be evaluated: engines differ in what they read there, and all of them filter again. Nothing here asks how partitions are stored.
+its padding, booleans false before true. A number that a text key equals is its text, as it is written; a text that is the same number in
+another spelling (`07`) may match, since engines read such a key as a number. Whether a text is less than a number can not be told. The
+default partition is like SQL's null: no comparison with it holds, `!=` and `not in` included; one of a text key compares as the text that
+it is called, as on Java's server, so it may match. What is not of its key's type can not be evaluated: engines differ in what they read
+there, and all of them filter again. Nothing here asks how partitions are stored.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import operator
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property, reduce
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -23,8 +26,9 @@ from metastore.errors import MetaError
 from metastore.rules.filters.like import like
 from metastore.rules.filters.nodes import And, Between, Constant, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
-from metastore.rules.filters.values import KeyType, key_type, text_of
+from metastore.rules.filters.values import KeyType, key_type, number_of, text_of
 from metastore.rules.partition_names import DEFAULT_PARTITION
+from metastore.rules.types import STRINGS
 
 _FEW = 32
 """Positions up to which a set is put together number by number."""
@@ -141,6 +145,15 @@ class _Values:
         return _bits(chain.from_iterable(self.positions.values()), self.size)
 
     @cached_property
+    def by_number(self) -> dict[Any, int]:
+        """The partitions of a text key by the number that their text is, without those whose text is none."""
+        found: dict[Any, int] = defaultdict(int)
+        for text, positions in self.positions.items():
+            if (number := number_of(text)) is not None:
+                found[number] |= _bits(positions, self.size)
+        return found
+
+    @cached_property
     def ordered(self) -> list[Any]:
         return sorted(self.positions)
 
@@ -228,6 +241,10 @@ class _Evaluation:
             found = texts.at(text for text in texts.positions if compare(text or default_name, default_name))
             return _Found(found, found)
         kind, values = self.values_of(number)
+        if kind.name in STRINGS and sign in {"=", "!="} and isinstance(constant, int | Decimal):
+            written = values.compared("=", text_of(constant)) & ~values.null
+            alike = written | values.by_number.get(constant, 0)
+            return _Found(written, alike) if sign == "=" else _Found(values.judged & ~alike & ~values.null, values.judged & ~written)
         wanted = kind.read_constant(constant)
         if wanted is None:
             return _Found(0, values.judged | values.unjudged)

@@ -37,7 +37,8 @@ class KeyType:
     read_constant: Callable[[Constant], Any]
 
 
-def _number(text: str) -> Decimal | int | None:
+def number_of(text: str) -> Decimal | int | None:
+    """Return the number that a text is, None if it is none."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if _NUMBER.fullmatch(text):
@@ -127,7 +128,7 @@ def key_type(hive_type: str) -> KeyType:
     if name == "char":
         return KeyType(name, _padded, _constant_reader(hive_type, strings, _padded))
     if name in types.INTEGERS or name == "decimal":
-        return KeyType(name, _number, _constant_reader(hive_type, (int, Decimal, str), _number))
+        return KeyType(name, number_of, _constant_reader(hive_type, (int, Decimal, str), number_of))
     if name in types.FLOATS:
         return KeyType(name, _float, _constant_reader(hive_type, (int, Decimal, str), _float))
     if name == "boolean":
