@@ -10,7 +10,6 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObje
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
 from metastore.rules.columns import is_clustered, repeated_column, strangers, without_keys
-from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values, values_for_keys
 from metastore.rules.table_kinds import VIEWS, table_label
 from metastore.rules.types import invalid_column
@@ -18,7 +17,7 @@ from metastore.service import quick_stats, write_statistics
 from metastore.service.change import change
 from metastore.service.context import Call
 from metastore.service.names import TableName
-from metastore.service.partitions import partition_names
+from metastore.service.partitions import check_belongs, partition_names
 from metastore.service.tables import find_table
 from metastore.service.translation import AT_ROOT
 from metastore.store import partitions
@@ -35,8 +34,9 @@ def add_partitions(
 ) -> list[Partition]:
     """Add partitions to a table and return those that were added.
 
-    MetaError for a partition of another table, a duplicate in the list, wrong values; AlreadyExists unless `if_not_exists`, in
-    which case those that are there are left out; InvalidObject for a missing table. On any failure nothing remains.
+    MetaError for a partition of another table, wrong values, and for one that comes twice in the list and is not there; AlreadyExists
+    unless `if_not_exists`, in which case those that are there are left out; InvalidObject for a missing table. On any failure nothing
+    remains.
     """
     environment = environment or {}
     try:
@@ -64,7 +64,8 @@ def add_partitions(
                 raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
-            existing[:] = [partition for each, partition in named if each in there]
+            _check_distinct(name, [each for each, _ in named if each not in there])
+            existing[:] = [partition for each, partition in dict(named).items() if each in there]
             ready = initialized if held is table else _all_initialized(call, held, named, environment, reach)
             added = [(each, partition) for each, partition in ready if each not in there]
             current.event = AddPartitions(
@@ -129,21 +130,25 @@ def append_partition_by_name(
 
 
 def _named(call: Call, name: TableName, table: Table, new: Sequence[Partition]) -> list[tuple[str, Partition]]:
-    """Check partitions against the table and each other; return them with their names."""
+    """Check partitions against the table; return them with their names."""
     for partition in new:
         if partition is None:
             raise MetaError(f"{name}: a partition in the list is null")
-        _check_belongs(name, partition)
+        check_belongs(name, partition)
         validate_values(partition.values or [], call.config.partition_name_whitelist)
     named = list(zip(partition_names(call, table, [partition.values for partition in new]), new, strict=True))
-    seen: set[str] = set()
     for each, partition in named:
-        if each in seen:
-            raise MetaError(f"Duplicate partitions in the list: {name} {each}")
-        seen.add(each)
         if table.tableType not in VIEWS and (partition.sd is None or partition.sd.serdeInfo is None):
             raise MetaError(f"Partition {each} of {name} has no storage descriptor with a serde: set sd and sd.serdeInfo")
     return named
+
+
+def _check_distinct(name: TableName, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for each in names:
+        if each in seen:
+            raise MetaError(f"Duplicate partitions in the list: {name} {each}")
+        seen.add(each)
 
 
 def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
@@ -164,19 +169,6 @@ def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> N
                 raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has the column {twice} twice")
         if is_clustered(sd) and (missing := strangers(sd, table.sd)):
             raise InvalidObject(f"Partition [{', '.join(partition.values)}] of {name} has no columns {missing} to bucket, sort or skew by")
-
-
-def _check_belongs(name: TableName, partition: Partition) -> None:
-    database, table, catalog = partition.dbName, partition.tableName, partition.catName
-    if (
-        (database != name.database and normalize(database or "") != name.database)
-        or (table != name.table and normalize(table or "") != name.table)
-        or (catalog is not None and normalize(catalog) != name.catalog)
-    ):
-        raise MetaError(
-            f"Partition does not belong to target table {name}: it names {catalog or name.catalog}.{database}.{table}, "
-            f"values [{', '.join(partition.values or [])}]"
-        )
 
 
 def _all_initialized(

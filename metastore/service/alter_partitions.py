@@ -26,7 +26,6 @@ from metastore.rules.columns import (
     strangers,
     without_keys,
 )
-from metastore.rules.names import normalize
 from metastore.rules.partition_names import validate_values
 from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
 from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
@@ -39,7 +38,7 @@ from metastore.service.context import Call
 from metastore.service.drop_partitions import remove_empty_parents
 from metastore.service.names import TableName
 from metastore.service.occupants import occupants
-from metastore.service.partitions import partition_name, partition_names
+from metastore.service.partitions import check_belongs, partition_name, partition_names
 from metastore.service.tables import find_table, on_cached_table
 from metastore.service.translation import AT_ROOT
 from metastore.store import dependents, partitions, statistics
@@ -71,7 +70,9 @@ def _alter(
 ) -> None:
     table = known.table
     for partition in new:
-        _check_belongs(name, partition)
+        if partition is None:
+            raise MetaError(f"{name}: a partition in the list is null")
+        check_belongs(name, partition)
     names = partition_names(call, table, [partition.values for partition in new])
     if len(set(names)) < len(names):
         raise MetaError(f"Duplicate partitions in the list for {name}")
@@ -127,7 +128,7 @@ def rename_partition(
         raise _no_table(name) from error
     if new is None or new.values is None:
         raise InvalidOperation(f"{name}: the new partition has no values")
-    _check_belongs(name, new)
+    check_belongs(name, new)
     validate_values(new.values, call.config.partition_name_whitelist)
     old_name, new_name = partition_name(call, table, old_values), partition_name(call, table, new.values)
     if old_name == new_name:
@@ -164,14 +165,6 @@ def rename_partition(
             raise InvalidOperation(error.message) from error
     if move:
         remove_empty_parents(call, held, [move[0]])
-
-
-def _check_belongs(name: TableName, partition: Partition) -> None:
-    if partition is not None and partition.dbName == name.database and partition.tableName == name.table:
-        return
-    if partition is None or normalize(partition.dbName or "") != name.database or normalize(partition.tableName or "") != name.table:
-        named = "null" if partition is None else f"{partition.dbName}.{partition.tableName}"
-        raise MetaError(f"Partition does not belong to target table {name}: it names {named}")
 
 
 def _no_table(name: TableName) -> InvalidOperation:

@@ -54,6 +54,20 @@ def partition_names(call: Call, table: Table, many: Iterable[Sequence[str] | Non
     )
 
 
+def check_belongs(name: TableName, partition: Partition) -> None:
+    """Raise MetaError unless a partition of a request names this table, in any case; a catalog only if it names one."""
+    database, table, catalog = partition.dbName, partition.tableName, partition.catName
+    if (
+        (database != name.database and normalize(database or "") != name.database)
+        or (table != name.table and normalize(table or "") != name.table)
+        or (catalog is not None and normalize(catalog) != name.catalog)
+    ):
+        raise MetaError(
+            f"Partition does not belong to target table {name}: it names {catalog or name.catalog}.{database}.{table}, "
+            f"values [{', '.join(partition.values or [])}]"
+        )
+
+
 def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]:
     """Return names of partitions of a table as they are stored; one that can be none of it stays as it is, and is not there."""
     keys = [key.name for key in table.partitionKeys]
@@ -123,10 +137,10 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
-    """Return the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
+    """Return the partition of this name, whatever order and case its keys have. NoSuchObject, MetaError.
 
-    Keys in another case than they are stored name none, and keys that the table does not have are passed over: that is Java's way, and
-    Hive's clients expect it of what reads by name.
+    Keys that the table does not have are passed over; for Hive 3's and 4's own clients keys in another case than they are stored name none.
+    That is Java's way, which Hive's clients expect of what reads by name.
     """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
@@ -137,7 +151,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
             values = values_for_keys(keys, partition, may_have_more=True)
         except InvalidObject as error:
             raise NoSuchObject(error.message) from error
-        if not has_keys(partition, keys):
+        if not _reads_name(call, partition, keys):
             raise NoSuchObject(f"partition {partition} of {name}: its keys are {', '.join(keys)}")
         found = partitions.find(call.database, session, table, partition_name(call, table, values))
         if found is None:
@@ -145,6 +159,11 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
         return found
 
     return with_table(call, name, work)
+
+
+def _reads_name(call: Call, partition: str, keys: Sequence[str]) -> bool:
+    """Tell whether a client's name of a partition is read where it is not as it is stored."""
+    return not call.client.release.tells_keys_by_case or has_keys(partition, keys)
 
 
 def by_values(values: Sequence[str] | None) -> PartitionQuery:
@@ -213,7 +232,7 @@ def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] |
         rows = partitions.named_rows(session, table, distinct) if wanted else []
         if len(rows) < len(distinct):
             keys = [key.name for key in table.partitionKeys]
-            stored = names_as_stored(call, table, (each for each in distinct if has_keys(each, keys)))
+            stored = names_as_stored(call, table, (each for each in distinct if _reads_name(call, each, keys)))
             if not {*stored} <= {*distinct}:
                 rows = partitions.named_rows(session, table, stored)
         return _made(call, form)(session, table, rows)

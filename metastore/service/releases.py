@@ -61,6 +61,11 @@ class ReleaseTraces:
         """3's client marks catalogs in names, and calls none of the request methods that came later."""
         return self.marked_catalog and not self.is_4
 
+    @property
+    def tells_keys_by_case(self) -> bool:
+        """Hive's own clients since 3 expect that a partition's name with keys in another case is that of none."""
+        return self.is_3 or self.is_4
+
     def reads_timestamp_statistics(self, engine: str | None) -> bool:
         """Tell whether the client reads `timestampStats`, which only Hive 4 does, and by the engine that a request names.
 

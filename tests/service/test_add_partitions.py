@@ -132,6 +132,16 @@ def test_an_existing_partition_is_left_out_with_if_not_exists(metastore: Metasto
     assert [each.values for each in left_out.partitions] == [["0", "0"]]
 
 
+def test_what_exists_may_come_twice_with_if_not_exists(metastore: Metastore, base: Path) -> None:
+    """Hive 4.0.1's server passes over what exists before it looks for duplicates."""
+    told = Remembering()
+    new = [partition("0", "0"), partition("1", "1"), partition("0", "0", mark="new")]
+    added = add_partitions(call_of(listening(metastore, told)), NAME, new, if_not_exists=True)
+    assert [each.values for each in added] == [["1", "1"]]
+    assert [[each.values for each in event.partitions] for event, _ in told.seen] == [[["1", "1"]], [["0", "0"]]]
+    failing(metastore, AlreadyExists, r"already exists: hive\.default\.t p=0/q=0", new)
+
+
 def test_only_existing_partitions_with_if_not_exists_change_nothing(metastore: Metastore, base: Path) -> None:
     assert add_partitions(call_of(metastore), NAME, [partition("0", "0")], if_not_exists=True) == []
     assert_nothing_happened(metastore, base)

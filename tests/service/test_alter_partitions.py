@@ -320,6 +320,26 @@ def test_of_many_altered_partitions_one_that_does_not_fit_fails_all(
     assert state(call, base) == before
 
 
+@pytest.mark.parametrize("foreign", [{"catName": "spark"}, {"dbName": "d"}, {"tableName": "u"}, {"dbName": None}])
+def test_a_partition_that_names_another_table_or_catalog_is_refused(call: Call, base: Path, foreign: dict[str, str | None]) -> None:
+    before = state(call, base)
+    for change in (
+        lambda: alter_partitions(call, NAME, [changed(call, "1", **foreign)]),
+        lambda: rename_partition(call, NAME, ["1"], changed(call, "1", values=["3"], **foreign)),
+    ):
+        with pytest.raises(MetaError, match=r"Partition does not belong to target table hive\.default\.t"):
+            change()
+    assert state(call, base) == before
+
+
+def test_names_in_another_case_are_those_of_the_table(call: Call, base: Path) -> None:
+    spelled = {"catName": "Hive", "dbName": "DEFAULT", "tableName": "T"}
+    alter_partitions(call, NAME, [changed(call, "1", **spelled), changed(call, "2")])
+    rename_partition(call, NAME, ["1"], changed(call, "1", values=["3"], **spelled))
+    found = get_partition(call, NAME, ["3"])
+    assert (found.catName, found.dbName, found.tableName) == tuple(NAME)
+
+
 def test_a_missing_table_is_an_invalid_operation(call: Call) -> None:
     missing = TableName("hive", "default", "missing")
     new = Partition(values=["1"], dbName="default", tableName="missing")
