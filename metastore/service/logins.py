@@ -21,14 +21,14 @@ def admit(config: Config, client: Client, login: Login) -> None:
 
 
 def set_ugi(call: Call, user: str | None, groups: Sequence[str] | None) -> list[str]:
-    """Take the user whom a client names, and return its groups and that name.
+    """Take the user whom a client names, and return the user's groups; after a login the user's name is the last of them, as in Java.
 
     Without a login the client is believed. With one the name must be the login's, or that of a user for whom it may act: MetaError.
     """
     client, login = call.client, call.client.login
     if login is None:
         client.user, client.groups = user, list(groups or ())
-        return [*client.groups, user] if user is not None else list(client.groups)
+        return list(client.groups)
     if user is not None and user != client.user:
         _act_for(call, client, login, user)
     return [*client.groups, client.user or login.user]

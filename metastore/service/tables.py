@@ -75,15 +75,20 @@ def get_table(call: Call, name: TableName) -> Table:
 
 
 def get_table_objects_by_name(call: Call, catalog: str, database: str | None, names: Sequence[str] | None) -> list[Table]:
-    """Return those of the named tables that are there. UnknownDatabase; InvalidOperation for a null or empty argument."""
+    """Return those of the named tables that are there; none without names, in a missing database too.
+
+    UnknownDatabase; InvalidOperation for a null or empty argument.
+    """
     if not database:
         raise UnknownDatabase("DB name is null or empty")
     if names is None:
         raise InvalidOperation(f"{database} cannot find null tables")
     wanted = list(dict.fromkeys(normalize(name) for name in names))
+    if not wanted:
+        return []
 
     def work(session: Session) -> list[Table]:
-        found = tables.find_many(call.database, session, catalog, database, wanted) if wanted else []
+        found = tables.find_many(call.database, session, catalog, database, wanted)
         if not found and databases.find(session, catalog, database) is None:
             raise UnknownDatabase(f"Could not find database {catalog}.{database}")
         return found

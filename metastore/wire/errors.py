@@ -1,7 +1,8 @@
 """Put an error into the field of a method's result that declares it. This module never sends, logs, or decides what is an error.
 
 An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
-TApplicationException INTERNAL_ERROR, as Java's servers do.
+TApplicationException INTERNAL_ERROR, as Java's servers do. Where MetaException is meant and ConfigValSecurityException alone is declared,
+as by get_config_value, it is that.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def _candidates(error: Exception) -> list[Any]:
         return [error, idl.MetaException(message=str(getattr(error, "message", None) or error))]
     if isinstance(error, errors.MetastoreError):
         classes: list[Any] = [EXCEPTIONS[cls] for cls in type(error).__mro__ if cls in EXCEPTIONS]
+        if isinstance(error, errors.MetaError):
+            classes.append(idl.ConfigValSecurityException)
         return [cls(message=error.message) for cls in (*classes, idl.MetaException)]
     return [idl.MetaException(message=f"{type(error).__name__}: {error}")]
 

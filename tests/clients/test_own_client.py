@@ -60,13 +60,14 @@ def test_what_is_missing_is_told_as_the_method_declares(server: Server) -> None:
         with pytest.raises(MetaException, match="nope"):
             client.truncate_table("default", "nope", ["k=1"])
         with pytest.raises(TApplicationException, match=r"Internal error processing get_table_objects_by_name: .*missing"):
-            client.get_table_objects_by_name("missing", [])
+            client.get_table_objects_by_name("missing", ["t"])
+        assert client.get_table_objects_by_name("missing", []) == []
 
 
 def test_a_database_belongs_to_who_made_it(server: Server) -> None:
     with connect(server.uri) as client:
         client.create_database(Database(name="one", parameters={}))
-        client.set_ugi("bob", ["staff"])
+        assert client.set_ugi("bob", ["staff"]) == ["staff"]
         client.create_database(Database(name="two", parameters={}))
         client.create_database(Database(name="three", parameters={}, ownerName="eve"))
         found = [client.get_database(name) for name in ("one", "two", "three")]

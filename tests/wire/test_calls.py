@@ -133,6 +133,12 @@ def test_text_that_is_no_utf8_is_an_error_that_names_the_field(client: Client) -
     assert client.getStatus() == 2
 
 
+def test_text_that_is_no_utf8_is_the_one_error_that_get_config_value_declares(client: Client) -> None:
+    with pytest.raises(idl.ConfigValSecurityException, match="name of get_config_value is no UTF-8"):
+        client.get_config_value(b"hive\xff", "x")
+    assert client.getStatus() == 2
+
+
 def test_text_of_any_script_passes(client: Client) -> None:
     assert client.get_table("δ", "表\U0001f600").tableName == "表\U0001f600"
 

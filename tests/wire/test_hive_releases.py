@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -148,6 +148,44 @@ def test_the_names_of_partitions_of_a_missing_table_are_none_to_hive_4(client: C
 def test_partitions_by_leading_values_need_a_value(client: Client, values: list[str] | None) -> None:
     with pytest.raises(MetaException, match="list of partition values is null or empty"):
         client.get_partition_names_ps_req(idl.GetPartitionNamesPsRequest(dbName="default", tblName="t", partValues=values, maxParts=-1))
+
+
+PS: dict[str, Callable[[Client, list[str] | None, int], list[Partition]]] = {
+    "get_partitions_ps": lambda client, values, most: client.get_partitions_ps("default", "t", values, most),
+    "get_partitions_ps_with_auth": lambda client, values, most: client.get_partitions_ps_with_auth("default", "t", values, most, "u", []),
+    "get_partitions_ps_with_auth_req": lambda client, values, most: (
+        client.get_partitions_ps_with_auth_req(
+            idl.GetPartitionsPsWithAuthRequest(dbName="default", tblName="t", partVals=values, maxParts=most)
+        ).partitions
+    ),
+}
+
+
+@pytest.mark.parametrize("method", PS)
+def test_partitions_of_no_leading_values_are_all_where_a_client_may_ask_for_all(
+    server: ServerThread, client: Client, tmp_path: Path, method: str
+) -> None:
+    """So does Hive 4.0.1's server: with a limit it counts first, by a name that no values can make."""
+    for most, found in ((-1, 2), (0, 0), (1, 1), (5, 2)):
+        for values in ([], None):
+            assert len(PS[method](client, values, most)) == found
+    limited = build(Config(db=f"sqlite:///{tmp_path / 'm.db'}", data_directory=str(tmp_path / "limited"), limit_partition_request=3))
+    with ServerThread(WireSettings(port=0), limited) as other, connect(other.uri, timeout=20) as careful:
+        assert len(PS[method](careful, [], 3)) == 2
+        for most in (-1, 4):
+            with pytest.raises(MetaException, match=r"values is null or empty: .* or ask for 3 partitions at the most"):
+                PS[method](careful, [], most)
+    close(limited)
+
+
+def test_keys_in_another_case_name_no_partition_to_hive_s_own_clients(hive_3: Client, hive_4: Client, client: Client) -> None:
+    for name in ("DS=a/hr=1", "hr=1/Ds=a", "DS=a/HR=1"):
+        assert client.get_partition_by_name("default", "t", name).values == ["a", "1"]
+        assert [each.values for each in client.get_partitions_by_names("default", "t", [name, "ds=b/hr=1"])] == [["a", "1"], ["b", "1"]]
+        for hive in (hive_3, hive_4):
+            with pytest.raises(idl.NoSuchObjectException, match="its keys are ds, hr"):
+                hive.get_partition_by_name("default", "t", name)
+            assert [each.values for each in hive.get_partitions_by_names("default", "t", [name, "ds=b/hr=1"])] == [["b", "1"]]
 
 
 def test_partitions_come_with_privileges_for_whom_a_request_names(client: Client) -> None:

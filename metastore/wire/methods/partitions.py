@@ -295,9 +295,10 @@ def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWi
     found: list[Partition] | LongList
     if request.partNames is not None:
         found = partitions.get_partitions_by_names(call, name, request.partNames, form=_form(request))
+    elif request.partVals is None:
+        found = _first(call, name, partitions.EVERY, request.maxParts, asked, form=_form(request))
     else:
-        query = partitions.EVERY if request.partVals is None else partitions.by_values(_leading(request.partVals))
-        found = _first(call, name, query, request.maxParts, asked, form=_form(request))
+        found = _with_values(call, name, request.partVals, request.maxParts, asked, form=_form(request))
     return made_of(found, lambda page: GetPartitionsPsWithAuthResponse(partitions=_project(page, request)))
 
 
@@ -343,14 +344,30 @@ def _get_partitions(call: Call, args: Any) -> list[Partition] | LongList:
     return _first(call, _name(call, args), partitions.EVERY, args.max_parts)
 
 
+EMPTY_VALUES = 'the list of partition values is null or empty: give a value for each leading key, "" for any'
+
+
 def _leading(values: list[str] | None) -> list[str]:
     if not values:
-        raise MetaError('the list of partition values is null or empty: give a value for each leading key, "" for any')
+        raise MetaError(EMPTY_VALUES)
     return values
 
 
+def _with_values(
+    call: Call, name: TableName, values: list[str] | None, limit: int | None, principal: partitions.Grantee | None = None,
+    *, form: partitions.Form = partitions.TUPLES,
+) -> list[Partition] | LongList:  # fmt: skip
+    """Return the first partitions whose leading values agree, of all without values. MetaError without, where not all may be asked for."""
+    if values:
+        return _first(call, name, partitions.by_values(values), limit, principal, form=form)
+    most = call.config.limit_partition_request
+    if most >= 0 and not 0 <= unpack.limit(limit) <= most:
+        raise MetaError(f"{EMPTY_VALUES}, or ask for {most} partitions at the most (limit_partition_request)")
+    return _first(call, name, partitions.EVERY, limit, principal, form=form)
+
+
 def _get_partitions_ps(call: Call, args: Any) -> list[Partition] | LongList:
-    return _first(call, _name(call, args), partitions.by_values(_leading(args.part_vals)), args.max_parts)
+    return _with_values(call, _name(call, args), args.part_vals, args.max_parts)
 
 
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition] | LongList:
@@ -382,7 +399,7 @@ def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition] | LongLi
 
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition] | LongList:
-    return _first(call, _name(call, args), partitions.by_values(_leading(args.part_vals)), args.max_parts, _principal(args))
+    return _with_values(call, _name(call, args), args.part_vals, args.max_parts, _principal(args))
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
