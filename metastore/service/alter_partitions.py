@@ -80,7 +80,7 @@ def _alter(
     with change(call, event, ("partitions", *name, names)) as current:
 
         def work(session: Session) -> None:
-            locking = partitions.Locking(session, table, names, known.state)
+            locking = partitions.Locking(session, table, names, known)
             share_columns(call.database, new)
             now = str(int(time.time()))
             sent = [_from_request(table, partition, now) for partition in new]

@@ -25,7 +25,6 @@ from metastore.service.partitions import names_as_stored
 from metastore.service.partitions import partition_names as partition_names_of
 from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
 from metastore.store.database import Session
-from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.tables import Known
 from metastore.store.write_ids import TableKey
 
@@ -44,7 +43,8 @@ def find_table(call: Call, name: TableName) -> Table:
 def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
-    `work` fails when the row that it locks says something else by now. Listeners are shown nothing that may be old: where there are any
+    `work` fails when the row that it locks says something else by now. What fails while it holds the row, and that says the same as before
+    (`is_current`), fails at once. Listeners are shown nothing that may be old: where there are any
     but the notification log, which is notified inside the transaction, the table is read. NoSuchObject, and what `work` raises.
     """
     database, listeners = call.database, call.listeners
@@ -52,10 +52,9 @@ def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> 
     if known is not None:
         try:
             return work(known)
-        except BrokenAtCommit:
-            raise
         except MetastoreError:
-            pass  # the table may be another one by now
+            if known.is_current:
+                raise
     found = database.read(lambda session: tables.find_and_cache(database, session, *name))
     if found is None:
         raise NoSuchObject(f"{name} table not found")

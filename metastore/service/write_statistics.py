@@ -200,7 +200,7 @@ def _update(
     with change(call, UpdateStatistics(client=call.info, table=table, statistics=of_event, data=data)) as current:
 
         def work(session: Session) -> bool:
-            locking = partitions.Locking(session, table, names, known.state)
+            locking = partitions.Locking(session, table, names, known)
             old = statistics.of_other_columns(session, table.id, names, engine, unread)
             new = columns()  # the database locks while this encodes
             rows = locking.rows()

@@ -139,8 +139,10 @@ class Locked(NamedTuple):
 class Locking:
     """Locks a table as `tables.lock_known` does and its named partitions, in one round trip, which may be that of the next statement."""
 
-    def __init__(self, session: Session, table: Table, names: Sequence[str], state: Row | None = None) -> None:
-        self._session, self._table, self._names, self._state = session, table, names, state
+    def __init__(self, session: Session, table: Table, names: Sequence[str], known: tables.Known | None = None) -> None:
+        """`known` is the table where it may be another one by now; then it is noted there whether it is that still."""
+        self._session, self._table, self._names, self._known = session, table, names, known or tables.Known(table, None)
+        self._known.is_current = False
         self._held = tables.lock_known(session, table)
         self._rows = _enqueue_lock(session, table, names)
 
@@ -150,12 +152,13 @@ class Locking:
         Retry as in `_locked_rows`.
         """
         rows = _locked_rows(self._session, self._table, self._names, self._rows)
-        return rows if tables.is_locked(self._table, self._held, self._state) else None
+        self._known.is_current = tables.is_locked(self._table, self._held, self._known.state)
+        return rows if self._known.is_current else None
 
     def locked(self, database: Database) -> Locked | None:
         """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
-        held = tables.locked(database, self._session, self._table, self._held, self._state)
+        held = tables.locked(database, self._session, self._table, self._held, self._known.state)
         return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows))
 
 

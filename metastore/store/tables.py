@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -181,12 +182,15 @@ def find(database: Database, session: Session, catalog: str, database_name: str,
     return None if row is None else _struct(database, row)
 
 
-class Known(NamedTuple):
+@dataclass(slots=True)
+class Known:
     """A table as it was read by this call or an earlier one."""
 
     table: Table
     state: Row | None
     """What its row said to an earlier call (`STATE`): whoever holds the row has to see that it still does."""
+    is_current: bool = False
+    """Whether the row was locked and said so still: what fails from then on fails for the table as it is."""
 
 
 def cached(database: Database, catalog: str, database_name: str, name: str) -> Known | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
@@ -19,7 +20,8 @@ from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table, find_table, on_cached_table
 from metastore.store import tables
 from metastore.store.database import Session
-from metastore.store.drivers.contract import BrokenAtCommit
+from metastore.store.drivers.contract import BrokenAtCommit, Retry
+from metastore.store.partitions import Locking
 from metastore.store.tables import Known
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 from tests.support.column_statistics import numbers, of, texts
@@ -123,6 +125,7 @@ def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: P
 
     def broken(known: Known) -> None:
         asked.append(known.state is None)
+        known.is_current = True
         raise BrokenAtCommit("the connection broke")
 
     with pytest.raises(BrokenAtCommit):
@@ -130,16 +133,56 @@ def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: P
     assert asked == [False]
 
 
-def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition) -> None:
+@pytest.mark.parametrize("is_current", [False, True])
+def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition, is_current: bool) -> None:
     asked: list[bool] = []
 
     def refuse(known: Known) -> None:
         asked.append(known.state is None)
+        known.is_current = is_current
         raise MetaError("no")
 
     with pytest.raises(MetaError, match="no"):
         on_cached_table(call, NAME, refuse)
-    assert asked == [False, True]
+    assert asked == ([False] if is_current else [False, True])
+
+
+def test_a_refusal_costs_what_the_lock_costs(call: Call, part: Partition, counts: StatementCounts) -> None:
+    """The row was seen while it was locked: nothing is read anew, and no statement is sent again."""
+    missing = deepcopy(part)
+    missing.values = ["9"]
+    narrower = deepcopy(part)
+    narrower.sd.cols = columns_of(("a", "array<int>"), ("b", "string"))
+
+    def refused(error: type[Exception], work: Callable[[], object]) -> Callable[[], None]:
+        def run() -> None:
+            with pytest.raises(error):
+                work()
+
+        return run
+
+    counts("alter a partition that is missing", refused(InvalidOperation, lambda: alter_partitions(call, NAME, [missing])))
+    counts("alter a partition to what its data is not", refused(InvalidOperation, lambda: alter_partitions(call, NAME, [narrower])))
+    new = [of(NAME, numbers("a", 1, 2), partition="p=9")]
+    counts("write statistics of a missing partition", refused(NoSuchObject, lambda: write_statistics.set_statistics(call, new)))
+
+
+def test_what_was_seen_before_a_conflict_counts_no_more_after_it(call: Call, part: Partition) -> None:
+    seen: list[bool] = []
+
+    def conflicting(known: Known) -> None:
+        def work(session: Session) -> None:
+            locking = Locking(session, known.table, ["p=1"], known)
+            seen.append(known.is_current)
+            locking.rows()
+            seen.append(known.is_current)
+            if len(seen) == 2:
+                raise Retry("first")
+
+        call.database.write(work)
+
+    on_cached_table(call, NAME, conflicting)
+    assert seen == [False, True, False, True]
 
 
 def test_few_tables_are_cached(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
