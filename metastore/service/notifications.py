@@ -49,8 +49,8 @@ def current_id(call: Call) -> int:
 
 def last_id(metastore: Metastore) -> int:
     """Return the id of the last event, 0 before the first, to whoever has no call."""
-    _number(metastore)
-    return metastore.database.read(notifications.last_id)
+    found = metastore.database.read(notifications.last_id)
+    return metastore.database.write(notifications.number) if found is None else found
 
 
 def get_next(call: Call, request: NotificationEventRequest) -> list[NotificationEvent]:

@@ -104,9 +104,14 @@ def _matched_mysql(element: Matched, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 PENDING = (
-    sa.select(NOTIFICATION.sequence, NOTIFICATION.events).where(NOTIFICATION.id.is_(None)).order_by(NOTIFICATION.sequence).limit(BATCH)
+    sa.select(NOTIFICATION.sequence, NOTIFICATION.events)
+    .where(NOTIFICATION.id.is_(None))
+    .order_by(NOTIFICATION.id, NOTIFICATION.sequence)
+    .limit(BATCH)
 )
+"""In the order of `sequence`. By that alone PostgreSQL would read the whole log where it believes that many have no id."""
 HAS_PENDING = sa.select(NOTIFICATION.sequence, NOTIFICATION.events).where(NOTIFICATION.id.is_(None)).limit(1)
+LAST = sa.select(counters.VALUE.scalar_subquery(), sa.exists(HAS_PENDING))
 NUMBER = sa.update(notifications).where(Among(NOTIFICATION.sequence, "keys")).values(id=Matched(NOTIFICATION.sequence, "order", "ids"))
 FIELDS = (NOTIFICATION.id, *(NOTIFICATION[name] for name in LogRow._fields))
 OLDEST = sa.select(NOTIFICATION.id, NOTIFICATION.time).where(NOTIFICATION.id.is_not(None)).order_by(NOTIFICATION.id).limit(BATCH)
@@ -165,9 +170,10 @@ def pending(session: Session) -> bool:
     return session.exists(HAS_PENDING)
 
 
-def last_id(session: Session) -> int:
-    """Return the last id that was given; 0 for none."""
-    return counters.value(session, COUNTER)
+def last_id(session: Session) -> int | None:
+    """Return the id of the last event, 0 before the first; None where there are events without an id."""
+    value, has_pending = session.row(LAST, key=COUNTER) or (None, False)
+    return None if has_pending else value or 0
 
 
 @cache
@@ -238,7 +244,7 @@ def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
 
 def delete_oldest(session: Session, before: int, keep: int | None) -> int:
     """Remove the first events as long as they are older than `before` (seconds) or more than `keep`; return how many, at most BATCH."""
-    limit = 0 if keep is None else last_id(session) - keep
+    limit = 0 if keep is None else counters.value(session, COUNTER) - keep
     gone = []
     for key, time in session.rows(OLDEST):
         if time >= before and key > limit:

@@ -29,6 +29,7 @@ from metastore.service.drop_partitions import drop_partitions
 from metastore.service.exchange import exchange_partitions
 from metastore.service.privileges import list_privileges
 from metastore.store import locks as lock_rows
+from metastore.store import notifications as log
 from metastore.store.database import Session
 from tests.support.catalog import add_partitions, make_database, make_table
 from tests.support.column_statistics import numbers, of
@@ -168,6 +169,26 @@ def test_postgresql_compares_no_list_with_each_row(call: Call) -> None:
     compared = {text: plan for text, plan in seen.items() if any(map(compares.match, plan))}
     assert len(looked_up) >= 5
     assert compared == {}
+
+
+def test_postgresql_looks_for_events_without_ids_in_the_index(call: Call) -> None:
+    """Also while it believes that half of the log has none, as it had when that was looked at last."""
+    if call.database.driver.name != "postgresql":
+        pytest.skip("the others do not guess how many there are")
+    new = [log.LogRow(1, "COMMIT_TXN", None, None, None, "", "json-0.2") for _ in range(log.BATCH * 2)]
+    for _ in range(2):
+        call.database.write(log.number)
+        call.database.write(lambda session: log.insert(session, new))
+    call.database.write(lambda session: session.cursor.execute("ANALYZE notifications"))
+    call.database.write(log.number)
+
+    def explain(session: Session, statement: ClauseElement) -> str:
+        text, literals, _ = call.database.compiled[statement]
+        session.cursor.execute(f"EXPLAIN {text}", {**literals, "key": ""})
+        return str(session.cursor.fetchall())
+
+    for statement in (log.PENDING, log.HAS_PENDING, log.LAST):
+        assert "Index Cond: (id IS NULL)" in call.database.read(lambda session, statement=statement: explain(session, statement))
 
 
 def test_mariadb_makes_no_table_to_read_locks(call: Call) -> None:
