@@ -24,6 +24,7 @@ from metastore.service.names import TableName
 from metastore.service.partitions import names_as_stored
 from metastore.service.partitions import partition_names as partition_names_of
 from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
+from metastore.store.answer import Answer
 from metastore.store.database import Session
 from metastore.store.tables import Known
 from metastore.store.write_ids import TableKey
@@ -227,17 +228,19 @@ def _drop(
     with change(call, DropTable(client=call.info, table=table, delete_data=delete_data, environment=environment)) as current:
 
         def remove(session: Session) -> None:
-            held = _locked(call, session, name, table)
+            answer = tables.lock_known(session, table, exclusively=True)
+            index_tables = indexes.index_tables(session, cast(int, table.id))
+            used = view_sources.made_from_table(session, name)
+            held = _held(call, session, name, table, answer)
             if work is not None:
                 work(session)
-            index_tables = indexes.index_tables(session, cast(int, held.id))
-            used = view_sources.made_from_table(session, name)
             if used:
                 raise MetaError(f"Cannot drop table {name} as it is used in {views_told(call, used)}")
             if held.tableType == INDEX_TABLE and indexes.owner(session, cast(int, held.id)) is not None:
                 raise MetaError(f"The table {name} is an index table. Please do drop index instead.")
+            names = [TableName(*each) for each in index_tables()]
             dropped = [_take(call, session, name, held, environment, delete_data=delete_data)]
-            for each in map(TableName._make, index_tables()):
+            for each in names:
                 if tables.lock(session, *each) is not None and (found := tables.find(call.database, session, *each)) is not None:
                     dropped.append(_take(call, session, each, found, {}, delete_data=True))
                     call.listeners.before(dropped[-1].event)
@@ -258,7 +261,12 @@ def _take(call: Call, session: Session, name: TableName, table: Table, environme
 
 def _locked(call: Call, session: Session, name: TableName, table: Table) -> Table:
     """Lock a table that was read before; return it as it is now. NoSuchObject."""
-    held = tables.locked(call.database, session, table, tables.lock_known(session, table, exclusively=True))
+    return _held(call, session, name, table, tables.lock_known(session, table, exclusively=True))
+
+
+def _held(call: Call, session: Session, name: TableName, table: Table, answer: Answer) -> Table:
+    """Return a table that `lock_known` locked, as it is now. NoSuchObject."""
+    held = tables.locked(call.database, session, table, answer)
     if held is None or held.id is None:
         raise NoSuchObject(f"{name} table not found")
     return held

@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metastore.store import counters
+from metastore.store.answer import Answer
 from metastore.store.database import Session
 
 COUNTER = "authorization"
 
 
-def note(session: Session) -> None:
-    """Count a change of roles, privileges, locations or owners of databases when the unit of work ends, once."""
-    session.before_commit(_count, None)
+def note(session: Session, by: Answer | None = None) -> None:
+    """Count a change of roles, privileges, locations or owners of databases when the unit of work ends, once.
+
+    `by` is the answer to a statement that may have changed no row: then nothing was changed.
+    """
+    session.before_commit(_count, by)
 
 
-def _count(session: Session, _: Collection[None]) -> None:
-    counters.take(session, counters.NUMBERS, 1, name=COUNTER)
+def _count(session: Session, changed: Collection[Answer | None]) -> None:
+    if any(by is None or by.count for by in changed):
+        counters.take(session, counters.NUMBERS, 1, name=COUNTER)
 
 
 def number(session: Session) -> int:

@@ -42,4 +42,4 @@ def delete_contents(session: Session, database_id: int, kinds: Iterable[str]) ->
     """Remove what a database holds, of these kinds, with all that hangs on it."""
     for kind in kinds:
         for statement in STATEMENTS[kind]:
-            session.execute(statement, key=database_id)
+            session.enqueue(statement, key=database_id)

@@ -93,9 +93,9 @@ def rename_table(session: Session, old: TableKey, new: TableKey) -> None:
     """Let the rows of a table follow it to another name or database."""
     names = {"new_database": new.database, "new_table": new.table}
     for room in MAKE_ROOM:
-        session.execute(room, catalog_key=old.catalog, **names)
+        session.enqueue(room, catalog_key=old.catalog, **names)
     for rename in RENAME_TABLE:
-        session.execute(rename, **named(old), **names)
+        session.enqueue(rename, **named(old), **names)
     for key in (old, new):
         invalidate(session, *key)
 
@@ -109,24 +109,24 @@ def delete_write_ids(session: Session, table: TableKey, transactions: Sequence[i
 def rename_partition(session: Session, table: TableKey, old: str, new: str) -> None:
     """Let the rows of a partition follow it to another name."""
     for statement in RENAME_PARTITION:
-        session.execute(statement, **named(table), partition_key=old, new_partition=new)
+        session.enqueue(statement, **named(table), partition_key=old, new_partition=new)
 
 
 def delete_table(session: Session, table: TableKey) -> None:
     """Remove the rows of a table that is dropped; a later one of that name begins with write id 1. Its locks stay until released."""
     for statement in DELETE_TABLE:
-        session.execute(statement, **named(table))
+        session.enqueue(statement, **named(table))
     invalidate(session, *table)
 
 
 def delete_database(session: Session, catalog: str, database: str) -> None:
     """Remove the rows of all tables of a database that is dropped."""
     for statement in DELETE_DATABASE:
-        session.execute(statement, catalog_key=catalog, database_key=database)
+        session.enqueue(statement, catalog_key=catalog, database_key=database)
     invalidate(session, catalog, database)
 
 
 def delete_partitions(session: Session, table: TableKey, names: Sequence[str]) -> None:
     """Remove the rows of partitions that are dropped; the table's write ids stay."""
     for statement in DELETE_PARTITIONS:
-        session.execute(statement, names=list(names), **named(table))
+        session.enqueue(statement, names=list(names), **named(table))

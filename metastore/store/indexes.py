@@ -46,7 +46,8 @@ ONE = (INDEX.table_id == TABLE_KEY, INDEX.name == sa.bindparam("name_key"))
 LOCK = sa.select(INDEX.body).where(*ONE).with_for_update()
 UPDATE = sa.update(indexes).where(*ONE).values(body=sa.bindparam("body"))
 DELETE = sa.delete(indexes).where(*ONE)
-INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_with_index_table(indexes)).where(INDEX.table_id == sa.bindparam("key"))
+INDEX_TABLES = sa.select(INDEX.index_table_id).where(INDEX.table_id == sa.bindparam("key"))
+NAMES_OF_INDEX_TABLES = sa.select(*_INDEX_TABLE_NAME).select_from(_with_index_table(indexes)).where(INDEX.table_id == sa.bindparam("key"))
 OWNER = sa.select(DATABASE.name, TABLE.name, INDEX.name).select_from(_WITH_TABLE).where(INDEX.index_table_id == sa.bindparam("key"))
 
 
@@ -99,9 +100,9 @@ def all_of(database: Database, session: Session, catalog: str, database_name: st
 
 
 def index_tables(session: Session, table_id: int) -> Later[list[tuple[str, str, str]]]:
-    """Return catalog, database and name of the index tables of a table, with the next statement."""
+    """Return catalog, database and name of the index tables of a table, with the next statement; hardly any table has one."""
     answer = session.enqueue(INDEX_TABLES, key=table_id)
-    return lambda: [tuple(row) for row in answer.rows]
+    return lambda: [(row[0], row[1], row[2]) for row in session.rows(NAMES_OF_INDEX_TABLES, key=table_id)] if answer.rows else []
 
 
 def owner(session: Session, index_table_id: int) -> str | None:

@@ -328,6 +328,5 @@ def lock_parameters(session: Session, key: int) -> dict[str, str] | None:
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:
     """Remove a table with all that hangs on it."""
-    for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE):
-        if session.execute(statement, key=key) and statement is DELETE_PRIVILEGES:
-            authorization_changes.note(session)
+    gone = {statement: session.enqueue(statement, key=key) for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE)}
+    authorization_changes.note(session, gone[DELETE_PRIVILEGES])

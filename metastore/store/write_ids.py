@@ -216,7 +216,7 @@ def delete(session: Session, key: TableKey, transactions: Sequence[int] | None =
     """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
     if transactions is None:
         for statement in FORGET:
-            session.execute(statement, **named(key))
+            session.enqueue(statement, **named(key))
         return
     session.execute(DELETE_TRANSACTIONS, keys=list(transactions), **named(key))
     rows = session.rows(OVERLAPPING, lowest=transactions[0], highest=transactions[-1], **named(key))
