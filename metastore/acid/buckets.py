@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from unicodedata import category
+from urllib.parse import quote
 
 MAX_BUCKETS = 4096
 MAX_STATEMENTS = 4096
 _VERSION = 1 << 29
 _FILE = re.compile(r"bucket_(\d+)(?:_\d+)?", re.ASCII)
-_ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_(\d+))?", re.ASCII)
+_ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_\d+)?", re.ASCII)
+_QUOTED = frozenset(' "#%<>?[\\]^`{|}')
+"""Letters that a URI has by their codes, beside blanks and controls of any alphabet."""
 
 
 class Original(NamedTuple):
@@ -67,7 +71,16 @@ def is_original(name: str) -> bool:
     return _ORIGINAL.fullmatch(name) is not None
 
 
-def of_original(name: str) -> tuple[int, int]:
-    """Return (bucket, copy) of a file from before the table was transactional; a name that Hive did not give is bucket 0's."""
+def of_original(name: str) -> int:
+    """Return the bucket of a file from before the table was transactional; a name that Hive did not give is bucket 0's."""
     match = _ORIGINAL.fullmatch(name)
-    return (0, 0) if match is None else (int(match[1]), int(match[2] or 0))
+    return 0 if match is None else int(match[1])
+
+
+def hive_order(path: str) -> bytes:
+    """Return the key by which Hive sorts the original files of a bucket, whose rows it numbers so: their paths as text.
+
+    `_copy_10` stands before `_copy_2`, and files of directories between others. Source: AcidUtils.getAcidState, java.net.URI.compareTo.
+    """
+    letters = (quote(each, safe="") if each in _QUOTED or category(each) in ("Cc", "Zs", "Zl", "Zp") else each for each in path)
+    return "".join(letters).encode("utf-16-be", "surrogatepass")

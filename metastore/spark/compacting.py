@@ -154,7 +154,7 @@ def _copy_rows(work: SparkTransaction, job: CompactionJob, selected: Selected, n
     """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
     by_bucket: dict[int, list[str]] = {}
     for path in [*selected.originals, *selected.inserts]:
-        by_bucket.setdefault(of_original(path.rpartition("/")[2])[0] if job.table.buckets else 0, []).append(path)
+        by_bucket.setdefault(of_original(path.rpartition("/")[2]) if job.table.buckets else 0, []).append(path)
     found: list[tuple[str, int]] = []
     for bucket, paths in by_bucket.items():
         part = replace(selected, originals=[], inserts=paths)

@@ -172,17 +172,20 @@ def is_loaded(folder: Folder, path: str) -> bool:
 
 
 def numbered(folder: Folder, paths: Sequence[str]) -> list[Original]:
-    """Number the files of each bucket, the row numbers of which go on from one file to the next; those of each base or delta apart."""
+    """Number the files of each bucket in Hive's order, the row numbers of which go on from one file to the next.
+
+    Files of each base or delta are numbered apart.
+    """
     from metastore.acid.orc_files import count_rows
 
-    by_bucket: dict[tuple[str, int], list[tuple[int, str]]] = {}
-    for path in sorted(paths):
-        bucket, copy = buckets.of_original(path.rpartition("/")[2])
-        by_bucket.setdefault((path.split("/")[-2] if is_loaded(folder, path) else "", bucket), []).append((copy, path))
+    by_bucket: dict[tuple[str, int], list[str]] = {}
+    for path in sorted(paths, key=buckets.hive_order):
+        directory = path.split("/")[-2] if is_loaded(folder, path) else ""
+        by_bucket.setdefault((directory, buckets.of_original(path.rpartition("/")[2])), []).append(path)
     out = []
     for (directory, bucket), found in by_bucket.items():
         row = 0
-        for _, path in sorted(found):
+        for path in found:
             out.append(Original(path, bucket, row, *_writer(directory)))
             if len(found) > 1:
                 row += count_rows(path)

@@ -144,6 +144,6 @@ def compacted_files(spark: SparkSession, table: AcidTable) -> dict[int, set[int]
     for row in table.toDF().withColumn("file", F.input_file_name()).collect():
         directory, name = row.file.split("/")[-2:]
         assert directory.startswith("base_")
-        found.setdefault(buckets.of_original(name)[0], set()).add(row.id)
+        found.setdefault(buckets.of_original(name), set()).add(row.id)
     table.close()
     return found
